@@ -64,11 +64,11 @@ def test_a_file_without_facts_is_refused_by_its_name_and_the_form_stays(
 ) -> None:
     choose_file(page, app_url, "bytes.jsonl", bytes(range(128, 256)))
     alert = page.get_by_test_id("stAlert")
-    expect(alert).to_contain_text("bytes.jsonl has no row that can be read.")
+    expect(alert).to_contain_text("bytes.jsonl has no readable row.")
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
     expect(chosen(page, "bytes.jsonl")).to_be_visible()
     choose_file(page, app_url, "short.csv", b"subject,object,template\nPeru\n")
-    expect(alert).to_contain_text("short.csv has no row that can be used.")
+    expect(alert).to_contain_text("short.csv has no usable row.")
     expect(page.get_by_text("1 row excluded")).to_be_visible()
 
 
@@ -95,7 +95,7 @@ def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
         page.wait_for_timeout(200)
     before = scored(page)
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_test_id("stAlert")).to_contain_text("Cancelled. What was done is kept")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("Cancelled. Finished parts are kept")
     expect(limit).to_have_value(str(N_FACTS))
 
     results = page.context.new_page()

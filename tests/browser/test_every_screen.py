@@ -189,5 +189,5 @@ def test_what_is_shared_is_the_address_of_the_screen(page: Page, results_url: st
     read(page)
     page.get_by_role("button", name="Share").click()
     expect(page.get_by_test_id("stPopoverBody").get_by_test_id("stCode")).to_have_text(page.url)
-    expect(page.get_by_test_id("stPopoverBody")).to_contain_text("Only this machine can open it")
-    expect(page.get_by_alt_text("QR code of this address")).to_have_count(0)
+    expect(page.get_by_test_id("stPopoverBody")).to_contain_text("Works on this computer only")
+    expect(page.get_by_alt_text("QR code of this URL")).to_have_count(0)

@@ -23,7 +23,7 @@ def public_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[...
 def test_visitors_of_a_public_app_ask_its_models(page: Page, public_url: str) -> None:
     page.goto(f"{public_url}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm&models=/etc")
     expect(page.locator("table.lx tbody .word").first).to_contain_text("japan")
-    expect(page.get_by_text("not among the models of this app")).to_be_visible()
+    expect(page.get_by_text("Excluded, because this app")).to_be_visible()
     assert page.locator(".lx-name").count() == 1
     field = page.get_by_role("textbox", name="Sentence with a blank")
     field.fill("Paris is the capital of ___.")
@@ -53,7 +53,7 @@ def test_a_link_names_no_file_of_the_machine_and_who_types_may(
     words.write_text("Japan\nFrance\nPeru\n")
     link = f"{app_url}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm&candidates="
     page.goto(f"{link}{quote(f'file:{words}')}")
-    expect(page.get_by_text("An address can't name a file of this machine")).to_be_visible()
+    expect(page.get_by_text("URLs can't reference a file of this machine")).to_be_visible()
     assert page.locator("table.lx").count() == 0
     page.goto(link + "common")
     expect(page.locator("table.lx tbody .word").first).to_be_visible()
@@ -66,4 +66,4 @@ def test_a_link_names_no_file_of_the_machine_and_who_types_may(
     # Now it stands in this visitor's address, and another who opens that is not read anything.
     expect(page).to_have_url(re.compile("candidates=file"))
     page.reload()
-    expect(page.get_by_text("An address can't name a file of this machine")).to_be_visible()
+    expect(page.get_by_text("URLs can't reference a file of this machine")).to_be_visible()

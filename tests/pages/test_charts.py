@@ -82,7 +82,7 @@ def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
     assert np.isnan(cells.z[1][0]) and cells.z[0][0] == np.log10(3)
     first, second, third = marks.hovertext
     assert "&lt;b&gt;" in first and "3 facts, 75.0 %" in first and "1 facts, 25.0 %" in second
-    assert "1 other golds" in third and "8 facts, 100.0 %" in third
+    assert "1 other right answers" in third and "8 facts, 100.0 %" in third
     assert "<b>2 other answers</b>" in second
 
 
@@ -296,7 +296,7 @@ def test_bars_of_answers_end_at_their_scores_and_the_gold_is_marked() -> None:
         trace.name: [trace.base + length for length in trace.x] for trace in figure.data
     }  # fmt: skip
     assert ends == {
-        "other answers": pytest.approx([-1.0]), "the gold": pytest.approx([-2.0]),
+        "other answers": pytest.approx([-1.0]), "right answer": pytest.approx([-2.0]),
         "also right": pytest.approx([-5.0]),
     }  # fmt: skip
     assert all(min(trace.x) > 0 for trace in figure.data), "the worst has a bar, too"

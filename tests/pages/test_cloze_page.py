@@ -234,11 +234,11 @@ def test_a_text_that_the_models_dont_read_says_which_language_they_read(
 def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> None:
     app = opened(relation="P137", subject="Rome")
     (note,) = (one.value.replace("\\", "") for one in app.info)
-    assert note.startswith("Relation: P137 is unknown here (did you mean 'P1376'?); shown is P36")
+    assert note.startswith("Relation: P137 is unknown here (did you mean 'P1376'?); showing P36")
     app = opened(relation="P1376", subject="Rome")
     assert not app.info
     assert app.selectbox(key="relation").value == "P1376", "its name alone is enough"
     results = open_page("results", relations=["P19", "P9999"])
     (note,) = (one.value.replace("\\", "") for one in results.info)
     assert note.startswith("Relations: P9999 is unknown here")
-    assert note.endswith("shown is the rest of them.")
+    assert note.endswith("showing the others.")

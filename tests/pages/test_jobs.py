@@ -46,7 +46,7 @@ def test_what_a_command_says_is_told_apart() -> None:
     job.follow()
     assert job.names("run") == ("starter-a",) and job.names("data") == ("facts",)
     assert (job.notes, job.error) == (["P19 is left out"], "the disk is full")
-    assert job.said[0] == "a warning of some library" and len(job.said) == 4
+    assert job.other_lines[0] == "a warning of some library" and len(job.other_lines) == 4
 
 
 def test_a_command_that_ended_well_before_the_click_on_cancel_is_not_cancelled() -> None:

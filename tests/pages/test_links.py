@@ -67,7 +67,7 @@ def test_an_address_shows_its_runs_where_there_are_more(home: Path) -> None:
     assert title_of(made[-1].info.model) in plainly.dataframe[0].value
     linked = open_page("results", **asked)
     assert linked.dataframe[0].value.equals(before.dataframe[0].value)
-    assert any("1 more is here and not shown" in text.value for text in linked.caption)
+    assert any("1 other run not shown" in text.value for text in linked.caption)
     linked.run()
     assert linked.dataframe[0].value.equals(before.dataframe[0].value)
 

@@ -64,7 +64,7 @@ def test_a_stranger_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     app = open_page("data", tab="Import")
     assert not {"Import", "Replace it"} & labels(app)
     assert not [field for field in app.text_input if "import" in (field.key or "")]
-    assert any("Importing is for those" in caption.value for caption in app.caption)
+    assert any("Imports require" in caption.value for caption in app.caption)
 
 
 def test_the_owner_renames_and_deletes_a_source(tmp_path: Path) -> None:
@@ -92,14 +92,14 @@ def test_the_owner_names_and_deletes_runs_and_a_stranger_only_sees_them(
     assert "First" in set(app.dataframe[0].value["run"])
     with monkeypatch.context() as patched:
         visited(patched, by_owner=False)
-        assert not {"Save the name", "Delete it for good"} & labels(
+        assert not {"Save the name", "Delete permanently"} & labels(
             open_page("data", tab="Runs", run=name)
         )
     app.button(key=f"delete {name}").click().run()
     assert name not in {one.name for one in list_kept()}
     assert not app.exception and not app.error
     bundled = next(one.name for one in list_kept() if one.bundled)
-    assert "Delete it for good" not in labels(open_page("data", tab="Runs", run=bundled))
+    assert "Delete permanently" not in labels(open_page("data", tab="Runs", run=bundled))
 
 
 class Weights:

@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET = "file:/etc/passwd"
 PROBE = ProbeRequest(dataset="starter", models=("minilm-mlm",))
 DOING = {
-    "Import", "Add", "Unload", "Start", "Remove from the list", "Delete it for good", "Rename it",
+    "Import", "Add", "Unload", "Start", "Remove from the list", "Delete permanently", "Rename it",
     "Save the name", "Replace it",
 }  # fmt: skip
 SCREENS: list[tuple[str, dict[str, str]]] = [
@@ -105,7 +105,7 @@ def test_in_public_only_the_operators_models_are_asked(
         "pages.ui.shared.url_state.find_model", lambda name: looked.append(name) or find_model(name)
     )
     app = open_page("cloze", models=["minilm-mlm", str(home), "owner/name"])
-    assert "left out" in app.info[0].value
+    assert "Excluded" in app.info[0].value
     assert looked == []
     assert app.multiselect(key="models").value == ["minilm-mlm"]
     (field,) = [one for one in app.multiselect if one.key == "models"]
@@ -141,7 +141,7 @@ def test_no_address_makes_the_app_read_a_file_of_the_machine(
     open_page("analogy", candidates=SECRET)
     for name in ("/etc", "~/models", "../secret", "./x", "a/b/c", "\\\\server\\share", "tests/cli"):
         app = open_page("cloze", models=[name])
-        assert "left out" in said(app) or "can't name a folder" in said(app)
+        assert "Excluded" in said(app) or "can't reference local folders" in said(app)
         open_page("analogy", models=[name])
     open_page("data", source="/etc", run="../../etc")
     open_page("prompts", study="/etc/passwd")
@@ -154,7 +154,11 @@ def test_what_the_operator_types_is_taken_and_what_a_link_brought_is_not(home: P
     app = open_page("cloze", models=["minilm-mlm", "/from/a/link"])
     # Another choice in the same field doesn't take what the link brought along.
     app.multiselect(key="models").set_value(["minilm-mlm", "/from/a/link", str(home)]).run()
-    refused = [one.value for one in app.warning if "can't name a folder" in one.value]
+    refused = [
+        one.value
+        for one in app.warning
+        if "can't reference local folders" in one.value.replace("\\", "")
+    ]
     assert len(refused) == 1 and "/from/a/link" in refused[0].replace("\\", "")
 
 
@@ -189,7 +193,7 @@ def test_the_option_makes_the_app_public(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("public")
 def test_nothing_is_started_by_whoever_may_not() -> None:
     for request in (PROBE, ModelRequest("x"), GetRequest("lama"), ImportRequest("x.csv")):
-        with pytest.raises(UserError, match="operator"):
+        with pytest.raises(UserError, match="a signed-in user"):
             jobs.start("x", request)
     assert jobs.find("x") is None
 
@@ -213,7 +217,7 @@ def test_public_runs_wait_for_each_other_and_are_bounded(monkeypatch: pytest.Mon
     second = jobs.start("a run", PROBE)
     assert second is not first and second.process is None
     session = "c"
-    with pytest.raises(UserError, match="start yours later"):
+    with pytest.raises(UserError, match="Try again later"):
         jobs.start("a run", PROBE)
     assert not jobs.may_cancel(first) and not jobs.may_cancel(second)
     session = "b"
@@ -272,13 +276,13 @@ def test_the_browser_is_told_the_scripts_name_and_not_its_folder(
         """Whoever has a page open."""
 
     before, after = Session(), Session()  # the doors closed
-    monkeypatch.setattr(visitors, "_greet", greet)
-    monkeypatch.setattr(visitors, "_told", {before})
+    monkeypatch.setattr(visitors, "_new_session_message", greet)
+    monkeypatch.setattr(visitors, "_know_folder", {before})
     for session, path in ((before, "/home/operator/lama/app.py"), (after, "app.py")):
-        message = visitors._greet_without_folder(cast(AppSession, session), "", None)
+        message = visitors._message_without_folder(cast(AppSession, session), "", None)
         assert message.new_session.main_script_path == path
     visitors.close_doors()
-    assert AppSession._create_new_session_message is visitors._greet_without_folder
+    assert AppSession._create_new_session_message is visitors._message_without_folder
 
 
 @pytest.mark.parametrize("handler", (InstallSkillsHandler, DismissSkillsNudgeHandler))
@@ -317,7 +321,7 @@ def test_only_an_address_that_others_can_open_has_a_code(
     share.qr_code.cache_clear()
     app = open_page("method")
     assert share.qr_code.cache_info().currsize == n
-    assert any("Only this machine can open it" in one.value for one in app.caption) == (not n)
+    assert any("Works on this computer only" in one.value for one in app.caption) == (not n)
 
 
 def test_an_address_too_long_for_a_code_is_not_kept() -> None:

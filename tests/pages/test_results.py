@@ -77,7 +77,7 @@ def test_models_beside_each_other_are_of_the_same_facts_or_say_it(runs: tuple[Ru
     totals, by_relation = tables(app)[:2]
     assert totals["facts"].iloc[-1] == by_relation["facts"].sum() == n_common
     app = open_page("results", data="made-up", scored_on="each its own")
-    assert any("**Not the same facts**" in text.value for text in app.caption)
+    assert any("**Different facts**" in text.value for text in app.caption)
     assert "different facts" in app.subheader[0].value and "ahead" not in app.subheader[0].value
     totals, by_relation = tables(app)[:2]
     assert "facts" not in totals

@@ -105,7 +105,7 @@ def test_history_is_newest_first_bounded_and_holds_the_same_once(gone: list[Any]
     )
     app.run()
     assert len(app.session_state[history.HISTORY]) == history.MAX_ENTRIES
-    next(one for one in app.button if one.label == "Forget these").click().run()
+    next(one for one in app.button if one.label == "Clear history").click().run()
     assert len(app.session_state[history.HISTORY]) == 1, "what is on the screen"
 
 
@@ -126,7 +126,7 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     again.button(key="analogy pin").click().run()
     assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["sentence", "analogy"]
     said = captions(again)
-    assert "Not the same in all: ranked; it stands in bold." in said
+    assert "Differ between pins (in bold): ranked." in said
     assert "**ranked: common, 22" in said and "precision: fp32" in said
     next(one for one in again.button if one.key == "pin 0 unpin").click().run()
     assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["analogy"]
@@ -141,13 +141,13 @@ def test_what_differs_is_said_beside_each() -> None:
     ]
     app = open_page("cloze", models=MODEL, pin=written)
     said = captions(app)
-    assert "Not the same in all: ranked, log-probabilities over, precision;" in said
+    assert "Differ between pins (in bold): ranked, log-probabilities over, precision." in said
     assert "**precision: bf16**" in said and "**precision: fp32**" in said
     assert "**log-probabilities over: the candidates**" in said
     same = captions(
         open_page("cloze", models=MODEL, pin=[written[0], json.dumps({**PIN, "top_k": 9})])
     )
-    assert "Models, what was ranked and precision are the same in all." in same
+    assert "All pins have the same models, candidates and precision." in same
 
 
 def test_twelve_are_pinned_and_no_more() -> None:
@@ -173,48 +173,48 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     link = [json.dumps({**PIN, "text": text}) for text in texts]
     page = {"view": "Compare sentences", "models": MODEL, "sentences": "A b.\nA c."}
     app = open_page("cloze", pin=link, **page)
-    assert asked == texts[:2] and html(app).count("not asked yet") == 3
+    assert asked == texts[:2] and html(app).count("not queried yet") == 3
     app.run()
     assert asked == texts[:2], "another run of the page asks no more"
-    assert "Said of those that were asked." in captions(app)
+    assert "Evaluated pins only." in captions(app)
     more = app.button(key="pins ask")
-    assert more.label == "Ask the next 2 of 3"
+    assert more.label == "Run the next 2 of 3"
     more.click().run()
     assert asked == texts[:4]
-    assert app.button(key="pins ask").label == "Ask the other 1"
+    assert app.button(key="pins ask").label == "Run the other 1"
     again = open_page("cloze", pin=[link[0], link[3]], **page)
-    assert asked == texts[:4] and "not asked yet" not in html(again), "they are kept"
+    assert asked == texts[:4] and "not queried yet" not in html(again), "they are kept"
     monkeypatch.setattr(pins, "N_ASKED", 0)
     other = open_page("cloze", pin=link, **page)
-    assert asked == texts[:4] and html(other).count("not asked yet") == 1
+    assert asked == texts[:4] and html(other).count("not queried yet") == 1
 
 
 @pytest.mark.parametrize(
     ("pin", "said"),
     [
-        ("x", "it is no JSON"),
-        ("[" * 100_000, "it is no JSON"),
-        ("3", "it has no kind of query"),
-        (json.dumps({**PIN, "kind": "probe"}), "it has no kind of query"),
+        ("x", "it is not valid JSON"),
+        ("[" * 100_000, "it is not valid JSON"),
+        ("3", "it has no known kind of query"),
+        (json.dumps({**PIN, "kind": "probe"}), "it has no known kind of query"),
         (json.dumps({**PIN, "models": "minilm-mlm"}), "models must be a list"),
         (json.dumps({**PIN, "models": []}), "No model is chosen"),
         (json.dumps({**PIN, "models": [MODEL] * 9}), "9 models are chosen"),
         (json.dumps({**PIN, "top_k": True}), "top k can't be True"),
         (json.dumps({**PIN, "top_k": 10**9}), "top k can't be 1000000000"),
         (json.dumps({**PIN, "precision": "fp8"}), "Unknown precision 'fp8': choose auto,"),
-        (json.dumps({**PIN, "text": "\ud800 ___"}), "it is no JSON"),
+        (json.dumps({**PIN, "text": "\ud800 ___"}), "it is not valid JSON"),
         (json.dumps({**PIN, "text": "no blank"}), "The text has no blank"),
         (json.dumps({**PIN, "gold": "a|b" * 1000}), "The gold has 3,000 characters"),
         (json.dumps({**PIN, "colour": "red"}), "Unknown field 'colour'"),
         (json.dumps({"kind": "sentence", "models": [MODEL]}), "text is missing"),
-        (json.dumps({**PIN, "models": ["/etc"]}), "'/etc' is no model that can be named here"),
-        (json.dumps({**PIN, "models": ["server:http://localhost:9#x"]}), "no model that can be"),
-        (json.dumps({**PIN, "candidates": "file:/etc/passwd"}), "no list of candidates that can"),
-        (json.dumps({**PIN, "open_book": "/etc"}), "'/etc' is no text that can be named here"),
+        (json.dumps({**PIN, "models": ["/etc"]}), "can't reference the model '/etc'"),
+        (json.dumps({**PIN, "models": ["server:http://localhost:9#x"]}), "can't reference the model 'server:"),
+        (json.dumps({**PIN, "candidates": "file:/etc/passwd"}), "can't reference the candidate list"),
+        (json.dumps({**PIN, "open_book": "/etc"}), "can't reference the open-book text '/etc'"),
         (json.dumps({"kind": "analogy", "models": [MODEL], "text": ["a", "b", "c"]}),
          "An analogy needs three words and a blank"),
         (json.dumps({"kind": "analogy", "models": [MODEL], "text": ["a is to b as c is to ___"]}),
-         "an analogy is four words, of which one is ___"),
+         "an analogy has four words; write one of them as ___"),
     ],
 )  # fmt: skip
 def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) -> None:
@@ -226,7 +226,7 @@ def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) 
     app.run()
     assert not app.exception
     (fault,) = (one.value for one in app.error)
-    assert fault.startswith(plain("A pin of this address was left out: "))
+    assert fault.startswith(plain("A pin in this URL was excluded: "))
     assert plain(said) in fault
     assert len(app.session_state[pins.PINS]) == 1
 
@@ -234,7 +234,7 @@ def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) 
 def test_a_model_that_the_app_doesnt_offer_is_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visitors, "offered_models", lambda: frozenset({MODEL}))
     app = open_page("cloze", models=MODEL, pin=json.dumps({**PIN, "models": ["bert-base-cased"]}))
-    assert any("not among the models of this app" in one.value for one in app.error)
+    assert any("offer the model" in one.value for one in app.error)
 
 
 def test_what_is_taken_away_can_be_brought_back() -> None:
@@ -245,17 +245,17 @@ def test_what_is_taken_away_can_be_brought_back() -> None:
     file = json.dumps({"made_with": {}, "pinned": [pins.write_pin(one) for one in requests]})
     app = open_page("cloze", models=MODEL, pin=json.dumps(PIN))
     app.file_uploader(key="pin file 0").upload("x.json", file.encode(), "application/json").run()
-    next(one for one in app.button if "in place of those" in one.label).click().run()
+    next(one for one in app.button if "Replace current pins" in one.label).click().run()
     assert app.session_state[pins.PINS] == requests
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\xff", "my.json is no JSON: bring one that was taken from here."),
-        (b"[]", "my.json has nothing pinned: bring a JSON file that was taken from here."),
-        (b'{"pinned": []}', "my.json has nothing pinned"),
-        (json.dumps({"pinned": [PIN] * 13}).encode(), "my.json has 13 pins; at most 12 fit."),
+        (b"\xff", "my.json is not valid JSON. Use a file or URL"),
+        (b"[]", "No pins found in my.json: upload a JSON file"),
+        (b'{"pinned": []}', "No pins found in my.json"),
+        (json.dumps({"pinned": [PIN] * 13}).encode(), "my.json has 13 pins; the maximum is 12."),
         (json.dumps({"pinned": [{**PIN, "text": ""}]}).encode(), "my.json, pin 1: The text is"),
     ],
 )

@@ -101,7 +101,7 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     assert "whole answers (at most 4)" in warning.value and "blank (4)" in warning.value
     # New York is more than one token: Eve is asked of the statements alone.
     assert "On the 7 facts of 2 relations that both count" in said(app)
-    assert "**Not the same is ranked**" in said(app)
+    assert "**Different things are ranked**" in said(app)
     app = open_page("results", data="stated", runs=pair, tab="Margins")
     assert "Without margins, since they rank words: filler." in said(app)
 

@@ -1,4 +1,4 @@
-"""The content of a data set: counts by source and relation, templates, facts, excluded lines."""
+"""The content of a dataset: counts by source and relation, templates, facts, excluded lines."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ MOST_REPORTED = 200
 
 
 def draw_content(listed: Listed) -> None:
-    """What an installed source holds."""
+    """Draw the content of an installed dataset."""
     if listed.kind == "analogies":
         dataset = cache.analogies_of(listed.name)
         _draw_pairs(dataset)
@@ -28,7 +28,8 @@ def draw_content(listed: Listed) -> None:
     facts = cache.dataset_of(listed.name)
     if listed.kind == "facts":
         draw_partial(
-            listed.name, [(one.source, len(facts.facts_of(one.name))) for one in facts.relations]
+            listed.name,
+            [(relation.source, len(facts.facts_of(relation.name))) for relation in facts.relations],
         )
         _draw_counts(facts)
     _draw_relations(facts)
@@ -36,7 +37,7 @@ def draw_content(listed: Listed) -> None:
 
 
 def _draw_counts(dataset: Dataset) -> None:
-    """Facts and relations of each knowledge source, as the paper counts them."""
+    """Draw the numbers of facts and relations by knowledge source, counted as in the paper."""
     n_facts = dataset.n_facts_by_source()
     cells = st.columns(max(4, len(dataset.sources())))
     for cell, name in zip(cells, dataset.sources(), strict=False):
@@ -46,9 +47,9 @@ def _draw_counts(dataset: Dataset) -> None:
 
 
 def _draw_relations(dataset: Dataset) -> None:
-    """The relations as a table; the chosen one with its templates and facts."""
+    """Draw the table of relations, and the chosen relation."""
     relations = dataset.relations
-    said = pd.DataFrame(
+    optional = pd.DataFrame(
         {
             "answers": [len(relation.answers) or None for relation in relations],
             "domains": [", ".join(relation.domains) or None for relation in relations],
@@ -67,7 +68,7 @@ def _draw_relations(dataset: Dataset) -> None:
                 for relation in relations
             ],
         }
-    ).join(said.dropna(axis="columns", how="all"))
+    ).join(optional.dropna(axis="columns", how="all"))
     names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
     draw_rows(table, names, key="relation", height=420, column_config={"template": wide})
     name = choose("Relation", names, key="relation")
@@ -75,6 +76,7 @@ def _draw_relations(dataset: Dataset) -> None:
 
 
 def _draw_relation(dataset: Dataset, relation: Relation) -> None:
+    """Draw a relation's templates, domains and answers on the left, its facts on the right."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.markdown(f"### {plain(relation_label(relation.name, relation.label))}")
@@ -93,7 +95,7 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
                 placeholder="",
             )
         else:
-            st.caption("No template: each fact brings its own sentence with a blank.")
+            st.caption("No template: each fact has its own sentence with a blank.")
         if relation.negated_template:
             st.caption(f"Negated: {plain(relation.negated_template)}")
         if relation.domains:
@@ -131,7 +133,7 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
 
 
 def _draw_pairs(dataset: AnalogyDataset) -> None:
-    """The relations of a set of analogies, and the pairs of the chosen one."""
+    """Draw the relations of an analogy dataset, and the pairs of the chosen relation."""
     st.dataframe(
         [
             {
@@ -139,7 +141,7 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
                 "kind": relation.kind,
                 "pairs": len(relation.pairs),
                 "several answers": relation.one_to_many,
-                "holds backwards": relation.bidirectional,
+                "bidirectional": relation.bidirectional,
                 "first pair": " : ".join((relation.pairs[0][0], relation.pairs[0][1][0])),
             }
             for relation in dataset.relations
@@ -157,23 +159,26 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
 
 
 def _draw_report(report: ReadReport) -> None:
-    """Every line that was excluded, with file, line and reason; and the notes."""
+    """Draw the excluded lines with file, line number and reason, and the notes."""
     draw_dropped(report.dropped)
     if report.notes:
-        with st.expander(f"Reading it: {counted(len(report.notes), 'note')}"):
+        with st.expander(f"{counted(len(report.notes), 'note')} on reading the data"):
             st.markdown("  \n".join(plain(note) for note in report.notes))
 
 
 def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:
-    """The excluded lines (or rows) as a table, each with its reason; nothing where there is none.
+    """Draw a table of the excluded lines with their reasons, if there are any.
 
-    opened: whether the table is open at first.
+    Args:
+        dropped: The excluded lines.
+        what: What they are called, `line` or `row`.
+        opened: Whether the table is expanded at first.
     """
     if not dropped:
         return
     rows = [
-        {"file": one.file, "line": one.line or None, "reason": one.reason}
-        for one in dropped[:MOST_REPORTED]
+        {"file": line.file, "line": line.line or None, "reason": line.reason}
+        for line in dropped[:MOST_REPORTED]
     ]
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
     if table["file"].nunique() == 1:

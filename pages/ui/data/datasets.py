@@ -1,4 +1,4 @@
-"""The list of knowledge sources, the ways to get one, and renaming and deleting one's own."""
+"""The list of datasets; downloading, importing, renaming and deleting them."""
 
 import shutil
 import tempfile
@@ -26,43 +26,36 @@ from pages.ui.data.contents import draw_dropped
 from pages.ui.data.mapping import Opened, draw_mapping
 from pages.ui.results.new_run import ANSWERS, WORDS
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
-from pages.ui.shared.messages import (
-    counted,
-    described,
-    faults_shown,
-    plain,
-    show_fault,
-    show_note,
-)
+from pages.ui.shared.messages import counted, described, faults_shown, plain, show_fault, show_note
 from pages.ui.shared.url_state import choose, draw_rows
 
 IMPORT = "import data"
 UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
-IMPORTED = "imported"  # in the session: the name of what was imported last
+IMPORTED = "imported"  # in the session: the name of the last imported dataset
 NO_FILE = "Choose a file."
 TABLE_HELP = (
-    "A table has a row for each fact: **subject** and **object**, and a **template** such as "
-    "`The capital of [X] is [Y] .` or a **sentence** with `[MASK]`. **relation** groups rows; "
-    "without it they are one relation, named as the file. Columns of other names and missing "
-    "templates are chosen before the import."
+    "A table has one row per fact, with the columns **subject** and **object**, and a **template** "
+    "such as `The capital of [X] is [Y] .` or a **sentence** with `[MASK]`. The column "
+    "**relation** groups rows; without it all rows form one relation, named after the file. Before "
+    "the import you can choose columns with other names and type missing templates."
 )
 
 
 def status_of(listed: Listed) -> str:
-    """Where a source is, in two or three words."""
+    """A dataset's status for display: `installed` or `can be downloaded`."""
     return "installed" if listed.installed else "can be downloaded"
 
 
 def choose_source(sources: list[Listed]) -> Listed:
-    """All sources as a table; a click on a row, or the field under it, chooses one."""
+    """Draw the table of datasets and return the one chosen by a click or in the field below."""
     if "source later" in st.session_state:
         st.session_state["source"] = st.session_state.pop("source later")
     table = pd.DataFrame(
         {
             "name": [listed.name for listed in sources],
-            "what": [listed.title for listed in sources],
+            "title": [listed.title for listed in sources],
             "kind": [listed.kind for listed in sources],
-            "where": [status_of(listed) for listed in sources],
+            "status": [status_of(listed) for listed in sources],
             "relations": [listed.n_relations for listed in sources],
             "facts or pairs": [listed.n_facts for listed in sources],
             "download (MB)": [
@@ -82,7 +75,7 @@ def choose_source(sources: list[Listed]) -> Listed:
             "relations": number(format="localized"),
             "facts or pairs": number(format="localized"),
             "download (MB)": number(format="%.1f"),
-            "what": st.column_config.TextColumn(width="large"),
+            "title": st.column_config.TextColumn(width="large"),
         },
     )
     left, _ = st.columns([3, 2], gap="large")
@@ -91,7 +84,7 @@ def choose_source(sources: list[Listed]) -> Listed:
 
 
 def draw_source(listed: Listed) -> None:
-    """What is known of a source, and what can be done with it; its licence before any fetch."""
+    """Draw a dataset's description, licence and actions; the licence is above the download."""
     st.subheader(plain(listed.title), anchor=False)
     published = is_published(listed.name)
     note = source(listed.name).note if published else ""
@@ -117,9 +110,9 @@ def draw_source(listed: Listed) -> None:
 
 
 def draw_import() -> None:
-    """A field for a file on this machine, and one for an upload; a table is previewed and mapped.
+    """Draw the form that imports a local path or an upload, with a preview of tables.
 
-    What was typed stays until an import has succeeded.
+    The form keeps its inputs until an import succeeds.
     """
     if not visitors.may("upload"):
         st.caption(visitors.WHO["upload"])
@@ -152,12 +145,12 @@ def draw_import() -> None:
             return
     if file is None or request is None or running:
         return
-    taken = import_name(Path(file.name), name or None)
-    is_there = taken in installed.installed_names()
-    if wanted and is_there:
-        st.session_state["to replace"] = taken
-    replaces = is_there and st.session_state.get("to replace") == taken and _agree(taken)
-    if not (replaces or (wanted and not is_there)):
+    name = import_name(Path(file.name), name or None)
+    exists = name in installed.installed_names()
+    if wanted and exists:
+        st.session_state["to replace"] = name
+    replaces = exists and st.session_state.get("to replace") == name and _agree_to_replace(name)
+    if not (replaces or (wanted and not exists)):
         return
     st.session_state.pop(IMPORTED, None)
     path = file.open()
@@ -167,15 +160,15 @@ def draw_import() -> None:
 
 
 def _choose_file(form: int) -> tuple[Opened | None, str]:
-    """The file or folder to import, and the name for it; None while there isn't one, or two."""
+    """Draw the fields for the file or folder and its name; the file is None unless one is given."""
     path = ""
     if visitors.may("paths"):
         path = st.text_input(
             "Folder, archive or table on this machine",
             key=f"import path {form}",
             placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
-            help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as their authors "
-            "publish them, or a CSV, TSV or JSONL with a row for each fact. It is copied.",
+            help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a CSV, "
+            "TSV or JSONL with one row per fact. The app copies the file.",
         ).strip()
     upload = st.file_uploader(
         "Or upload a file" if visitors.may("paths") else "A file",
@@ -187,7 +180,7 @@ def _choose_file(form: int) -> tuple[Opened | None, str]:
         "Name",
         key=f"import name {form}",
         placeholder="As the folder or file",
-        help="If a source has this name, you are asked before it is replaced.",
+        help="If a dataset already has this name, the app asks before replacing it.",
     ).strip()
     if path and upload is not None:
         show_note("Type a path or choose a file, not both.")
@@ -198,18 +191,18 @@ def _choose_file(form: int) -> tuple[Opened | None, str]:
     if not path:
         return None, name
     given = given_path(path)
-    about = given.stat() if given.is_file() else None
-    mark = f"{given} {about.st_mtime_ns} {about.st_size}" if about else path
-    return Opened(path, mark, about.st_size if about else 0, lambda: given, False), name
+    stat = given.stat() if given.is_file() else None
+    mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path
+    return Opened(path, mark, stat.st_size if stat else 0, lambda: given, False), name
 
 
-def _agree(name: str) -> bool:
-    """Say what an import of this name would replace; whether its owner has said yes."""
-    said = f"**{plain(installed.describe(name))}** is here already"
+def _agree_to_replace(name: str) -> bool:
+    """Warn that an import would replace a dataset; return whether the local user agreed."""
+    exists = f"**{plain(installed.describe(name))}** already exists"
     if not visitors.may("manage"):
-        st.warning(f"{said}: give the import another name.", icon=":material/warning:")
+        st.warning(f"{exists}: choose another name for the import.", icon=":material/warning:")
         return False
-    st.warning(f"{said}, and would be replaced{_consequences(name)}.", icon=":material/warning:")
+    st.warning(f"{exists}. Replace it{_consequences(name)}?", icon=":material/warning:")
     with st.container(horizontal=True):
         yes = st.button("Replace it", icon=":material/sync:", key="replace")
         if st.button("Keep it", key="keep"):
@@ -219,48 +212,51 @@ def _agree(name: str) -> bool:
 
 
 def _consequences(name: str) -> str:
-    """What else hangs on a source, as the rest of a sentence."""
+    """The effects of deleting or replacing a dataset on its runs and users, in parentheses."""
     n_runs = sum(run.dataset == name for run in list_runs())
     users = users_of(name)
-    said = []
+    effects = []
     if n_runs:
-        runs = f"{n_runs} runs made on it are" if n_runs > 1 else "1 run made on it is"
-        said.append(f"; {runs} kept")
+        effects.append(f"its {counted(n_runs, 'run')} {'stays' if n_runs == 1 else 'stay'}")
     if users:
-        said.append(f"; {plain(', '.join(users))} ask with its templates, and lose them")
-    return "".join(said)
+        one = len(users) == 1
+        effects.append(
+            f"{plain(', '.join(users))} {'uses' if one else 'use'} its templates and "
+            f"{'loses' if one else 'lose'} them"
+        )
+    return f" ({'; '.join(effects)})" if effects else ""
 
 
 def _draw_own(name: str) -> None:
-    """Rename or delete a source; only for its owner."""
+    """Draw the buttons that rename and delete an imported dataset; only for the local user."""
     if not visitors.may("manage"):
         st.caption(visitors.OWNERS_ONLY)
         return
     with st.popover("Rename", icon=":material/edit:"), faults_shown():
         new = st.text_input("New name", name, key=f"new name of {name}")
-        st.caption(f"Runs that were made on it show the old name{_consequences(name)}.")
+        st.caption(f"Its runs keep showing the old name{_consequences(name)}.")
         if st.button("Rename it", key=f"rename {name}"):
             st.session_state["source later"] = rename_dataset(name, new)
             st.rerun()
     with st.popover("Delete", icon=":material/delete:"), faults_shown():
         st.markdown(
-            f"{plain(installed.describe(name))}, {bytes_text(dataset_bytes(name))}, is removed "
-            f"from the disk for good{_consequences(name)}."
+            f"This permanently deletes {plain(installed.describe(name))}, "
+            f"{bytes_text(dataset_bytes(name))}{_consequences(name)}."
         )
-        if st.button("Delete it for good", key=f"delete {name}", type="primary"):
+        if st.button("Delete permanently", key=f"delete {name}", type="primary"):
             delete_dataset(name)
             st.session_state["source later"] = installed.STARTER
             st.rerun()
 
 
 def _end_import(job: jobs.Job) -> None:
-    """Say how an import ended, once; what was imported is described until the next one."""
+    """Show how an import ended, once; reset the form and select the dataset if it succeeded."""
     jobs.forget(IMPORT)
     if job.error:
         show_fault(job.error)
         return
     if job.cancelled:
-        st.caption("Cancelled; nothing half-made was kept.")
+        st.caption("Cancelled; partial files are removed.")
         return
     st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
     (name,) = job.names("data")
@@ -269,7 +265,7 @@ def _end_import(job: jobs.Job) -> None:
 
 
 def _draw_imported(name: str) -> None:
-    """What was imported, each row that was excluded and why, and what to do with it."""
+    """Draw the result of an import: counts, excluded rows with reasons, and next steps."""
     record = installed.read_record(name)
     is_facts = record.kind == "facts"
     dataset = cache.dataset_of(name) if is_facts else None
@@ -289,7 +285,7 @@ def _draw_imported(name: str) -> None:
         show_note(
             f"{len(found.long):,} of {counted(found.n_objects, 'object')} "
             f"{'is' if is_one else 'are'} more than one token in {plain(found.model)} "
-            f"({plain(examples)}): a run of words at a blank excludes "
+            f"({plain(examples)}). A run that ranks single words excludes "
             f"{'its' if is_one else 'their'} facts. Rank whole answers instead?"
         )
     with st.container(horizontal=True):
@@ -304,18 +300,18 @@ def _draw_imported(name: str) -> None:
                 _open_new_run(name, ANSWERS)
             if st.button("Ask models these facts", icon=":material/play_arrow:"):
                 _open_new_run(name, WORDS)
-        if st.button("Show the data set", icon=":material/visibility:"):
+        if st.button("Show the dataset", icon=":material/visibility:"):
             links.go(screens.DATA, {"source": name})
 
 
 def _open_new_run(name: str, kind: str) -> None:
-    """Go to a new run on a source. kind: what is ranked, `WORDS` or `ANSWERS`."""
+    """Open the form of a new run on a dataset. kind: what is ranked, `WORDS` or `ANSWERS`."""
     st.session_state["new data"], st.session_state["new kind"] = name, kind
     links.go(screens.DATA, screens.NEW_RUN)
 
 
 def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:
-    """The uploaded file on disk, under its own name, alone in a folder."""
+    """Save an upload under its own name in a new temporary folder; return its path."""
     folder = Path(tempfile.mkdtemp(prefix="lama-import-"))
     path = folder / Path(upload.name).name
     try:
@@ -323,7 +319,7 @@ def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise UserError(
-            f"The file could not be kept here: {error.strerror}. Rename it or make room, and "
-            "choose it again."
+            f"The upload could not be saved: {error.strerror}. Rename the file or free disk space, "
+            "then choose it again."
         ) from error
     return path

@@ -1,4 +1,4 @@
-"""The preview of a table to import: its first rows, the roles of its columns, missing templates."""
+"""The preview of a table to import: first rows, choice of columns, missing templates."""
 
 import shutil
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from lama_core.files import bytes_text
 from pages.ui.data.contents import draw_dropped
 from pages.ui.shared.messages import counted, plain, show_note
 
-MAX_SCANNED = 20_000_000  # bytes; larger files are checked only while they are imported
-MAX_FIELDS = 12  # templates of as many relations are asked for one by one
+MAX_SCANNED = 20_000_000  # bytes; the import itself checks larger files
+MAX_FIELDS = 12  # up to this number of relations, each has its own field for a template
 NONE = ""
 EXAMPLE = "The capital of [X] is [Y] ."
-READ = "tables that were read"  # in the session: what was found in the last, by its mark
+READ = "tables that were read"  # in the session: the mark and the results of the last table
 TEMPLATE_HELP = (
     "A sentence in which **[X]** stands for the subject and **[Y]** for the object, such as "
     f"`{EXAMPLE}`. Rows of a relation without a template are excluded."
@@ -35,7 +35,15 @@ TEMPLATE_HELP = (
 
 @dataclass(frozen=True)
 class Opened:
-    """A file that was chosen. mark: changes with its content; open: its path, for a while."""
+    """The chosen file.
+
+    Attributes:
+        name: Its name or path.
+        mark: Identifies the content; another content has another mark.
+        n_bytes: Its size; 0 for a folder.
+        open: Returns the path of the file.
+        is_copy: Whether `open` saves a temporary copy, which the caller deletes with its folder.
+    """
 
     name: str
     mark: str
@@ -44,7 +52,7 @@ class Opened:
     is_copy: bool
 
     def read(self, reader: Callable[..., Any], *more: Any) -> Any:
-        """What `reader` finds in it."""
+        """Return `reader(path, *more)`, and delete the file if it is a temporary copy."""
         path = self.open()
         try:
             return reader(path, *more)
@@ -54,44 +62,50 @@ class Opened:
 
 
 def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
-    """Draw a table's first rows and choose its columns; None while something is missing.
+    """Draw a table's first rows and the choice of its columns and templates.
 
-    request: The import so far. A file in another format is imported as it is.
-    Raises UserError for a table without a row that can be used, and a template that can't be.
+    Args:
+        file: The chosen file; other formats than tables need no choices.
+        request: The import without columns and templates.
+
+    Returns:
+        The complete import, or None while a choice is missing.
+
+    Raises:
+        UserError: If the table has no usable row, or a template is invalid.
     """
     if not is_table(Path(file.name)):
         return request
     preview: TablePreview = _read(file, (), preview_table)
     if not preview.header:
-        raise UserError(f"{Path(file.name).name} has no row that can be read.")
+        raise UserError(f"{Path(file.name).name} has no readable row. Choose another table.")
     st.caption(f"The first {counted(len(preview.rows), 'row')} of {plain(file.name)}")
     rows = [{name: str(value) for name, value in row.items()} for row in preview.rows]
     st.dataframe(pd.DataFrame(rows, columns=list(preview.header)), hide_index=True, placeholder="")
     request = _choose_columns(file, preview, request)
     chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
     if not (chosen["subject"] and chosen["object"]):
-        show_note("Choose the columns of the subjects and of the objects.")
+        show_note("Choose the columns of the subjects and the objects.")
         return None
     if chosen["subject"] == chosen["object"]:
         show_note("Choose two different columns for the subjects and the objects.")
         return None
     if file.n_bytes > MAX_SCANNED:
         st.caption(
-            f"The file is larger than {bytes_text(MAX_SCANNED)}: its rows are checked while it is "
-            "imported."
+            f"The file is larger than {bytes_text(MAX_SCANNED)}: the import checks its rows."
         )
         text = _type_template("Template for rows without one", f"{file.mark} all")
         request = replace(request, template=(text,) if text else ())
-        request.columns()  # raises for a template that can't be used
+        request.columns()  # raises for an invalid template
         return request
-    of = tuple(getattr(request, name) for _, name in FIELDS)
-    found: Scan = _read(file, of, scan_table, request)
+    columns = tuple(getattr(request, name) for _, name in FIELDS)
+    found: Scan = _read(file, columns, scan_table, request)
     request = _choose_templates(file, found, request)
     request.columns()
     usable = found.n_facts or found.unasked
     draw_dropped(found.dropped, what="row", opened=not usable)
     if not usable:
-        raise UserError(f"{Path(file.name).name} has no row that can be used.")
+        raise UserError(f"{Path(file.name).name} has no usable row. The table shows the reasons.")
     if not found.n_facts and not request.template:
         show_note("Type a template: no row has a template or a sentence with `[MASK]`.")
         return None
@@ -114,7 +128,7 @@ WITHOUT = {"relation": "None: one relation", "template": "None"}
 
 
 def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest) -> ImportRequest:
-    """A field for each role; what is chosen by its name needs no option of the request."""
+    """Draw a field for each role; columns with the standard names add no option to the request."""
     chosen: dict[str, Any] = {}
     for (role, name), cell in zip(FIELDS, st.columns(len(FIELDS)), strict=True):
         by_name = preview.columns[role]
@@ -123,7 +137,7 @@ def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest)
             LABELS[role],
             options,
             index=options.index(by_name) if by_name else 0 if role in WITHOUT else None,
-            format_func=lambda one, role=role: one or WITHOUT[role],
+            format_func=lambda column, role=role: column or WITHOUT[role],
             key=f"column {role} {file.mark}",
             placeholder="Choose a column",
         )
@@ -131,20 +145,20 @@ def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest)
     return replace(request, **chosen)
 
 
-def _read(file: Opened, of: tuple[Any, ...], reader: Callable[..., Any], *more: Any) -> Any:
-    """What a reader finds in a file, by what else it depends on; kept until the next file."""
+def _read(file: Opened, columns: tuple[Any, ...], reader: Callable[..., Any], *more: Any) -> Any:
+    """Return `reader(path, *more)`, cached by reader and chosen columns until the next file."""
     mark, kept = st.session_state.get(READ, ("", {}))
     if mark != file.mark:
         kept = {}
         st.session_state[READ] = (file.mark, kept)
-    key = (reader.__name__, of)
+    key = (reader.__name__, columns)
     if key not in kept:
         kept[key] = file.read(reader, *more)
     return kept[key]
 
 
 def _choose_templates(file: Opened, found: Scan, request: ImportRequest) -> ImportRequest:
-    """A field for the template of each relation that has none."""
+    """Draw a field for the template of each relation that has none."""
     if not found.unasked:
         return request
     if len(found.unasked) == 1 or len(found.unasked) > MAX_FIELDS:

@@ -1,4 +1,4 @@
-"""The runs on this machine: what runs now, what is on disk; resuming, naming and deleting runs."""
+"""The runs on this machine, running and on disk; resuming, naming and deleting them."""
 
 import pandas as pd
 import streamlit as st
@@ -13,42 +13,41 @@ from pages.ui.shared.export import draw_command, draw_export
 from pages.ui.shared.messages import counted, described, faults_shown, plain, show_fault
 from pages.ui.shared.url_state import BOUND, draw_rows, drop_stale
 
-RESUME = "resume "  # begins the name of a job, before the run's
+RESUME = "resume "  # the prefix of a job's name, before the run's name
+MESSAGE = "message on runs"  # in the session: shown at the next rerun
 
 
 def draw_runs() -> None:
-    """All runs as a table, and the chosen one."""
-    if "said of runs" in st.session_state:
-        st.toast(plain(st.session_state.pop("said of runs")), icon=":material/check:")
+    """Draw the running jobs, the table of runs and the chosen run."""
+    if MESSAGE in st.session_state:
+        st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
     _draw_jobs()
     runs = list_kept()
-    own = [one for one in runs if not one.bundled]
-    unfinished = sum(one.state == "unfinished" for one in own)
+    own = [run for run in runs if not run.bundled]
+    unfinished = sum(run.state == "unfinished" for run in own)
     st.caption(
         f"{counted(len(runs) - len(own), 'run')} came with the project, {len(own)} "
         f"{'is' if len(own) == 1 else 'are'} your own: "
-        f"{bytes_text(sum(one.n_bytes for one in own))}. "
+        f"{bytes_text(sum(run.n_bytes for run in own))}. "
         + (
-            f"{counted(unfinished, 'run')} of your own {'is' if unfinished == 1 else 'are'} "
+            f"{counted(unfinished, 'run')} {'is' if unfinished == 1 else 'are'} "
             "unfinished: choose it to resume or delete it."
             if unfinished
-            else "A run that is cancelled is kept and listed here, and can be resumed."
+            else "Cancelled runs are listed here and can be resumed."
         )
     )
-    if not runs:
-        return
-    chosen = _choose_run(sorted(runs, key=lambda one: one.bundled))
-    _draw_run(chosen)
+    if runs:
+        _draw_run(_choose_run(sorted(runs, key=lambda run: run.bundled)))
 
 
 def _draw_jobs() -> None:
-    """What runs now, each with its progress and Cancel; how a resumed run ended, once."""
+    """Draw each running job's progress and Cancel, and once how a resumed run ended."""
     for job in jobs.ended(RESUME):
         jobs.forget(job.name)
         if job.error:
             show_fault(job.error)
         elif job.cancelled:
-            st.info("Cancelled. What was done is kept.", icon=":material/pause_circle:")
+            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
         else:
             st.success("Run finished.", icon=":material/check_circle:")
             st.session_state["run"] = next(iter(job.names("run")), None)
@@ -57,22 +56,22 @@ def _draw_jobs() -> None:
 
 
 def _choose_run(runs: list[KeptRun]) -> KeptRun:
-    """The table; a click on a row, or the field under it, chooses a run."""
+    """Draw the table of runs and return the one chosen by a click or in the field below."""
     table = pd.DataFrame(
         {
-            "run": [_title(one) for one in runs],
-            "kind": [_kind(one) for one in runs],
-            "model": [one.info.model if one.info else None for one in runs],
-            "data": [one.info.dataset if one.info else None for one in runs],
-            "prompts": [one.info.prompts if one.info else None for one in runs],
-            "rows": [one.info.n if one.info else None for one in runs],
-            "made": [one.changed.replace("T", " ").removesuffix("Z") for one in runs],
-            "size (MB)": [one.n_bytes / 1e6 for one in runs],
-            "place": ["with the project" if one.bundled else "your own" for one in runs],
-            "state": [_state(one) for one in runs],
+            "run": [run.info.title if run.info and run.info.title else run.name for run in runs],
+            "kind": [_kind(run) for run in runs],
+            "model": [run.info.model if run.info else None for run in runs],
+            "data": [run.info.dataset if run.info else None for run in runs],
+            "prompts": [run.info.prompts if run.info else None for run in runs],
+            "rows": [run.info.n if run.info else None for run in runs],
+            "made": [run.changed.replace("T", " ").removesuffix("Z") for run in runs],
+            "size (MB)": [run.n_bytes / 1e6 for run in runs],
+            "origin": ["with the project" if run.bundled else "your own" for run in runs],
+            "state": [_state(run) for run in runs],
         }
     )
-    number, names = st.column_config.NumberColumn, [one.name for one in runs]
+    number, names = st.column_config.NumberColumn, [run.name for run in runs]
     draw_rows(
         table,
         names,
@@ -81,13 +80,15 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
         column_config={
             "run": st.column_config.TextColumn(width="medium"),
             "rows": number(
-                format="localized", help="Queries that count: facts, or decisions of analogies."
+                format="localized", help="Scored queries: facts, or decisions of analogies."
             ),
-            "made": st.column_config.TextColumn(help="UTC; of an unfinished run, last written."),
+            "made": st.column_config.TextColumn(
+                help="UTC. For an unfinished run, the last change."
+            ),
             "size (MB)": number(format="%.2f"),
         },
     )
-    draw_export("runs", lambda: [one.record() for one in runs], {"runs": len(runs)}, RunsRequest())
+    draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
     drop_stale("run", names)
     left, _ = st.columns([3, 2], gap="large")
     name = left.selectbox("Run", names, key="run", bind=BOUND)
@@ -95,30 +96,25 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
 
 
 def _state(run: KeptRun) -> str:
-    """Whether a run is finished, for people."""
+    """A run's state for display."""
     return {"whole": "finished", "being made": "running"}.get(run.state, run.state)
 
 
-def _title(run: KeptRun) -> str:
-    """What its owner calls it, else its name."""
-    return run.info.title if run.info and run.info.title else run.name
-
-
 def _kind(run: KeptRun) -> str | None:
-    """The kind of probe, for people; None where it isn't known."""
+    """The kind of probe for display; None if it isn't known."""
     if run.info is None:
         return None
     return KINDS[run.info.kind].title if run.info.kind in KINDS else run.info.kind
 
 
 def _draw_run(run: KeptRun) -> None:
-    """What is known of a run, the way to it, and what its owner can do with it."""
+    """Draw a run's details and actions; changes are for the local user only."""
     st.subheader(plain(run.info.label if run.info else run.name), anchor=False)
     facts = {"run": run.name, "size on disk": bytes_text(run.n_bytes)}
     if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:
-        facts["rows"] = f"{run.info.n:,} count, {run.info.n_excluded:,} are excluded"
+        facts["rows"] = f"{run.info.n:,} scored, {run.info.n_excluded:,} excluded"
         if how := how_computed(run.info.precision, run.info.device):
             facts["computed"] = how
     else:
@@ -140,8 +136,8 @@ def _draw_run(run: KeptRun) -> None:
 
 
 def _draw_resume(run: KeptRun) -> None:
-    """Make the request that began the run again: what is finished of it isn't scored again."""
-    from lama_core.api.resume import begun_request  # heavy: it brings every kind of run
+    """Draw the button that repeats the run's request, which skips finished parts."""
+    from lama_core.api.resume import begun_request  # slow: it imports all kinds of runs
 
     job = jobs.find(f"{RESUME}{run.name}")
     if job is not None and job.running:
@@ -158,7 +154,7 @@ def _draw_resume(run: KeptRun) -> None:
 
 
 def _show(run: KeptRun) -> None:
-    """Open the page on which the run is looked at."""
+    """Open the page that shows the run's results."""
     assert run.info is not None
     if run.info.kind in FACT_KINDS:
         links.go(screens.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
@@ -169,29 +165,30 @@ def _show(run: KeptRun) -> None:
 
 def _draw_rename(run: KeptRun, title: str) -> None:
     with st.popover("Rename", icon=":material/edit:"), faults_shown():
-        said = st.text_input(
-            "Name for people",
+        title = st.text_input(
+            "Display name",
             title,
             key=f"title of {run.name}",
             placeholder="None",
-            help="Shown in place of the run's own name, which stays its identity. Empty: none.",
+            help="Pages show this name; the run keeps its own name as its identity. Leave empty to "
+            "show the run's own name.",
         )
         if st.button("Save the name", key=f"rename {run.name}"):
-            info = rename_run(run.name, said)
-            st.session_state["said of runs"] = f"{run.name} is called {info.label}."
+            info = rename_run(run.name, title)
+            st.session_state[MESSAGE] = f"{run.name} is now called {info.label}."
             st.rerun()
 
 
 def _draw_delete(run: KeptRun) -> None:
     with st.popover("Delete", icon=":material/delete:"), faults_shown():
         if run.state == "being made":
-            st.markdown("This run is running: cancel it first.")
+            st.markdown("The run is in progress: cancel it first.")
             return
         st.markdown(
-            f"{bytes_text(run.n_bytes)} are removed from the disk for good. "
-            + ("Pages that show it now lose it." if run.info else "What was scored is lost.")
+            f"This permanently deletes {bytes_text(run.n_bytes)}. "
+            + ("Pages no longer show the run." if run.info else "Its finished parts are lost.")
         )
-        if st.button("Delete it for good", key=f"delete {run.name}", type="primary"):
+        if st.button("Delete permanently", key=f"delete {run.name}", type="primary"):
             delete_run(run.name)
-            st.session_state["said of runs"] = f"{run.name} is deleted."
+            st.session_state[MESSAGE] = f"{run.name} is deleted."
             st.rerun()

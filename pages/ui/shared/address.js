@@ -1,5 +1,5 @@
-// `run` tells a new order from the same one drawn again. A popstate event is how a browser says that
-// it has gone to an address, and Streamlit follows it.
+// `run` tells a new order from the same order drawn again. A browser reports a new URL by a popstate
+// event, which Streamlit handles.
 export default function ({ data }) {
   const { path, query, act, run } = data
   if (window.lamaAddress === run) return

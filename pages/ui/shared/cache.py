@@ -1,4 +1,4 @@
-"""The only place where pages keep results between reruns."""
+"""The cache of results between reruns of the pages; no other module of the pages caches results."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -48,7 +48,7 @@ from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates, lo
 from lama_core.types import Query
 from pages.ui.shared.query_queue import answered
 
-if TYPE_CHECKING:  # the metrics bring scipy, which the page Ask can do without
+if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     import pandas as pd
 
     from lama_core.metrics import Average, By
@@ -67,7 +67,7 @@ P = ParamSpec("P")
 
 
 def _mark(info: RunInfo) -> str:
-    """What tells a run from all others: its folder, identity, date, name and neighbours."""
+    """A run's cache key: folder, digest, date, title, and those of the runs it is aligned with."""
     own = f"{info.folder}|{info.digest}|{info.made}|{info.title}"
     return "|beside ".join((own, *map(_mark, info.beside)))
 
@@ -75,27 +75,26 @@ def _mark(info: RunInfo) -> str:
 def kept(
     max_entries: int, spinner: str | bool = False
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Share what a function gives by its arguments, runs by their marks, without copying it.
+    """Decorate a function to cache its results for all sessions, without copying them.
 
-    Arguments that begin with an underscore don't count.
+    The key is the arguments, except those whose names begin with an underscore; runs count by
+    `_mark`.
     """
     marks: dict[str | type[Any], Callable[[Any], str]] = {RunInfo: _mark, ClozeSettings: repr}
     return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
-def asked(
-    key: Callable[..., Hashable] | None = None,
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Wait for this visitor's turn, then share the answer by the question.
+def asked(key: Callable[..., Hashable] | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a query to wait in the visitors' queue and to cache its answers for all sessions.
 
-    key: of the arguments, the part that makes the question; without it all of them do.
+    key: Makes the cache key from the arguments; by default the key is all arguments.
     """
 
     def decorate(ask: Callable[P, T]) -> Callable[P, T]:
         @wraps(ask)
         def find(*args: P.args, **options: P.kwargs) -> T:
-            question = key(*args, **options) if key else (args, tuple(options.items()))
-            return answered((ask.__name__, question), partial(ask, *args, **options))
+            query = key(*args, **options) if key else (args, tuple(options.items()))
+            return answered((ask.__name__, query), partial(ask, *args, **options))
 
         return find
 
@@ -104,14 +103,14 @@ def asked(
 
 @kept(16)
 def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
-    """The candidates of a choice of models, and where each model has them."""
+    """The candidates for the chosen models, and model -> their columns in its vocabulary."""
     models = load_models(settings)
     candidates = choose_candidates(settings, models)
     return candidates, {model.name: candidates.columns(model.vocabulary) for model in models}
 
 
 def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
-    """The options of a question at blanks to one of the models that are compared."""
+    """The options of a cloze query to one of the compared models."""
     return {
         "context": settings.context,
         "renormalise": renormalise,
@@ -131,9 +130,16 @@ def cloze_answer(
     renormalise: bool,
     passage: Found | None = None,
 ) -> ModelAnswer:
-    """One model's answers to a text; `name` is one of the models that are compared.
+    """One model's answers to a text.
 
-    passage: what stands before the text.
+    Args:
+        settings: The compared models, which together determine the candidates, and their options.
+        name: The model; one of the compared models.
+        text: The text with its blanks.
+        gold: The right answer, or empty.
+        top_k: The number of answers per blank.
+        renormalise: Whether probabilities are over the candidates only.
+        passage: The open-book passage before the text.
     """
     query, (candidates, _) = with_passage(parse_query(text), passage), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
@@ -141,14 +147,19 @@ def cloze_answer(
 
 
 def passage_before(query: Query, book: str) -> Found | None:
-    """The passage of a text that stands before a query; None where none shares a word with it.
+    """The open-book passage for a query; None if no passage shares a word with it.
 
-    Raises UserError for a text that isn't ready to be searched, and for a query of more words than
-    a question may have tokens.
+    Args:
+        query: The query.
+        book: The name or path of the open-book text.
+
+    Raises:
+        UserError: If the text has no search index, or the query has more words than the limit of
+            tokens.
     """
     corpus = load_corpus(book)
     if not is_indexed(corpus):
-        raise UserError(f"The open book {book!r} is not ready to be searched: open it on Sentence.")
+        raise UserError(f"The open-book text {book!r} has no index yet: choose it on Sentence.")
     limits_of_pages().check_tokens(sum(len(part.split()) for part in query.parts), "the open book")
 
     def look_up() -> tuple[Found | None]:
@@ -161,14 +172,14 @@ def passage_before(query: Query, book: str) -> Found | None:
 def relation_answer(
     settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
 ) -> ModelOnRelation:
-    """One model's answers to a relation's wordings; `name` as in `cloze_answer`."""
+    """One model's answers to a relation's wordings; arguments as for `cloze_answer`."""
     model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
     return ask_relation(model, question, candidates, **_options(settings, name, renormalise))
 
 
 @asked()
 def inside(request: "InspectRequest", name: str) -> "Inside":
-    """How one model comes to its answer; `name` as in `cloze_answer`."""
+    """One model's layers or token attributions for a query; `name` as for `cloze_answer`."""
     from lama_core.probes.cloze.inspection import look_inside
 
     precision, candidates = request.precision, request.candidates
@@ -179,19 +190,20 @@ def inside(request: "InspectRequest", name: str) -> "Inside":
 
 
 def settings_of(request: ClozeSettings) -> ClozeSettings:
-    """The settings alone of a request."""
-    return ClozeSettings(**{one.name: getattr(request, one.name) for one in choices(ClozeSettings)})
+    """The fields of a request that belong to `ClozeSettings`."""
+    names = [field.name for field in choices(ClozeSettings)]
+    return ClozeSettings(**{name: getattr(request, name) for name in names})
 
 
-def _lines_asked(
+def _batch_key(
     settings: ClozeSettings, name: str, lines: tuple[Line, ...], renormalise: bool, **_: Any
 ) -> Hashable:
-    """A question by its digest: so many texts aren't held for long, wherever they stand."""
+    """The cache key of a batch; the texts' digest, so that the cache doesn't hold the texts."""
     texts = repr([(line.text, line.gold, line.fault) for line in lines])
     return settings, name, blake2b(texts.encode()).digest(), renormalise
 
 
-@asked(_lines_asked)
+@asked(_batch_key)
 def first_answers(
     settings: ClozeSettings,
     name: str,
@@ -200,28 +212,40 @@ def first_answers(
     *,
     on_progress: OnProgress,
 ) -> ModelOnMany:
-    """One model's first answers to the first of some lines, as many as the time of a question
-    allows; `name` as in `cloze_answer`.
-    """
+    """One model's first answers to lines of a batch; lines after the time limit have none."""
     model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"on_progress": on_progress}
     return ask_lines(model, lines, candidates, **options)
 
 
 def goes_on(info: RunInfo) -> bool:
-    """Whether a run's model can be asked how its answers go on: it sees the left, and is here."""
+    """Whether a run's answers can be completed to whole words.
+
+    That needs a causal model that saw the left context, and that is on this machine.
+    """
     if info.model_kind != "causal" or info.context != "left":
         return False
-    known = {entry.name: entry for entry in known_models()}
-    return info.model in known and locate(known[info.model]) is not None
+    entry = next((entry for entry in known_models() if entry.name == info.model), None)
+    return entry is not None and locate(entry) is not None
 
 
 @asked()
 def whole_words(
     model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
 ) -> list[str | None]:
-    """The longer words that a model's answers begin, each behind its query; None: it is whole."""
-    loaded, parsed = load_model(model, precision=precision), [parse_query(one) for one in queries]
+    """Complete a model's answers to the longer words that they begin.
+
+    Args:
+        model: The model's name.
+        precision: The model's precision.
+        folded: Whether the words are lower-cased.
+        queries: The queries.
+        words: The answer to each query.
+
+    Returns:
+        The longer word for each query; None if the answer is a complete word.
+    """
+    loaded, parsed = load_model(model, precision=precision), list(map(parse_query, queries))
     return ask_whole_words(loaded, parsed, words, folded=folded, limits=limits_of_pages())
 
 
@@ -235,12 +259,12 @@ def solution(
     top_k: int,
     renormalise: bool,
 ) -> "Solution":
-    """One model's answers to an analogy; `name` is one of the models that are compared."""
+    """One model's answers to an analogy; arguments as for `cloze_answer`."""
     from lama_core.probes.analogy.solve import solve
 
-    models, (candidates, _) = (
+    models, candidates = (
         [load_model(name, precision=settings.precision)],
-        candidates_of(settings),
+        candidates_of(settings)[0],
     )
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
     del options["columns"]
@@ -265,13 +289,13 @@ def pair_scores(
 
 
 def _of_model(request: Any, name: str) -> Hashable:
-    """A question to one model, whichever others are asked the same."""
+    """The cache key of a query to one model, without the other models of the request."""
     return replace(request, models=(name,))
 
 
 @asked(_of_model)
 def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
-    """One model's ranking of a user's own answers; `name` as in `cloze_answer`."""
+    """One model's ranking of a user's own answers; `name` is one of the request's models."""
     from lama_core.probes.statements.typed_answers import rank_answers
 
     return rank_answers(load_model(name, precision=request.precision), request, limits_of_pages())
@@ -279,7 +303,7 @@ def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
 
 @asked(_of_model)
 def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
-    """One model's scores of whole sentences; `name` as in `cloze_answer`."""
+    """One model's scores of whole sentences; `name` is one of the request's models."""
     from lama_core.probes.statements.sentences import score_sentences
 
     model = load_model(name, precision=request.precision)
@@ -288,7 +312,7 @@ def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences"
 
 @kept(24)
 def finished_run(info: RunInfo) -> Run:
-    """The run with its rows in memory."""
+    """A finished run with its rows in memory; aligned if `info` is of an aligned run."""
     if info.beside:
         return next(run for run in aligned(info.beside) if run.info.id == info.id)
     run = Run(info)
@@ -298,7 +322,7 @@ def finished_run(info: RunInfo) -> Run:
 
 @kept(12)
 def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
-    """Some runs as they are seen beside each other: on the queries that all of them count."""
+    """Runs restricted to the queries that all of them score."""
     from lama_core.runs.alignment import align
 
     return align([finished_run(info) for info in infos])
@@ -306,7 +330,7 @@ def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
 
 @kept(500)
 def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
-    """What the first of some runs that asked a query has of it; None if none did."""
+    """The stored answer to a query from the first run that has one; None if no run has."""
     return find_stored(query, map(finished_run, infos))
 
 
@@ -332,7 +356,7 @@ def scores(
     relations: tuple[str, ...],
     conceptnet: "Average" = "relations",
 ) -> "pd.DataFrame":
-    """A run's part of the score table."""
+    """A run's rows of the score table."""
     from lama_core.metrics import summarise
 
     figures, precision = _figures(info, ranking), _precision(info, ranking, k)
@@ -348,13 +372,13 @@ def of_runs(
     _make: Callable[[list[Run]], T],
     k: int = 1,
 ) -> T:
-    """What `_make` makes of some runs, kept under `what` and everything it depends on."""
+    """Return `_make(runs)`, cached by `what` and the other arguments."""
     return _make([finished_run(info) for info in infos])
 
 
 @kept(6)
 def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswers":
-    """Some runs' answers side by side."""
+    """The answers of several runs in one table."""
     from lama_core.metrics.fact_answers import join_answers
 
     return join_answers([finished_run(info) for info in infos], ranking=ranking)
@@ -362,7 +386,7 @@ def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswe
 
 @kept(200)
 def gain_of(info: RunInfo) -> "Gain | None":
-    """What the best way of choosing prompts gains in a study. Raises as `find_gain`."""
+    """The gain of a study's best way of choosing prompts. Raises as `find_gain`."""
     from lama_core.probes.prompts.gains import find_gain
     from lama_core.probes.prompts.spec import Study
 
@@ -379,13 +403,13 @@ def _changed(folder: Path) -> float:
 
 
 def dataset_of(name: str) -> Dataset:
-    """The facts of that name, read again when their folder has changed."""
+    """The facts of a dataset; read again when its folder has changed."""
     folder = starter_dir() if name == STARTER else installed_dir(name)
     return cast(Dataset, _data(name, _changed(folder), load_dataset))
 
 
 def analogies_of(name: str) -> AnalogyDataset:
-    """The analogies of that name, read again when their folder has changed."""
+    """The analogies of a dataset; read again when its folder has changed."""
     folder = starter_analogies_dir() if name == STARTER_ANALOGIES else installed_dir(name)
     return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
 
@@ -400,12 +424,12 @@ def _question(
 def relation_question(
     data: str, relation: str, subject: str, gold: str, mined: bool
 ) -> RelationQuestion:
-    """What a relation asks, made again when a set of data or prompts has come or gone."""
+    """The wordings of a relation for a subject; made again when datasets are added or removed."""
     return _question(_changed(datasets_dir()), data, relation, subject, gold, mined)
 
 
 def relations_of(name: str) -> dict[str, str]:
-    """Relation -> its name and label, of those with facts in the dataset of that name."""
+    """Relation -> its name and label, for the relations with facts in a dataset."""
     dataset = dataset_of(name)
     return {
         relation.name: f"{relation.name} {relation.label}".strip()
@@ -414,7 +438,7 @@ def relations_of(name: str) -> dict[str, str]:
     }
 
 
-@kept(60, spinner="Looking which prompts these data have")
+@kept(60, spinner="Checking the prompts for these data")
 def _impossible(
     digest: str, changed: float, relations: tuple[str, ...], limit: int | None, _dataset: Dataset
 ) -> dict[str, Impossible]:
@@ -424,7 +448,7 @@ def _impossible(
 def impossible_prompts(
     name: str, relations: tuple[str, ...], limit: int | None
 ) -> dict[str, Impossible]:
-    """The prompt sets that give nothing to ask of these data, and why. relations: () is all."""
+    """Prompt set -> why it has no queries for a dataset. relations: () means all."""
     dataset = dataset_of(name)
     chosen = relations or tuple(relations_of(name))
     changed = _changed(installed_dir("lpaqa"))

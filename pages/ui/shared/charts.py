@@ -1,11 +1,10 @@
-"""Figures as Plotly charts: DataFrame in, chart out, one trace a run in the run's colour.
+"""Plotly charts made from DataFrames, with one trace per run in the run's colour.
 
-`customdata` of a mark says what it stands for, so that a click can lead to the facts behind it; the
-mark's row in the table, as HTML, is its hover text. Backgrounds are transparent and texts
-uncoloured: Streamlit's theme colours them, and overwrites what a template says of the layout.
-Whiskers and marks on bars are dark with a white edge: the one is seen on bars of every colour and
-on a light page, the other on a dark one. What comes from data or models is escaped: Plotly reads
-tags in texts.
+A mark's `customdata` identifies it, so that a click can open the facts behind it. Its hover text is
+made from its row of the table, as HTML. Backgrounds are transparent and texts have no colour:
+Streamlit's theme colours them and overwrites the layout of templates. Whiskers and marks on bars
+are dark with a white edge, which makes them visible on bars of any colour and on light and dark
+pages. Texts from data or models are escaped, because Plotly interprets HTML tags.
 """
 
 import textwrap
@@ -24,28 +23,32 @@ from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
 
 Colours = Mapping[str, str]
-Style = dict[str, Any]  # of a trace, as Plotly takes it
+Style = dict[str, Any]  # keyword arguments of Plotly traces and layouts
 CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
-GREY = "#808080"  # three times as light as a dark page, a third as light as a white one
+GREY = "#808080"  # visible on dark and on white pages
 DARK = "#1b2430"
 EDGE = "#ffffff"
-SCALE = [[0.0, "#a8431f"], [0.5, "#7a838e"], [1.0, "#1f6aa5"]]  # white text is read on all of it
-COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # as SCALE, from few to many
-RIGHT = [[0.0, "#5c7f74"], [1.0, "#17704f"]]  # as COUNTED, of right answers
+SCALE = [
+    [0.0, "#a8431f"],
+    [0.5, "#7a838e"],
+    [1.0, "#1f6aa5"],
+]  # white text is readable on all colours
+COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # like SCALE, for counts
+RIGHT = [[0.0, "#5c7f74"], [1.0, "#17704f"]]  # like COUNTED, for right answers
 TOTALS = [[0.0, "#5d6670"], [1.0, "#5d6670"]]
-MOST_NUMBERED = 24  # columns of a heat map whose cells have room for a number
-MOST_LETTERS = 30
-MOST_BARS = 3  # more runs than this stand as points on one line a relation
-LEAST_CHANCE = 0.001  # below it a mark stands on the axis
-LINE = 40  # letters of a title that a telephone has room for, beside the buttons
-FOOT = 60  # of a footnote
+MOST_NUMBERED = 24  # most columns of a heat map that shows a number in each cell
+MOST_LETTERS = 30  # of a label
+MOST_BARS = 3  # more runs are drawn as points instead of bars
+LEAST_CHANCE = 0.001  # a smaller chance level has no mark, because it would be on the axis
+LINE = 40  # characters per line of a title, next to the buttons on a phone
+FOOT = 60  # characters per line of a footnote
 TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 10  # pixels
-ASCENT = 0.7  # of a letter, by Plotly's reckoning
+ASCENT = 0.7  # height of letters above the baseline, as Plotly estimates it
 INTERVAL = "95 % interval"
 ZOOMS = ("zoom", "pan", "select", "lasso", "autoScale", "zoomIn", "zoomOut", "resetScale")
 OUTLINE = {"width": 1, "color": GREY}  # of points
-BARS = {"bargap": 0.28, "bargroupgap": 0.05}  # that lie
+BARS = {"bargap": 0.28, "bargroupgap": 0.05}  # of horizontal bars
 SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published models
 
 
@@ -58,11 +61,18 @@ def show(
     picture: str = "png",
     enlarged: float = 1.0,
 ) -> list[dict[str, Any]]:
-    """Draw a chart; what was clicked, as dictionaries with `customdata`.
+    """Draw a chart and return the clicked marks.
 
-    title: above the chart, what a screen reader says, and the picture's file name. footnote: how it
-    was made, under the chart and in its picture. enlarged: the size of letters and marks, where 1
-    is the usual one.
+    Args:
+        figure: The chart.
+        key: The widget's key.
+        title: The title, which is also the alternative text and the file name of the picture.
+        footnote: How the chart was made; also part of the picture.
+        picture: The file format of the picture, `png` or `svg`.
+        enlarged: A factor for the sizes of letters and marks.
+
+    Returns:
+        The clicked marks as dictionaries with `customdata`.
     """
     named = figure.layout.showlegend is not False and (
         sum(trace.showlegend is not False for trace in figure.data) > 1
@@ -116,7 +126,7 @@ def _wrapped(text: str, letters: int) -> list[str]:
 
 
 def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> int:
-    """Put a chart's title at its top left, over its legend if it has one; the pixels it takes."""
+    """Put the title at the top left, above a legend; return its height in pixels."""
     lines = _wrapped(title, LINE) or [""]
     size = enlarged * TITLE_SIZE
     heading: Style = {
@@ -124,21 +134,21 @@ def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> i
         "font": {"size": size, "color": _ink()},
     }
     place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
-    if named:  # Plotly gives a legend as many rows as it takes, and its title stands on them
+    if named:  # as the legend's title, it stays above however many rows the legend has
         heading["side"] = "top"
         legend = {"orientation": "h", "titleclick": False, "title": heading}
         figure.update_layout(title=None, legend=legend | place)
     else:
-        # The first of several lines Plotly puts onto the place that a single one stands under.
+        # Plotly aligns a single line by its top, but the first of several lines by its baseline.
         above = 4 if len(lines) == 1 else 4 + ASCENT * size
         heading |= place | {"xanchor": "left", "pad": {"l": 2, "t": above}}
         figure.update_layout(title=heading, showlegend=False)
     return round(enlarged * TITLE_ROW * len(lines))
 
 
-def described(table: pd.DataFrame, say: Callable[[Any], str], *shares: str) -> pd.DataFrame:
-    """A table with its rows' hover texts, as HTML, and with these columns of shares in percent."""
-    hover = [say(row) for row in _records(table)]
+def described(table: pd.DataFrame, text: Callable[[Any], str], *shares: str) -> pd.DataFrame:
+    """Add the column `hover`, made by `text` from each row as HTML; convert `shares` to percent."""
+    hover = [text(row) for row in _records(table)]
     return table.assign(hover=hover, **{name: 100 * table[name] for name in shares})
 
 
@@ -155,7 +165,11 @@ def add(
     data: Sequence[str] = (),
     **style: Any,
 ) -> None:
-    """A trace of `kind` with a mark a row. x, y: columns. data: the columns of `customdata`."""
+    """Add a trace of Plotly's class `kind` with one mark per row.
+
+    rows: have the column `hover`, unless `hoverinfo` is `skip`. x, y, data: columns; those of
+    `data` become `customdata`.
+    """
     if style.get("hoverinfo") != "skip":
         style |= {"hovertext": rows["hover"], "hovertemplate": "%{hovertext}<extra></extra>"}
     if data:
@@ -176,21 +190,22 @@ def add_runs(
     group: str = "name",
     **style: Any,
 ) -> None:
-    """A trace a run, in its colour; by_row: what of the style is in which column.
+    """Add one trace per run in its colour; the column `name` names the run.
 
-    group: the column by which traces stand in one place and are hidden together.
+    by_row: style -> the column with its value for each mark. group: the column by which traces
+    share a position and are hidden together. Other arguments as for `add`.
     """
     for name, colour in colours.items():
         rows = table[table["name"] == name]
         if len(rows):
             each = {key: rows[column] for key, column in (by_row or {}).items()}
-            one = dict.fromkeys(("offsetgroup", "legendgroup"), rows[group].iloc[0])
+            groups = dict.fromkeys(("offsetgroup", "legendgroup"), rows[group].iloc[0])
             ink = {"name": escape(name), "marker_color": colour}
-            add(figure, kind, rows, x, y, data, **ink, **one, **each, **style)
+            add(figure, kind, rows, x, y, data, **ink, **groups, **each, **style)
 
 
 def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> dict[str, Any]:
-    """Error bars from `low` to `high` around the values of a column."""
+    """Error bars from the columns `low` to `high`, as Plotly takes them; {} if no row has any."""
     value, low, high = (rows[name].to_numpy(dtype=float) for name in (axis, "low", "high"))
     if not np.isfinite(high).any():
         return {}
@@ -201,20 +216,20 @@ def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> di
 def add_whiskers(
     figure: go.Figure, kind: Callable[..., Any], rows: pd.DataFrame, x: str, y: str, **style: Any
 ) -> None:
-    """Whiskers that are seen on bars: white ones, and dark ones on them. They lie with the bars."""
-    lying = style.get("orientation") == "h"
+    """Add whiskers that are visible on bars: dark on top of white, with the bars' orientation."""
+    horizontal = style.get("orientation") == "h"
     marker = {"color": CLEAR, "line": {"width": 0}}
     for ink, thickness in ((EDGE, 4.5), (DARK, 1.7)):
-        if error := whiskers(rows, x if lying else y, ink, thickness):
+        if error := whiskers(rows, x if horizontal else y, ink, thickness):
             style |= {"hoverinfo": "skip", "showlegend": False, "marker": marker}
-            style["error_x" if lying else "error_y"] = error
+            style["error_x" if horizontal else "error_y"] = error
             add(figure, kind, rows, x, y, **style)
 
 
 def add_values(
     figure: go.Figure, table: pd.DataFrame, colours: Colours, data: Sequence[str], *, points: bool
 ) -> None:
-    """Runs' values as lying bars or as points, by columns name, value, low, high, label."""
+    """Add runs' values as horizontal bars or points. table: name, value, low, high, label."""
     for name, colour in colours.items():
         rows = table[table["name"] == name]
         if points:
@@ -222,18 +237,19 @@ def add_values(
             style |= {"error_x": whiskers(rows, "value", colour, 1.5)}
             add_runs(figure, go.Scatter, rows, {name: colour}, "value", "label", data, **style)
         elif len(rows):
-            lying: Style = {"orientation": "h", "showlegend": True}
-            add_runs(figure, go.Bar, rows, {name: colour}, "value", "label", data, **lying)
-            lying |= {"offsetgroup": name, "legendgroup": name}
-            add_whiskers(figure, go.Bar, rows, "value", "label", **lying)
+            bars: Style = {"orientation": "h", "showlegend": True}
+            add_runs(figure, go.Bar, rows, {name: colour}, "value", "label", data, **bars)
+            bars |= {"offsetgroup": name, "legendgroup": name}
+            add_whiskers(figure, go.Bar, rows, "value", "label", **bars)
 
 
 def add_marks(
     figure: go.Figure, rows: pd.DataFrame, x: str, y: str, data: Sequence[str], **style: Any
 ) -> None:
-    """Open marks that are seen on bars and pages, of columns name, hover and those of `add`.
+    """Add open marks that are visible on bars and on pages; arguments as for `add`.
 
-    Two traces in one place, as in `add_whiskers`; in the legend is the one that the page shows.
+    Draws two traces in the same place, as `add_whiskers`. The legend has the trace that is visible
+    in the current theme.
     """
     dark, legend = st.context.theme.type == "dark", style.pop("legend", True)
     for ink, width in ((EDGE, 5), (DARK, 2)):
@@ -246,7 +262,7 @@ def add_marks(
 def add_chance(
     figure: go.Figure, table: pd.DataFrame, x: str, y: str, data: Sequence[str], **style: Any
 ) -> None:
-    """Marks at the chance level where it can be told from 0."""
+    """Add marks at the chance level, unless it is below `LEAST_CHANCE`."""
     guessed = table[table["chance"] >= LEAST_CHANCE]
     if len(guessed):
         guessed = described(guessed, lambda row: f"{row.where} {percent(row.chance)} %", "chance")
@@ -255,7 +271,7 @@ def add_chance(
 
 
 def add_key(figure: go.Figure, name: str, **marker: Any) -> None:
-    """A mark that only stands in the legend."""
+    """Add a mark that is only in the legend."""
     style: Style = {"mode": "markers", "marker": marker, "hoverinfo": "skip"}
     figure.add_scatter(x=[None], y=[None], name=name, **style)
 
@@ -267,7 +283,10 @@ def heat_map(
     columns: tuple[str, Sequence[str]],
     **style: Any,
 ) -> go.Figure:
-    """Cells coloured by tone with white texts. rows, columns: the axis's title, and its names."""
+    """Make a heat map with white texts in the cells.
+
+    tone: the values that set the colours, [row, column]. rows, columns: the axis's title and names.
+    """
     style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
     figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
     for update, (title, names) in ((figure.update_yaxes, rows), (figure.update_xaxes, columns)):
@@ -279,11 +298,18 @@ def heat_map(
 def precision_by_relation(
     table: pd.DataFrame, colours: Colours, *, what: str, metric: Metric, counts: str = "facts"
 ) -> go.Figure:
-    """A value by relation with intervals: bars for a few runs, points on a line for more.
+    """Draw a measure by relation with intervals: bars for few runs, points for more.
 
-    table: name (of the run), relation, label, value, low, high (NaN for none), freq, chance, n, and
-    is_source of rows in bold, if there are such; relations in the order of the table. what: the
-    figure's name. counts: what n is of. customdata: [name, relation].
+    Args:
+        table: Columns name (of the run), relation, label, value, low, high (NaN for none), freq,
+            chance, n, and optionally is_source for rows in bold. Sets the order of relations.
+        colours: Run -> colour.
+        what: The measure's name.
+        metric: The measure's unit and number format.
+        counts: What n counts.
+
+    Returns:
+        The chart; customdata is [name, relation].
     """
     figure = go.Figure()
     bars, data, sign = len(colours) <= MOST_BARS, ("name", "relation"), " %" * metric.is_share
@@ -308,7 +334,7 @@ def precision_by_relation(
         freq = described(
             first,
             lambda row: (
-                f"{row.where}always the most frequent object: {percent(row.freq)} %"
+                f"{row.where}majority class (the most frequent object): {percent(row.freq)} %"
                 f"<br>{row.n:,} {counts}"
             ),
             "freq",
@@ -317,7 +343,7 @@ def precision_by_relation(
         add_marks(figure, freq, "freq", "label", data, name="Freq baseline", **style)
     if metric.is_share:
         guessed = table.drop_duplicates(["relation", "chance"])
-        guessed = guessed.assign(where=guessed["where"] + "a random order of the answers:")
+        guessed = guessed.assign(where=guessed["where"] + "chance (random order of the answers):")
         add_chance(figure, guessed, "chance", "label", data, marker_size=8)
     labels = list(dict.fromkeys(table["label"]))
     row = 9 + 13 * len(colours) if bars else 22
@@ -335,14 +361,17 @@ def precision_by_relation(
 def accuracy_by_name(
     table: pd.DataFrame, colours: Colours, order: Sequence[str], *, what: str, across: bool = False
 ) -> go.Figure:
-    """Accuracy in percent by kind or relation of analogies, chance marked.
+    """Draw the accuracy in percent by kind or relation of analogies, with chance at 50 %.
 
-    table: who, name, value and spread (percent), n, published. colours: who -> colour, in the order
-    of the traces. order: the names, first at the top. what: the names are of, as `relation`.
-    across: many names, on the whole width.
+    Args:
+        table: Columns who, name, value and spread (percent), n, published.
+        colours: Who -> colour, in the order of the traces.
+        order: The names, first at the top.
+        what: What the names are, such as `relation`.
+        across: Whether the chart is compact, for many names on the whole width.
     """
 
-    def say(row: Any) -> str:
+    def hover_text(row: Any) -> str:
         around = f" ± {fixed(row.spread, 1)} (s.d. over seeds)" if row.spread == row.spread else ""
         counted = f"{row.n:,} decisions" if row.n else "decisions not published"
         accuracy = f"{escape(row.name)}: {fixed(row.value, 1)} %{around}"
@@ -351,7 +380,7 @@ def accuracy_by_name(
     figure = go.Figure()
     spread, value = table["spread"].astype(float), table["value"]
     table = table.assign(spread=spread, low=value - spread, high=value + spread)
-    table = described(table.assign(label=table["name"], name=table["who"]), say)
+    table = described(table.assign(label=table["name"], name=table["who"]), hover_text)
     published = list(dict.fromkeys(table["name"][table["published"]]))
     ours = {name: ink for name, ink in colours.items() if name in set(table["name"])}
     points = across and len(colours) > MOST_BARS
@@ -368,7 +397,7 @@ def accuracy_by_name(
         rows = table[table["name"] == name]
         add(figure, go.Scatter, rows, "value", "label", name=f"{escape(name)} (published)", **style)
     row = (9 if across else 16) + 13 * (1 if points else len(ours) or 1)
-    figure.add_vline(x=50, line={"width": 2.4, "color": EDGE})  # seen on bars and pages
+    figure.add_vline(x=50, line={"width": 2.4, "color": EDGE})  # visible on bars and pages
     figure.add_vline(x=50, line={"dash": "dash", "width": 1.2, "color": DARK})
     titles = {"yaxis_title": what, "xaxis_title": "accuracy, % of decisions"}
     height = 150 + len(order) * row
@@ -380,7 +409,10 @@ def accuracy_by_name(
 def precision_curves(
     table: pd.DataFrame, colours: Colours, k: int, counts: str = "facts"
 ) -> go.Figure:
-    """Figure 2: mean P@k against k on a log axis. customdata: [name, k]."""
+    """Draw mean P@k against k on a log axis (Petroni et al. 2019, Figure 2).
+
+    customdata is [name, k].
+    """
     figure = go.Figure()
     means = described(
         table,
@@ -392,7 +424,9 @@ def precision_curves(
     )
     guessed = described(
         table[table["chance"] >= LEAST_CHANCE],
-        lambda row: f"{escape(row.name)}<br>a random order: P@{row.k} {percent(row.chance)} %",
+        lambda row: (
+            f"{escape(row.name)}<br>chance (random order): P@{row.k} {percent(row.chance)} %"
+        ),
         "chance",
     ).assign(run=lambda rows: rows["name"], name=lambda rows: rows["name"] + ", chance")
     style: Style = {"mode": "lines+markers", "marker_size": 5, "line_width": 2}
@@ -404,14 +438,17 @@ def precision_curves(
         figure.add_vline(x=k, line={"color": GREY, "width": 1, "dash": "dot"})
     ticks = {"tickvals": [1, 2, 5, 10, 20, 50, 100], "range": [-0.03, 2.03], "type": "log"}
     return figure.update_layout(
-        xaxis={"title": "k: best answers that are counted (log axis)"} | ticks,
+        xaxis={"title": "k, the number of best answers considered (log axis)"} | ticks,
         yaxis={"title": "mean P@k, % of facts", "range": [0, 101]},
         height=430,
     )
 
 
 def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Facts by rank, bins of equal width on a log axis. customdata: [name, low, high]."""
+    """Draw the facts by rank, in bins of equal width on a log axis.
+
+    customdata is [name, low, high].
+    """
     figure = go.Figure()
     bins = [
         f"{low:,}" if low == high else f"{low:,}–{high:,}"
@@ -438,13 +475,20 @@ def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts")
 def rank_boxes(
     table: pd.DataFrame, colours: Colours, what: str, counts: str = "facts"
 ) -> go.Figure:
-    """Box plots of ranks by run, on a log axis; the whiskers hold 90% of the facts.
+    """Draw box plots of ranks by run on a log axis; the whiskers span 90 % of the facts.
 
-    table: name, n, low, q1, median, q3, high, mean. customdata: [name] of the mean's marks.
+    Args:
+        table: Columns name, n, low, q1, median, q3, high, mean.
+        colours: Run -> colour.
+        what: The title of the horizontal axis.
+        counts: What n counts.
+
+    Returns:
+        The chart; customdata of the means' marks is [name].
     """
 
-    def say(row: Any) -> str:
-        q1, q3, low, high = (fixed(one, 0) for one in (row.q1, row.q3, row.low, row.high))
+    def hover_text(row: Any) -> str:
+        q1, q3, low, high = (fixed(rank, 0) for rank in (row.q1, row.q3, row.low, row.high))
         return (
             f"{row.label}, {row.n:,} {counts}"
             f"<br>mean {fixed(row.mean, 1)}, median {fixed(row.median, 0)}"
@@ -453,7 +497,7 @@ def rank_boxes(
 
     figure = go.Figure()
     known = table[table["median"].notna()]
-    known = described(known.assign(label=known["name"].map(escape)), say)
+    known = described(known.assign(label=known["name"].map(escape)), hover_text)
     for row in _records(known):
         box: Style = {
             "q1": [row.q1],
@@ -482,9 +526,9 @@ def rank_boxes(
 def precision_by_type(
     relations: pd.DataFrame, means: pd.DataFrame, colours: Colours, k: int, counts: str = "facts"
 ) -> go.Figure:
-    """P@k by type of relation: the mean as a bar with its interval, each relation as a point.
+    """Draw P@k by type of relation: means as bars with intervals, relations as points.
 
-    customdata: [name, "type" or "relation", which].
+    customdata is [name, "type" or "relation", its value].
     """
     figure = go.Figure()
     kinds = list(dict.fromkeys(means["type"]))
@@ -508,7 +552,7 @@ def precision_by_type(
         *shares,
     )
     data = ("name", "level", "which")
-    means["where"] += ": a random order, mean"
+    means["where"] += ": chance (random order), mean"
     points: Style = {
         "mode": "markers",
         "marker_size": 8,
@@ -521,7 +565,7 @@ def precision_by_type(
         add_runs(figure, go.Scatter, relations, ink, "type", "value", data, **points)
         style: Style = {"marker_size": 10, "legend": False, "offsetgroup": name}
         add_chance(figure, rows, "type", "chance", data, **style)
-        # Points lie over all bars and what belongs to them: these whiskers are points' too.
+        # Plotly draws scatter traces above all bars, so the whiskers are a scatter trace, too.
         style = {"mode": "markers", "offsetgroup": name, "legendgroup": name}
         add_whiskers(figure, go.Scatter, rows, "type", "value", **style)
     ordered = order + [kind for kind in kinds if kind not in order]
@@ -537,32 +581,39 @@ def precision_by_type(
 
 
 def reliability(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """The reliability diagram. table: name, low, high, n, confidence, accuracy.
+    """Draw the reliability diagram.
 
-    The area of a point grows with its facts; two sizes stand in the legend.
-    customdata: [name, low, high].
+    The area of a point grows with its number of facts; the legend shows two sizes.
+
+    Args:
+        table: Columns name, low, high, n, confidence, accuracy.
+        colours: Run -> colour.
+        counts: What n counts.
+
+    Returns:
+        The chart; customdata is [name, low, high].
     """
     figure = go.Figure()
     straight = {"mode": "lines", "line": {"color": GREY, "width": 1, "dash": "dash"}}
-    name = "as often right as it says"
+    name = "perfect calibration"
     figure.add_scatter(x=[0, 1], y=[0, 1], name=name, hoverinfo="skip", **straight)
     most = max(1, int(table["n"].max())) if len(table) else 1
     table = described(
         table[table["n"] > 0],
         lambda row: (
-            f"{escape(row.name)}<br>says {fixed(row.confidence, 2)}, is right "
+            f"{escape(row.name)}<br>confidence {fixed(row.confidence, 2)}, accuracy "
             f"{fixed(row.accuracy, 2)}<br>{row.n:,} {counts}"
         ),
     )
-    table["size"] = 4 + 12 * np.sqrt(table["n"] / most)  # a legend shows marks of up to 16 pixels
+    table["size"] = 4 + 12 * np.sqrt(table["n"] / most)  # a legend shows marks up to 16 pixels
     style: Style = {"mode": "lines+markers", "line_width": 2}
     style |= {"by_row": {"marker_size": "size"}, "data": ("name", "low", "high")}
     add_runs(figure, go.Scatter, table, colours, "confidence", "accuracy", **style)
     highest = 10 ** int(np.log10(most))
     for n in dict.fromkeys((max(1, highest // 10), highest)):
-        said = f"{n:,} {counts if n > 1 else counts.removesuffix('s')}"
+        label = f"{n:,} {counts if n > 1 else counts.removesuffix('s')}"
         size, line = 4 + 12 * np.sqrt(n / most), {"width": 1.5, "color": GREY}
-        add_key(figure, said, size=float(size), color=CLEAR, line=line)
+        add_key(figure, label, size=float(size), color=CLEAR, line=line)
     return figure.update_layout(
         xaxis={"title": "probability of the first answer, 0 to 1", "range": [-0.02, 1.02]},
         yaxis={"title": "share of right first answers, 0 to 1", "range": [-0.02, 1.02]},
@@ -571,20 +622,20 @@ def reliability(table: pd.DataFrame, colours: Colours, counts: str = "facts") ->
 
 
 def correlation_matrix(matrix: pd.DataFrame, n: int | None, counts: str = "facts") -> go.Figure:
-    """Figure 3: the lower triangle of a correlation matrix.
+    """Draw the lower triangle of a correlation matrix (Petroni et al. 2019, Figure 3).
 
-    n: facts, None where they are not known.
+    Args:
+        matrix: Pearson's r, [measure, measure].
+        n: The number of facts; None if it isn't known.
+        counts: What n counts.
     """
     values = matrix.to_numpy(dtype=float).copy()
     values[np.triu_indices(len(matrix))] = np.nan
     values, names = values[1:, :-1], list(matrix.columns)
     of = "" if n is None else f"<br>{n:,} {counts}"
-    texts = [["" if np.isnan(one) else fixed(one, 2) for one in line] for line in values]
+    texts = [["" if np.isnan(r) else fixed(r, 2) for r in line] for line in values]
     hover = [
-        [
-            f"{row} with {name}: r = {fixed(one, 3)}{of}"
-            for one, name in zip(line, names, strict=False)
-        ]
+        [f"{row} with {name}: r = {fixed(r, 3)}{of}" for r, name in zip(line, names, strict=False)]
         for line, row in zip(values, names[1:], strict=True)
     ]
     ticks = {-0.6: "≤ −0.6", -0.3: "−0.3", 0: "0", 0.3: "0.3", 0.6: "≥ 0.6"}
@@ -609,10 +660,20 @@ def differences(
     unit: str,
     rows: str = "relation",
 ) -> go.Figure:
-    """P@k of B minus A by relation, or by other rows, with intervals; the colour says who is ahead.
+    """Draw P@k of B minus A by relation or by other rows, coloured by which run is ahead.
 
-    table: relation, label, difference, low, high, n, only_a, only_b. unit: what n counts, as
-    `facts`. A mark is open where its interval includes 0. customdata: [relation].
+    A mark is open if its interval includes 0.
+
+    Args:
+        table: Columns relation, label, difference, low, high, n, only_a, only_b.
+        names: The names of A and B.
+        colours: The colours of A and B.
+        k: The k of P@k.
+        unit: What n counts, such as `facts`.
+        rows: The title of the vertical axis.
+
+    Returns:
+        The chart; customdata is [relation].
     """
     figure = go.Figure()
     ahead = {1: f"{names[1]} ahead", -1: f"{names[0]} ahead", 0: "neither"}
@@ -649,13 +710,21 @@ def differences(
 
 
 def words(table: pd.DataFrame, colour: str) -> go.Figure:
-    """The words that a run falls back on. table: answer, n, share, ... customdata: [answer]."""
+    """Draw a run's most frequent wrong answers.
+
+    Args:
+        table: Columns answer, n, share, n_relations, right_type.
+        colour: The run's colour.
+
+    Returns:
+        The chart; customdata is [answer].
+    """
     figure = go.Figure()
     table = described(
         table.assign(word=table["answer"].map(str).map(escape)),
         lambda row: (
-            f"<b>{row.word}</b>: {row.n:,} times wrong in {row.n_relations} relations"
-            f"<br>an object of the relation in {percent(row.right_type, 0)} % of them"
+            f"<b>{row.word}</b>: wrong {row.n:,} times in {row.n_relations} relations"
+            f"<br>an object of the relation in {percent(row.right_type, 0)} % of these"
         ),
     )
     shown = [f"{percent(share)} %" for share in table["share"]]
@@ -670,10 +739,15 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
 
 
 def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Facts by margin: each run's right ones above the line, its wrong ones below it.
+    """Draw the facts by margin: each run's right ones above the line, wrong ones below.
 
-    table: name, right, low, high (-inf and inf at the ends), n, share. customdata: [name, low,
-    high, right] with None for an endless end.
+    Args:
+        table: Columns name, right, low, high (-inf and inf at the ends), n, share.
+        colours: Run -> colour.
+        counts: What n counts.
+
+    Returns:
+        The chart; customdata is [name, low, high, right], with None for infinite values.
     """
 
     def name_bin(row: Any) -> str:
@@ -713,15 +787,15 @@ def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.
 
 
 def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
-    """All answers to one fact, best first, as bars that begin at the worst of them.
+    """Draw all answers to one fact, best first, as bars that begin at the worst answer.
 
-    table: word, score, prob, mark (`gold`, `also right` or empty), best first.
+    table: columns word, score, prob, mark (`gold`, `also right` or empty), best first.
     """
     figure = go.Figure()
     scores = table["score"].astype(float)
     base = float(scores.min()) - 0.03 * (float(scores.max() - scores.min()) or 1.0)
     rows = [f"{at:,}" for at in range(1, len(table) + 1)]
-    titles = {"": "other answers", "gold": "the gold", "also right": "also right"}
+    titles = {"": "other answers", "gold": "right answer", "also right": "also right"}
     words = [escape(_short(str(word))) for word in table["word"]]
     shown = [
         f"<b>{word}</b>" if mark else word for word, mark in zip(words, table["mark"], strict=True)
@@ -751,18 +825,18 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
 
 
 def confusion(found: Confusion) -> go.Figure:
-    """Right answers by first answers, coloured by the number of facts on a log scale.
+    """Draw right answers by first answers, coloured by the number of facts on a log scale.
 
-    Facts with a right first answer, on the diagonal, have a colour of their own. The row and the
-    column of the other words have one colour whatever their numbers. customdata of every cell with
-    facts: [gold, answer]; "" for the others.
+    Cells on the diagonal, where the first answer is right, have another colour scale. The row and
+    the column of the other words have a constant colour. customdata of each cell with facts is
+    [gold, answer], with "" for the other words.
     """
     counts = found.counts
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
     answers = [*found.answers, *[""] * (counts.shape[1] - len(found.answers))]
     n_golds, n_answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
-    shown_golds = [_short(one) or f"{n_golds:,} other golds" for one in golds]
-    shown_answers = [_short(one) or f"{n_answers:,} other answers" for one in answers]
+    shown_golds = [_short(gold) or f"{n_golds:,} other right answers" for gold in golds]
+    shown_answers = [_short(answer) or f"{n_answers:,} other answers" for answer in answers]
     with np.errstate(divide="ignore"):
         tone = np.where(counts > 0, np.log10(counts), np.nan)
     others = np.zeros(counts.shape, dtype=bool)
@@ -789,7 +863,7 @@ def confusion(found: Confusion) -> go.Figure:
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
         figure.add_traces(parts.data)
-    # A heat map's cells can't be selected: marks that can't be seen are, in the middle of each.
+    # Cells of a heat map can't be selected, so invisible marks in their centres can.
     marks = pd.DataFrame(np.argwhere(counts), columns=["row", "column"])
     marks = described(
         marks.assign(
@@ -805,12 +879,7 @@ def confusion(found: Confusion) -> go.Figure:
         ),
     )
     unseen = {"marker": {"opacity": 0}}
-    style = {
-        "marker_symbol": "square",
-        "marker_size": 16,
-        "marker_opacity": 0,
-        "mode": "markers",
-    }
+    style = {"marker_symbol": "square", "marker_size": 16, "marker_opacity": 0, "mode": "markers"}
     style |= {"selected": unseen, "unselected": unseen, "showlegend": False}
     add(figure, go.Scatter, marks, "column", "row", ("gold", "answer"), **style)
     return figure.update_layout(
@@ -822,14 +891,14 @@ def confusion(found: Confusion) -> go.Figure:
 
 
 def box_colours(colour: str) -> dict[str, Any]:
-    """Of a box plot: filled with a colour like `#2c86c7`, half transparent, its lines as text."""
+    """A box plot's style: lines in the text colour, filled with a half-transparent `#rrggbb`."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     line = {"color": _ink(), "width": 1.6}
     return {"line": line, "fillcolor": f"rgba({red},{green},{blue},0.5)"}
 
 
 def _interval(row: Any, *, signed: bool = False) -> str:
-    """A row's `low` to `high`, shares, as a line of a hover text; empty where there is none."""
+    """A row's interval of shares as a line of a hover text; empty if there is none."""
     if not (np.isfinite(row.low) and np.isfinite(row.high)):
         return ""
     low, high = percent(row.low, signed=signed), percent(row.high, signed=signed)
@@ -837,25 +906,25 @@ def _interval(row: Any, *, signed: bool = False) -> str:
 
 
 def _ink() -> str:
-    """The colour of the page's text, for lines that no bar lies under."""
+    """The colour of the page's text, for lines that aren't on bars."""
     theme = "dark" if st.context.theme.type == "dark" else "light"
     return str(st.get_option(f"theme.{theme}.textColor") or DARK)
 
 
 def _row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
-    """Of a layout: rows from the top in the order of the labels, which are shown as text."""
+    """A layout's vertical axis with the labels as rows from the top, escaped, some in bold."""
     bold = set(bold)
-    shown = [f"<b>{escape(one)}</b>" if one in bold else escape(one) for one in labels]
+    shown = [f"<b>{escape(row)}</b>" if row in bold else escape(row) for row in labels]
     axis = {"categoryorder": "array", "categoryarray": labels, "range": _rows(labels)}
     axis |= {"tickvals": labels, "ticktext": shown, "ticksuffix": "  "}
     return {f"yaxis_{name}": value for name, value in axis.items()}
 
 
 def _rows(lines: Sized) -> list[float]:
-    """The range of an axis of names that begins at the top."""
+    """The range of a vertical axis of names that begins at the top."""
     return [len(lines) - 0.5, -0.5]
 
 
 def _short(label: str) -> str:
-    """A label that leaves room for the chart; it begins with the relation's unique name."""
+    """A label cut to `MOST_LETTERS`; a relation's label begins with its unique name."""
     return label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"

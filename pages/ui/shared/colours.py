@@ -1,8 +1,8 @@
-"""One colour a model, the same on every page and chart.
+"""One colour per model, the same on every page and chart.
 
-The palette is Okabe and Ito's (2008), which colour-blind people can tell apart; its yellow is left
-out and its black replaced by a grey, which are lost on a light or a dark page. Blue and vermilion
-are lightened to stand out on both.
+The palette is that of Okabe and Ito (2008), which colour-blind people can tell apart. It excludes
+their yellow and replaces black by grey, because these are hard to see on a light or a dark page.
+Blue and vermilion are lighter, to be visible on both.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ PUBLISHED = "#8a8f98"
 def model_colours(names: Sequence[str]) -> dict[str, str]:
     """Model name -> colour.
 
-    A model keeps the colour of its place in the catalogue. Where two that are shown together have
-    the same one, the later takes the next colour that is free.
+    The colour follows from the model's place in the catalogue. If two models in `names` have the
+    same colour, the later one gets the next free colour.
     """
     places = {entry.name: place for place, entry in enumerate(known_models())}
-    taken: dict[str, str] = {}
+    colours: dict[str, str] = {}
     for name in names:
         start = places.get(name, sum(name.encode()))
         choices = [PALETTE[(start + step) % len(PALETTE)] for step in range(len(PALETTE))]
-        free = [colour for colour in choices if colour not in taken.values()]
-        taken.setdefault(name, (free or choices)[0])
-    return taken
+        free = [colour for colour in choices if colour not in colours.values()]
+        colours.setdefault(name, (free or choices)[0])
+    return colours

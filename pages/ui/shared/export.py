@@ -1,7 +1,7 @@
-"""The button that exports what is on the screen: CSV, JSON, and the command that gives the same.
+"""The Export button: CSV, JSON, and the command that gives the same result.
 
-The files are made when they are asked for. What gives the same is a request, shown as the command
-line that asks for it (`lama_core.requests`), or lines of Python where there is no command.
+The files are made on download. The command is a request shown as its command line
+(`lama_core.requests`), or lines of Python for results without a command.
 """
 
 import csv
@@ -21,7 +21,7 @@ Rows = list[dict[str, Any]]
 
 
 class Answered(Protocol):
-    """What a model answered: its name, and the precision that it was asked in."""
+    """A model's answer with the model's name and precision."""
 
     @property
     def name(self) -> str: ...
@@ -30,7 +30,7 @@ class Answered(Protocol):
 
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as CSV with a header. A cell that a spreadsheet would take for a formula is quoted."""
+    """Rows as CSV with a header; cells that a spreadsheet would run as a formula are quoted."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]) if rows else [])
     writer.writeheader()
@@ -44,29 +44,30 @@ def _as_text(value: Any) -> Any:
 
 
 def records_of(table: pd.DataFrame | Rows) -> Rows:
-    """The rows of a table as plain values; None for what is unknown."""
+    """A table's rows as plain Python values; missing values are None."""
     if not isinstance(table, pd.DataFrame):
         return table
     cells = table.astype({column: object for column in table.columns})
     rows = cells.where(cells.notna(), None).to_dict("records")
-    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+    return [
+        {
+            str(name): value.item() if hasattr(value, "item") else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
 
 
-def _plain(value: Any) -> Any:
-    """An array's own number as a plain one."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def made_with(asked: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
-    """How answers were made: what was asked, and the identity of each model that answered."""
+def made_with(request: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
+    """The provenance of answers: the request's fields and each answering model's identity."""
     identities = {one.name: CACHE.identity(one.name, one.precision) for one in answers}
-    return {**asked, "identities": identities}
+    return {**request, "identities": identities}
 
 
 def json_of(content: dict[str, Any], made: dict[str, Any]) -> str:
-    """Some content as JSON, with how it was made."""
-    whole = {"made_with": {**made, "lama_explorer": __version__}, **content}
-    return json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False, default=str)
+    """Content as JSON, with its provenance under `made_with`."""
+    document = {"made_with": {**made, "lama_explorer": __version__}, **content}
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=str)
 
 
 def draw_export(
@@ -76,12 +77,17 @@ def draw_export(
     how: Request | tuple[Request, ...] | str,
     *,
     record: Callable[[], dict[str, Any]] | None = None,
-    more: Callable[[], None] | None = None,
+    more: Callable[[], object] | None = None,
 ) -> None:
-    """CSV, JSON (with `made`) and how to get the same again.
+    """Draw the Export button.
 
-    record: the JSON's content, by default the table's rows. how: requests, or lines of Python.
-    more: draws what else stands in the bar.
+    Args:
+        name: The files' name, and the prefix of the widgets' keys.
+        make_table: Makes the rows.
+        made: The provenance, which the JSON holds.
+        how: The requests, or lines of Python, that give the same result.
+        record: Makes the content of the JSON; by default the rows.
+        more: Draws further buttons next to Export.
     """
 
     def content() -> dict[str, Any]:
@@ -117,17 +123,17 @@ def draw_answer_export(
     name: str,
     answer: Any,
     request: Request,
-    more: Callable[[], None] | None = None,
+    more: Callable[[], object] | None = None,
     *,
     rows: Callable[[], Rows] | None = None,
 ) -> None:
-    """What models answered to a request: its rows, its JSON, and the command."""
+    """Draw the Export button for models' answers to a request; `rows` replaces `answer.rows`."""
     made = made_with(values(request), answer.models)
     draw_export(name, rows or answer.rows, made, request, record=answer.to_json, more=more)
 
 
 def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
-    """The command line and the Python that give the same."""
+    """Draw the command line and the Python code that give the same result."""
     with st.container(key=key):
         if isinstance(how, str):
             st.caption("The same in Python:")

@@ -1,4 +1,4 @@
-"""Offer what is not here yet, and show its coming, without holding up the page."""
+"""Buttons that download missing models and data in the background, and their progress."""
 
 from collections.abc import Callable
 
@@ -16,15 +16,15 @@ from pages.ui.shared.text import plain, show_fault
 
 
 def size_of(n_bytes: int | None) -> str:
-    """A download's size where it is known, as ` (93 MB)`."""
+    """A download's size as ` (93 MB)`; empty if it isn't known."""
     return f" ({bytes_text(n_bytes)})" if n_bytes else ""
 
 
-def _is_coming(name: str, has_come: Callable[[], bool], cancelled: str) -> bool:
-    """Draw the progress of a fetch, or how the last one ended; whether it goes on."""
+def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) -> bool:
+    """Draw a download's progress, or its error or cancellation; return whether it is running."""
     job = jobs.find(name)
     if job is not None and job.running:
-        jobs.draw_progress(name, has_come)
+        jobs.draw_progress(name, is_installed)
         return True
     if job is not None and job.error:
         show_fault(job.error)
@@ -34,13 +34,13 @@ def _is_coming(name: str, has_come: Callable[[], bool], cancelled: str) -> bool:
 
 
 def draw_offer(entry: Entry) -> None:
-    """A button that fetches the model, or the progress of a fetch, or how to install it."""
+    """Draw a button that downloads the model, the download's progress, or how to install it."""
     if entry.source.how == "assets":  # its package is installed from a terminal
         st.caption(not_installed(entry))
         return
-    if _is_coming(entry.name, lambda: is_here(entry), "Cancelled; nothing half-made was kept."):
+    if _draw_download(entry.name, lambda: is_here(entry), "Cancelled; partial files are removed."):
         return
-    served = entry.source.how == "server"  # to call an address is for whom may type a path
+    served = entry.source.how == "server"  # calling a server's URL needs the local user
     right: visitors.Right = "manage" if served else "fetch"
     label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
     if not visitors.may(right):
@@ -49,12 +49,12 @@ def draw_offer(entry: Entry) -> None:
     if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
-    where = "has not been asked" if served else "is not on this machine"
+    where = "is not connected" if served else "is not on this machine"
     st.caption(f"{plain(entry.title)} {where} yet. {plain(entry.note, code=True)}")
 
 
 def draw_small_source_offer(name: str) -> None:
-    """The same where there is little room: behind a button until the fetch has been started."""
+    """Draw a small button that opens the download offer of a source; then its progress."""
     if jobs.find(f"data {name}") is not None:
         draw_source_offer(name)
         return
@@ -66,9 +66,9 @@ def draw_small_source_offer(name: str) -> None:
 
 
 def draw_source_offer(name: str) -> None:
-    """A button that fetches a published source, with its licence, or the progress of its fetch.
+    """Draw a button that downloads a published source, with its licence, or the progress.
 
-    Drawn once a page, however many parts of the page miss the source.
+    Drawn once per page, even if several parts of the page need the source.
     """
     source, job_name = published.source(name), f"data {name}"
     context = get_script_run_ctx()
@@ -76,8 +76,8 @@ def draw_source_offer(name: str) -> None:
         drawn = context.shared.widget_user_keys_this_run
         if f"get {job_name}" in drawn or f"cancel {job_name}" in drawn:
             return
-    ended = "Cancelled. What was downloaded is kept: the next try resumes it."
-    if _is_coming(job_name, lambda: name in installed.installed_names(), ended):
+    ended = "Cancelled. The next try resumes the download."
+    if _draw_download(job_name, lambda: name in installed.installed_names(), ended):
         return
     if not visitors.may("fetch"):
         st.caption(f"{plain(source.title)} is not on this machine. {visitors.WHO['fetch']}")
@@ -91,9 +91,9 @@ def draw_source_offer(name: str) -> None:
     ):
         jobs.start(job_name, GetRequest(name, compute=True))
         st.rerun()
-    first = f" It needs {source.needs}, which is fetched first." if source.needs else ""
+    first = f" Downloads {source.needs} first, which it needs." if source.needs else ""
     st.caption(
         f"{plain(source.title)}. Licence: {plain(source.licence)}. From a terminal: "
-        f"`{command_line(GetRequest(name))}`. A broken download is resumed; the file is "
-        f"checked before it is used.{first}"
+        f"`{command_line(GetRequest(name))}`. An interrupted download resumes; the file is checked "
+        f"before use.{first}"
     )

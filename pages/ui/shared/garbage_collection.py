@@ -1,8 +1,9 @@
-"""What stays in memory for long is not looked through again and again.
+"""Exclude long-lived objects from Python's garbage collection.
 
-Streamlit collects garbage after every run of a page, through all objects there are, while nothing
-else runs: with the libraries of the models in memory half a second. Thirty visitors waited for that
-more than for their answers. So what is there once a model is loaded, or gone, is set apart.
+Streamlit runs a full garbage collection after every run of a page. With the models' libraries
+loaded it takes half a second and blocks all other threads; in a test with thirty visitors it took
+longer than the answers. So after a model is loaded or unloaded, all objects are frozen
+(`gc.freeze`).
 """
 
 import gc
@@ -15,9 +16,9 @@ _settled: frozenset[tuple[str, str]] | None = None
 
 
 def settle() -> None:
-    """Set apart what is in memory now, if other models are loaded than when this was last done.
+    """Freeze all objects if the loaded models have changed since the last call.
 
-    What was set apart is looked through first, so that the memory of a model that is gone is freed.
+    Collects garbage first, the frozen objects included, to free the memory of unloaded models.
     """
     global _settled
     held = frozenset((model.name, model.precision) for model in CACHE.held())

@@ -1,7 +1,7 @@
-"""What was asked in this browser session, newest first, one click back to it.
+"""The history of queries in this browser session; a click opens a query again.
 
-A question is the request of its view, as the command line has it; its address is made from it.
-Nothing of it leaves the session.
+An entry holds the request of its tab, as the command line has it; its URL is made from it. The
+history stays in the session.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,45 +25,50 @@ from pages.ui.shared.run_choice import relation_label
 
 MAX_ENTRIES = 50
 MAX_TITLE = 70
-# In the session: the entries, the one that was chosen, and a text too long for its address.
+# In the session: the entries, the entry to open, and its text if that is too long for a URL.
 HISTORY, GOING, TEXT = "asked so far", "asked again", "asked text"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that was asked. text: of many sentences, as they were typed."""
+    """A query. text: the sentences of a batch as they were typed, else empty."""
 
     request: Request
     text: str = ""
 
     @property
     def view(self) -> "View":
-        """Where it was asked."""
+        """The tab of the query."""
         return VIEWS[type(self.request)]
 
     @property
     def title(self) -> str:
-        """What was asked, in one line."""
+        """The query in one line."""
         title = " ".join(self.view.title(self).split())
         return title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that were asked."""
+        """The models of the query."""
         return cast(Any, self.request).models
 
     def params(self) -> dict[str, str | list[str]]:
-        """The parameters of its address."""
-        found = {**self.view.tab, "models": self.models, **self.view.params(self)}
-        return {name: _written(value) for name, value in found.items() if value is not None}
+        """The parameters of the query's URL."""
+        given = {name: getattr(self.request, field) for name, field in self.view.given.items()}
+        found = {**self.view.tab, "models": self.models, **given, **self.view.more(self.request)}
+        return {name: _url_value(value) for name, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A screen of the Ask page. name: of its tab, or of the view in it.
+    """A tab of the Ask page, or a view in it.
 
-    tab: parameters of its address. title: of the query. given: parameter of the address -> field
-    of the request. more: parameters that are made of several fields.
+    Attributes:
+        name: The tab's or view's name.
+        tab: The URL parameters that open it.
+        title: Makes the title of an entry.
+        given: URL parameter -> field of the request.
+        more: Makes the URL parameters that depend on several fields.
     """
 
     name: str
@@ -72,49 +77,43 @@ class View:
     given: Mapping[str, str]
     more: Callable[[Any], dict[str, Any]] = lambda _: {}
 
-    def params(self, entry: Entry) -> dict[str, Any]:
-        """The parameters of an entry's address besides its models."""
-        found = {name: getattr(entry.request, field) for name, field in self.given.items()}
-        return found | self.more(entry.request)
 
-
-def _written(value: object) -> str | list[str]:
-    """A value as widgets write it into the address."""
+def _url_value(value: object) -> str | list[str]:
+    """A value as widgets write it into the URL."""
     if isinstance(value, bool):
         return str(value).lower()
     return list(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _relation(asked: RelationRequest) -> dict[str, Any]:
-    relation = cache.dataset_of(asked.dataset).relation(asked.relation)
-    return {"relation": relation_label(relation.name, relation.label)} | _words(asked)
+def _relation_params(request: RelationRequest) -> dict[str, Any]:
+    relation = cache.dataset_of(request.dataset).relation(request.relation)
+    return {"relation": relation_label(relation.name, relation.label)} | _context_params(request)
 
 
-def _words(asked: Any) -> dict[str, Any]:
-    """Which sides of the blank are seen, of a view that ranks words there."""
-    return {"context": asked.context or "auto"}
+def _context_params(request: Any) -> dict[str, Any]:
+    return {"context": request.context or "auto"}
 
 
-def _solve(asked: SolveRequest) -> dict[str, Any]:
-    at = asked.text.index("___")
-    words = [asked.gold if number == at else word for number, word in enumerate(asked.text)]
+def _solve_params(request: SolveRequest) -> dict[str, Any]:
+    at = request.text.index("___")
+    words = [request.gold if number == at else word for number, word in enumerate(request.text)]
     slots = {slot.lower(): word for slot, word in zip(SLOTS, words, strict=True)}
-    template = {"template": template_label(asked.template) if asked.template else None}
-    return slots | template | {"blank": SLOTS[at]} | _words(asked)
+    template = {"template": template_label(request.template) if request.template else None}
+    return slots | template | {"blank": SLOTS[at]} | _context_params(request)
 
 
-def _score(asked: ScoreRequest) -> dict[str, Any]:
-    template = template_label(asked.template) if asked.template else None
-    return {"pairs": ", ".join(asked.pairs), "score_template": template}
+def _score_params(request: ScoreRequest) -> dict[str, Any]:
+    template = template_label(request.template) if request.template else None
+    return {"pairs": ", ".join(request.pairs), "score_template": template}
 
 
-def _many_title(entry: Entry) -> str:
+def _batch_title(entry: Entry) -> str:
     n = sum(bool(line.strip()) for line in entry.text.split("\n"))
     return f"{counted(n, 'sentence')}: {entry.text[:MAX_TITLE]}"
 
 
-def _titled(form: str) -> Callable[[Entry], str]:
-    """The title of an entry by the fields of its request."""
+def _title_format(form: str) -> Callable[[Entry], str]:
+    """A function that formats an entry's title from the fields of its request."""
 
     def title(entry: Entry) -> str:
         fields = values(entry.request).items()
@@ -134,21 +133,21 @@ VIEWS: dict[type, View] = {
     ClozeRequest: View(
         "Sentence",
         {},
-        _titled("{text}"),
+        _title_format("{text}"),
         WORDS | {"text": "text", "gold": "gold", "k": "top_k", "book": "open_book"},
-        _words,
+        _context_params,
     ),
     RelationRequest: View(
         "Wordings",
         {"tab": "Wordings"},
-        _titled("{relation} of {subject}"),
+        _title_format("{relation} of {subject}"),
         WORDS | {"data": "dataset", "subject": "subject", "object": "gold", "mined": "mined"},
-        _relation,
+        _relation_params,
     ),
     RankRequest: View(
         "Answers",
         {"tab": "Answers"},
-        _titled("{text}"),
+        _title_format("{text}"),
         PRECISION
         | {
             "statement": "text",
@@ -157,36 +156,36 @@ VIEWS: dict[type, View] = {
             "aggregate": "aggregate",
             "hiding": "hiding",
         },
-        lambda asked: {"answers": "\n".join(asked.answers)},
+        lambda request: {"answers": "\n".join(request.answers)},
     ),
     SentencesRequest: View(
         "Whole sentences",
         {"tab": "Answers", "score": "Whole sentences"},
-        _titled("{texts}"),
+        _title_format("{texts}"),
         PRECISION | {"hiding": "hiding"},
-        lambda asked: {"sentences": "\n".join(asked.texts)},
+        lambda request: {"sentences": "\n".join(request.texts)},
     ),
-    # Its sentences may be too long for an address: `take_text`.
-    ManyRequest: View("Batch", {"tab": "Batch"}, _many_title, WORDS, _words),
+    # The sentences may be too long for a URL: `take_text` returns them.
+    ManyRequest: View("Batch", {"tab": "Batch"}, _batch_title, WORDS, _context_params),
     SolveRequest: View(
         "Analogy",
         screens.ANALOGIES,
         lambda entry: cast(SolveRequest, entry.request).question().query.text("___"),
         WORDS | {"keep": "keep_query_words", "k": "top_k"},
-        _solve,
+        _solve_params,
     ),
     ScoreRequest: View(
         "Score analogies",
         {**screens.ANALOGIES, "analogy": "Score"},
-        _titled("{query} :: {pairs}"),
+        _title_format("{query} :: {pairs}"),
         PRECISION | {"query": "query", "normalise": "normalise"},
-        _score,
+        _score_params,
     ),
 }
 
 
 def note(request: Request, text: str = "") -> None:
-    """Take note of what is asked now. Of the same with other options the last one stays."""
+    """Add a query to the history; it replaces one that differs only in its options."""
     entry = Entry(request, text)
     same = (entry.view.name, entry.title, entry.models, entry.text)
     others = [
@@ -198,44 +197,41 @@ def note(request: Request, text: str = "") -> None:
 
 
 def entries() -> tuple[Entry, ...]:
-    """What was asked, newest first."""
+    """The history, newest first."""
     return cast(tuple[Entry, ...], st.session_state.get(HISTORY, ()))
 
 
 def follow() -> None:
-    """Go to what was chosen from the history; call before a page is drawn."""
+    """Open the entry that was clicked; call before a page is drawn."""
     entry = st.session_state.pop(GOING, None)
     if entry is not None:
-        with faults_shown():  # what was asked may be gone: data that were deleted
+        with faults_shown():  # the entry's dataset may have been deleted
             st.session_state[TEXT] = entry.text
             links.go(screens.ASK, entry.params())
 
 
 def take_text() -> str:
-    """The sentences of the entry that was gone to; once."""
+    """Return the sentences of the opened entry and remove them from the session."""
     return cast(str, st.session_state.pop(TEXT, ""))
 
 
 def choose(entry: Entry) -> None:
-    """Go to an entry with the next run; for a button's `on_click`."""
+    """Open an entry at the next rerun; for a button's `on_click`."""
     st.session_state[GOING] = entry
 
 
 def draw() -> None:
-    """The list, a button an entry, as what a popover holds."""
+    """Draw the history in a popover, one button per entry."""
     found = entries()
     if not found:
         st.caption("Your queries appear here for as long as this browser tab is open.")
         return
     st.caption(
-        "Asked in this browser tab, newest first. A click leads back to it."
-        + f" The last {MAX_ENTRIES} are kept." * (len(found) == MAX_ENTRIES)
+        "Your queries in this browser tab, newest first. Click one to ask it again."
+        + f" The list keeps the last {MAX_ENTRIES}." * (len(found) == MAX_ENTRIES)
     )
     with st.container(
-        height=320 if len(found) > 6 else "content",
-        border=False,
-        gap=None,
-        key="history",
+        height=320 if len(found) > 6 else "content", border=False, gap=None, key="history"
     ):
         for number, entry in enumerate(found):
             models = ", ".join(map(url_state.title_of, entry.models))
@@ -246,8 +242,9 @@ def draw() -> None:
                 on_click=choose,
                 args=(entry,),
             )
-    st.button("Forget these", icon=":material/delete:", on_click=_forget)
-
-
-def _forget() -> None:
-    st.session_state.pop(HISTORY, None)
+    st.button(
+        "Clear history",
+        icon=":material/delete:",
+        on_click=st.session_state.pop,
+        args=(HISTORY, None),
+    )

@@ -1,10 +1,10 @@
-"""Long work beside the pages, in a process of its own, watched and cancelled.
+"""Jobs: long commands in background processes, with their progress and cancellation.
 
-All sessions see the same jobs, and only who started one, or the operator, cancels it; in public
-every session has its own, one is at work at a time, and the others wait. The process is the command
-line's own command, so that the page and the terminal do the same; cancelling it ends the process
-and keeps nothing half-made. It says how far it is, what came out and what went wrong as lines of
-JSON (`lama_core.progress`).
+All sessions see the same jobs, but only the visitor who started a job and the local user can cancel
+it. In public mode each session sees only its own jobs, and jobs run one at a time. A job's process
+is the command of the command line, so a page and the terminal do the same. Cancelling ends the
+process, which leaves no half-made files. The process reports progress, results and errors as lines
+of JSON (`lama_core.progress`).
 """
 
 import json
@@ -34,12 +34,23 @@ from pages.ui.shared.text import plain
 
 @dataclass
 class Job:
-    """A waiting, running or finished command. error: empty until it failed.
+    """A queued, running or finished command.
 
-    process: None while it waits for others; then `begin` starts it. scratch: a folder that is there
-    for this command alone, removed when it ends. owner: the session that started it. title: what
-    kind of work it is, in a word.
-    ending: it was told to end. results: what came out so far. said: lines that are no reports.
+    Attributes:
+        name: The job's name.
+        process: The running command; None while the job is queued.
+        scratch: A temporary folder of this command, removed when it ends.
+        owner: The session that started the job.
+        title: The kind of work, in one word.
+        begin: Starts a queued command.
+        step: The latest progress.
+        pace: Estimates the remaining time.
+        error: The error message; empty unless the command failed.
+        ending: Whether the job was cancelled.
+        results: The results reported so far.
+        notes: The notes reported so far.
+        other_lines: Lines of the command's output that aren't reports.
+        over: Set when the command has ended and its output is read.
     """
 
     name: str
@@ -54,38 +65,38 @@ class Job:
     ending: bool = False
     results: list[Result] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    other_lines: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def running(self) -> bool:
-        """Whether the command waits or is at work, or what it said at its end isn't read yet."""
+        """Whether the command is queued or running, or its last output isn't read yet."""
         return not self.over.is_set()
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was told to end and did, before it was through."""
+        """Whether the job was cancelled and ended before it was finished."""
         code = self.process.returncode if self.process else None
         return self.ending and not self.running and code != 0
 
     @property
     def share(self) -> float | None:
-        """How much is done, between 0 and 1; None where it isn't known."""
+        """The finished share, from 0 to 1; None if it isn't known."""
         return min(1.0, self.step.done / self.step.total) if self.step.total else None
 
     def names(self, what: What) -> tuple[str, ...]:
-        """The names of what came out, of one sort, each once."""
+        """The names of the results of one kind, each once."""
         return tuple(dict.fromkeys(one.name for one in self.results if one.what == what))
 
     def cancel(self) -> None:
         """End the command and everything it started."""
         self.ending = True
         if self.running and self.process:
-            with suppress(ProcessLookupError):  # it has just ended by itself
+            with suppress(ProcessLookupError):  # the process has just ended
                 os.killpg(self.process.pid, signal.SIGTERM)
 
     def follow(self) -> None:
-        """Wait for the turn, then read what the command says until it ends; runs in a thread."""
+        """Wait in the queue, then read the command's output until it ends; runs in a thread."""
         try:
             if self.process is None and self.begin is not None:
                 with _TURN:
@@ -99,8 +110,11 @@ class Job:
                 shutil.rmtree(self.scratch, ignore_errors=True)
         except OSError as error:
             self.error = f"The command could not be started: {error.strerror}."
-        except ValueError:  # what was typed holds a character that no command can
-            self.error = "The command could not be started: a word of it can't be written."
+        except ValueError:  # an argument has a character such as NUL
+            self.error = (
+                "The command could not be started: an argument has a character that commands can't "
+                "contain. Remove it."
+            )
         finally:
             self.over.set()
 
@@ -108,11 +122,11 @@ class Job:
         for line in process.stderr or ():
             self.hear(line)
         if process.wait() and not self.ending and not self.error:
-            said = [line for line in self.said if line] or ["It ended without a word."]
-            self.error = said[-1]
+            lines = [line for line in self.other_lines if line]
+            self.error = lines[-1] if lines else "The command failed without a message."
 
     def hear(self, line: str) -> None:
-        """Take note of one line that the command said."""
+        """Store one line of the command's output."""
         try:
             ((kind, value),) = json.loads(line).items()
             if kind == "progress":
@@ -125,38 +139,43 @@ class Job:
             elif kind == "error":
                 self.error = str(value)
             else:
-                self.said.append(line.strip())
+                self.other_lines.append(line.strip())
         except (ValueError, TypeError, AttributeError):
-            self.said.append(line.strip())
+            self.other_lines.append(line.strip())
 
 
-# Not in Streamlit's caches, which any visitor may clear.
+# Not in Streamlit's caches, which any browser could clear.
 _JOBS: dict[str, Job] = {}
 _STARTING = threading.Lock()
 _TURN = threading.Lock()
-# What it takes to start a command; for all others it is `run`.
+# The right that starts a command; all others need `run`.
 RIGHTS: dict[type, visitors.Right] = {
     GetRequest: "fetch",
     ModelRequest: "fetch",
     ImportRequest: "upload",
 }
-# What a command is called, in a word; all others are a run.
+# The kind of work of a command, in one word; all others are a run.
 TITLES: dict[type, str] = {GetRequest: "Fetch", ModelRequest: "Fetch", ImportRequest: "Import"}
 
 
 def start(
     name: str, request: Request, *, scratch: Path | None = None, folder: Path = IMPORT_ROOT
 ) -> Job:
-    """Start the command that answers a request, or give the job of that name that is running.
+    """Start the command of a request as a job.
 
-    scratch: see `Job`; what the command says doesn't show this folder's name. folder: from which
-    relative paths in the request count.
-    Raises UserError if the visitor may not, or if in public too many wait already.
+    Args:
+        name: The job's name. If a job of this name is running, it is returned instead.
+        request: The request.
+        scratch: A folder that is removed when the command ends; error messages don't show its name.
+        folder: The folder that relative paths in the request refer to.
+
+    Raises:
+        UserError: If the visitor lacks the right, or if the queue of public mode is full.
     """
     visitors.check(RIGHTS.get(type(request), "run"))
     command = [sys.executable, "-m", "lama_core", *arguments(request)]
     environment = {**os.environ, "LAMA_PROGRESS": "json"}
-    if folder != IMPORT_ROOT:  # no module of that folder is taken for one of ours
+    if folder != IMPORT_ROOT:  # don't import modules from that folder
         command.insert(1, "-P")
         found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
         environment["PYTHONPATH"] = os.pathsep.join(found)
@@ -182,9 +201,9 @@ def start(
         if visitors.is_public():
             running = sum(one.running for one in _JOBS.values())
             if running >= visitors.n_public_jobs():
-                raise UserError(f"{running} runs are at work or waiting: start yours later.")
+                raise UserError(f"{running} runs are running or queued. Try again later.")
             job = Job(name, None, scratch, _session(), title, begin)
-            job.step = Progress("Waiting for other runs")
+            job.step = Progress("Queued behind other runs")
         else:
             job = Job(name, begin(), scratch, _session(), title)
         _JOBS[_key(name)] = job
@@ -202,17 +221,17 @@ def _key(name: str) -> str:
 
 
 def find(name: str) -> Job | None:
-    """The job of that name, waiting, running or finished; None if there was none."""
+    """The job of that name, queued, running or finished; None if there is none."""
     return _JOBS.get(_key(name))
 
 
 def running() -> list[Job]:
-    """The jobs that wait or run, the first begun first: in public the session's own, else all."""
+    """The queued and running jobs, oldest first; in public mode only this session's."""
     return [job for job in _visible() if job.running]
 
 
 def ended(prefix: str) -> list[Job]:
-    """The jobs that have ended whose names begin so, as `running`."""
+    """The ended jobs whose names begin with `prefix`; in public mode only this session's."""
     return [job for job in _visible() if not job.running and job.name.startswith(prefix)]
 
 
@@ -227,15 +246,17 @@ def forget(name: str) -> None:
 
 
 def may_cancel(job: Job) -> bool:
-    """Whether this visitor may end the job: who started it, and the operator."""
+    """Whether this visitor may cancel the job: the one who started it, or the local user."""
     return job.owner == _session() or visitors.may("manage")
 
 
 @st.fragment(run_every=0.5)
 def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> None:
-    """A running job's bar and a button that cancels it; at its end the page is drawn again.
+    """Draw a running job's progress bar and Cancel; redraw the page when the job ends.
 
-    is_here: whether what the job was to bring has come, so that nothing need be said of it.
+    Args:
+        name: The job's name.
+        is_here: Whether the job's result is installed; then the ended job is forgotten.
     """
     job = find(name)
     if job is None or not job.running:
@@ -246,7 +267,7 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
     text = "Cancelling" if job.ending else describe(job.step, job.pace)
     st.progress(job.share or 0.0, text=plain(text))
     if not may_cancel(job):
-        st.caption("Another visitor started this and can cancel it.")
+        st.caption("Started by another visitor. Only that visitor or the local user can cancel it.")
         return
     st.button(
         "Cancel",

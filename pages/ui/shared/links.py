@@ -1,10 +1,10 @@
-"""The address bar: links between pages, and that an address says all that its screen depends on.
+"""The URL in the address bar: links between pages, and URLs that fully describe their screen.
 
-Widgets are bound to parameters of their own names, and Streamlit leaves out what equals a default
-(`state.py`). The rest is here. At the end of a run the browser is given the whole address
-(`write`), which makes no entry in its history; a way to another page (`go`) makes one. Streamlit's
-own ways make an entry for every parameter that a page sets, and drop, on the way back, the
-parameters whose names both pages use.
+Widgets are bound to URL parameters of the same name (`url_state.py`), and Streamlit omits values
+that equal the default. This module does the rest. At the end of each rerun, `write` gives the
+browser the complete URL without an entry in its history; `go`, which opens another page, makes an
+entry. Streamlit itself would make an entry for each parameter that a page sets, and on the way back
+it would drop the parameters that both pages use.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ from streamlit.runtime.state.query_params import QueryParams
 from pages.ui.shared import screens
 from pages.ui.shared.screens import Params
 
-# Parameters with one name and two meanings: models to query, or models whose runs are shown, where
-# none chosen means all; the gold answer of a sentence, or a filter of facts.
+# Parameters whose meaning depends on the page. On Ask, `models` are queried and `gold` is the right
+# answer of the sentence; elsewhere `models` selects runs (none means all) and `gold` filters facts.
 TWO_MEANINGS = ("models", "gold")
 
 AMONG = "among"
-# In the session: the page that is drawn, whether its address is new, the runs that it is about,
-# and the parameters that were put into it, in this run and since it was new.
+# In the session: the current page, whether its URL is new, the runs that it is about, the
+# parameters set by `put` in this rerun, and the parameters in use since the URL was new.
 PAGE, ENTERED, RUNS, PUT, USED = (
     "address of",
     "address entered",
@@ -43,9 +43,12 @@ _runs = count()
 
 
 def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
-    """Go to the page `there` with these parameters: one entry in the browser's history.
+    """Open a page, with one entry in the browser's history.
 
-    replaces: The entry takes the place of the present one.
+    Args:
+        there: The page's file, a constant of `screens.py`.
+        params: The URL parameters; empty values are dropped.
+        replaces: Whether the entry replaces the current one.
     """
     given = {name: value for name, value in params.items() if value not in ("", (), [])}
     _order(path_of(there), urlencode(given, doseq=True), "replace" if replaces else "go")
@@ -53,7 +56,7 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
 
 
 def enter(page: str) -> None:
-    """Call before `page` is drawn: an address that was gone to, or gone back to, is taken whole."""
+    """Read the URL, completely if it is new or from the history; call before drawing `page`."""
     context = get_script_run_ctx()
     returned = context is not None and context.is_history_navigation
     before = st.session_state.get(PAGE)
@@ -70,34 +73,34 @@ def enter(page: str) -> None:
         with query_params() as params:
             params.populate_from_query_string(context.query_string)
             params.set_initial_query_params(context.query_string)
-            params._send_query_param_msg()  # here it makes no entry in the history
+            params._send_query_param_msg()  # makes no history entry at this point
 
 
 def follow_moved() -> None:
-    """Go on from an address of an earlier version to the page that shows the same now."""
+    """Redirect a URL of an earlier version to the page that now shows the same."""
     name = PurePosixPath(urlsplit(st.context.url or "").path).name
-    params = {one: st.query_params.get_all(one) for one in st.query_params}
+    params = kept(())
     page, there = screens.resolve(name if name in screens.names() else "", params)
     if name in screens.OLD_PAGES or there != params:
         go(page, there, replaces=True)
 
 
 def entered() -> bool:
-    """Whether this run is the first with this address, and not an answer to a click."""
+    """Whether this is the first rerun with this URL, not one after a click."""
     return bool(st.session_state.get(ENTERED))
 
 
 @contextmanager
 def query_params() -> Iterator[QueryParams]:
-    """The parameters of the address as Streamlit keeps them, with what it binds them to."""
+    """Streamlit's internal URL parameters, with the widgets that they are bound to."""
     context = get_script_run_ctx()
-    assert context is not None, "the address is that of a page"
+    assert context is not None, "only pages have a URL"
     with context.session_state.query_params() as params:
         yield params
 
 
 def put(name: str, values: Sequence[str]) -> None:
-    """Take the parameter `name` to stand in the address with these values."""
+    """Set a URL parameter to these values."""
     with query_params() as params:
         params.set_with_no_forward_msg(name, values[0] if len(values) == 1 else list(values))
         params._initial_query_params[name] = list(values)
@@ -105,18 +108,18 @@ def put(name: str, values: Sequence[str]) -> None:
 
 
 def kept(without: Iterable[str]) -> dict[str, str | list[str]]:
-    """The parameters of the address, less some."""
+    """The URL parameters, except those named in `without`."""
     names = [name for name in st.query_params if name not in without]
     return {name: st.query_params.get_all(name) for name in names}
 
 
 def leave_endless(name: str) -> None:
-    """Empty a parameter that is an endless number, as 1e309: Streamlit fails on it."""
-    if any(_is_endless(value) for value in st.query_params.get_all(name)):
+    """Empty a URL parameter that is infinite, such as 1e309: Streamlit fails on it."""
+    if any(_is_infinite(value) for value in st.query_params.get_all(name)):
         put(name, [""])
 
 
-def _is_endless(value: str) -> bool:
+def _is_infinite(value: str) -> bool:
     try:
         return isinf(float(value))
     except ValueError:
@@ -124,26 +127,36 @@ def _is_endless(value: str) -> bool:
 
 
 def respell(name: str, spelled: Mapping[str, str]) -> None:
-    """Take the values of a parameter as `spelled` writes them: P19 as `P19 place of birth`."""
-    asked = st.query_params.get_all(name)
-    meant = [spelled.get(value, value) for value in asked]
-    if meant != asked:
-        put(name, meant)
+    """Replace a URL parameter's values by their spelling in the widget.
+
+    spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
+    """
+    values = st.query_params.get_all(name)
+    replaced = [spelled.get(value, value) for value in values]
+    if replaced != values:
+        put(name, replaced)
 
 
 def among(ids: Iterable[str], of: str) -> frozenset[str]:
-    """Which of the runs that are here an address is about: all, or those that it was made among.
+    """The ids of the runs that the URL is about.
 
-    ids: of all runs of one kind that are here; they are written into the address. of: what they
-    are runs of; when it changes, all runs count again.
+    A URL lists the runs that were on the machine when it was copied, so it keeps showing the same
+    runs after new ones are added.
+
+    Args:
+        ids: The ids of all runs of one kind on this machine; the URL gets them.
+        of: The dataset or study of the runs. When it changes, all runs are shown again.
+
+    Returns:
+        The ids that the URL lists, or all ids if it lists none of them.
     """
-    marks = {_mark(one): one for one in ids}
-    asked = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))
-    known, wanted = st.session_state.setdefault(RUNS, (of, asked))
-    if known != of:
+    marks = {_mark(run): run for run in ids}
+    listed = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))
+    before, wanted = st.session_state.setdefault(RUNS, (of, listed))
+    if before != of:
         st.session_state[RUNS] = (of, ())
         wanted = ()
-    found = {mark: one for mark, one in marks.items() if mark in wanted} or marks
+    found = {mark: run for mark, run in marks.items() if mark in wanted} or marks
     put(AMONG, [".".join(wanted if found is not marks else marks)])
     if wanted and set(wanted) != set(marks):
         _draw_other_runs(len(set(wanted) - set(marks)), len(marks) - len(found))
@@ -151,31 +164,29 @@ def among(ids: Iterable[str], of: str) -> frozenset[str]:
 
 
 def _mark(run: str) -> str:
-    """A run's name, short enough for an address."""
+    """A short hash of a run's id for the URL."""
     return blake2b(run.encode(), digest_size=4).hexdigest()
 
 
 def _draw_other_runs(n_missing: int, n_more: int) -> None:
-    """Say how the runs that are here differ from those that an address was made among."""
-    said = []
+    """Show how many runs of the URL are missing, and how many other runs aren't shown."""
+    parts = []
     if n_missing:
-        said.append(
-            f"{n_missing} that it was made among {'are' if n_missing > 1 else 'is'} not here"
-        )
+        parts.append(f"{n_missing} missing on this machine")
     if n_more:
-        said.append(f"{n_more} more {'are' if n_more > 1 else 'is'} here and not shown")
+        parts.append(f"{n_more} other {'runs' if n_more > 1 else 'run'} not shown")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Runs of this address: {'; '.join(said)}.", width="content")
-        if n_more and st.button("All that are here", icon=":material/undo:", type="tertiary"):
+        st.caption(f"Runs in this URL: {'; '.join(parts)}.", width="content")
+        if n_more and st.button("Show all runs", icon=":material/undo:", type="tertiary"):
             go(st.session_state[PAGE], kept(()) | {AMONG: ""})
 
 
 def write() -> str:
-    """Give the browser the whole address of what has been drawn; returns its parameters."""
+    """Give the browser the complete URL of the drawn page; return its query string."""
     with query_params() as params:
         shown = {name for name in params if _is_drawn(params, name)} | st.session_state[PUT]
         used = st.session_state[USED]
-        # Without what belongs to a tab that isn't open any more.
+        # Omit parameters of tabs that aren't open any more.
         values = {
             name: params.get_all(name) for name in params if name in shown or name not in used
         }
@@ -186,14 +197,14 @@ def write() -> str:
 
 
 def _is_drawn(params: QueryParams, name: str) -> bool:
-    """Whether a widget of this run is bound to the parameter."""
+    """Whether a widget drawn in this rerun is bound to the parameter."""
     context, binding = get_script_run_ctx(), params.get_binding_for_param(name)
     drawn = context.shared.widget_ids_this_run.snapshot() if context else frozenset()
     return binding is not None and binding.widget_id in drawn
 
 
 def path_of(page: str) -> str:
-    """The path of a page's address."""
+    """The path of a page's URL."""
     place = PurePosixPath(urlsplit(st.context.url or "").path or "/")
     root = place.parent if place.name in screens.names() else place
     return str(root) if page == screens.ASK else str(root / PurePosixPath(page).stem)

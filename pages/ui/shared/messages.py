@@ -1,4 +1,4 @@
-"""What the pages say: faults as one sentence, with the way out where there is one."""
+"""Messages on the pages, and the display of errors."""
 
 import logging
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ log = logging.getLogger("lama_explorer")
 
 @contextmanager
 def faults_shown() -> Iterator[None]:
-    """Show what goes wrong in the block as one sentence; the rest of the page stays.
+    """Show an error raised in the block as a message; the rest of the page stays.
 
-    What hasn't been fetched comes with a button that fetches it.
-    A fault of ours is logged with its traceback, which a page never shows.
+    Missing data comes with a download button. Unexpected errors are logged with their traceback,
+    which pages never show.
     """
     try:
         yield
@@ -31,6 +31,6 @@ def faults_shown() -> Iterator[None]:
         log.exception("a page failed")
         what = str(error).strip().splitlines()[:1] or [type(error).__name__]
         show_fault(
-            f"This did not work: {what[0]}. What you typed is kept; the details are in the "
-            "terminal where the app runs."
+            f"This did not work: {what[0]}. Your inputs are kept; the terminal where the app runs "
+            "shows the details."
         )

@@ -1,4 +1,4 @@
-"""One column a model: offered where it isn't here, else asked, its answer drawn in its place."""
+"""One column per model with its answer, or the offer to download the model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Answer]):
-    """A model's column. place: what it was waiting in, to be filled with what it answered."""
+    """A model's column. place: the placeholder in it for the answer."""
 
     box: DeltaGenerator
     place: DeltaGenerator
@@ -31,7 +31,7 @@ class Column(Generic[Answer]):
 def boxes_of(
     names: Sequence[str], *, per_row: int = 4, border: bool = True
 ) -> dict[str, DeltaGenerator]:
-    """A box a model, so many side by side."""
+    """Make one box per model, at most `per_row` side by side."""
     boxes: dict[str, DeltaGenerator] = {}
     for first in range(0, len(names), per_row):
         row = names[first : first + per_row]
@@ -41,16 +41,16 @@ def boxes_of(
 
 
 def draw_language_note(text: str, names: Sequence[str]) -> None:
-    """Say which of the models don't read a text (without its blanks), if there are any."""
+    """Show which of the models don't know the text's language, if any. text: without its blanks."""
     if note := language_note(text, [find_model(name) for name in names]):
         st.info(
-            f"{plain(note)} The Models page lists the languages of each.",
+            f"{plain(note)} The Models page lists each model's languages.",
             icon=":material/translate:",
         )
 
 
 def reserve_line(key: str) -> DeltaGenerator:
-    """A place for one line above the columns, as high while it is empty (`style.css`)."""
+    """Make a placeholder for one line above the columns; `style.css` keeps its height."""
     with st.container(key=f"line {key}"):
         place = st.empty()
     place.html('<div class="lx-muted">Waiting for the answers</div>')
@@ -64,11 +64,16 @@ def ask_each(
     *,
     per_row: int = 4,
 ) -> dict[str, Column[Answer]]:
-    """Ask the models that are here, one after the other; return their columns.
+    """Query the installed models one after the other and draw their columns.
 
-    ask: from a model's name, and the names of all that are asked. describe: the line under a
-    model's name, from what it answered. per_row: so many stand side by side. A model that fails
-    says so in its place, and has no column in what comes back.
+    Args:
+        names: The chosen models.
+        ask: Returns a model's answer, from its name and the names of all queried models.
+        describe: Returns the line under a model's name, from its answer.
+        per_row: The largest number of columns side by side.
+
+    Returns:
+        Model -> its column. Models that fail show their error and are not in the result.
     """
     here = tuple(name for name in names if is_here(find_model(name)))
     colours = model_colours(names)
@@ -79,7 +84,7 @@ def ask_each(
             head = st.empty()
             with head:
                 kind = predictions.title_of_kind(find_model(name).kind)
-                detail = _with_text(name, kind if name in here else f"{kind} · not here yet")
+                detail = _with_corpus_size(name, kind if name in here else f"{kind} · not here yet")
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
             if name in here:
                 waiting[name] = (head, st.empty())
@@ -88,16 +93,16 @@ def ask_each(
                 draw_offer(find_model(name))
     columns: dict[str, Column[Answer]] = {}
     for name, (head, place) in waiting.items():
-        with place.container(), faults_shown(), st.spinner("Asking the model", show_time=True):
+        with place.container(), faults_shown(), st.spinner("Querying the model", show_time=True):
             answer = ask(name, here)
             columns[name] = Column(boxes[name], place, colours[name], answer)
             with head:
-                detail = _with_text(name, describe(answer))
+                detail = _with_corpus_size(name, describe(answer))
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
     return columns
 
 
-def _with_text(name: str, said: str) -> str:
-    """What is said of a model, and how much text it was trained on where that is known."""
+def _with_corpus_size(name: str, detail: str) -> str:
+    """A model's detail line with the size of its training text, if known."""
     size = find_model(name).corpus_size
-    return f"{said} · trained on {size}" if size else said
+    return f"{detail} · trained on {size}" if size else detail

@@ -1,5 +1,5 @@
-// For screen readers: the field for a file has a name and says that it is nothing; the column of a
-// table in which rows are picked has no heading.
+// For screen readers: file fields have a name, but a role that hides it; the column of checkboxes in
+// a table has no heading.
 export default function () {
   if (window.lamaNames) return
   const name = () => {

@@ -1,4 +1,4 @@
-"""A badge on data that hold a part of LAMA only, with which published numbers compare ill."""
+"""A badge on datasets that hold only part of LAMA, so published numbers aren't comparable."""
 
 from collections.abc import Iterable
 
@@ -8,15 +8,11 @@ from lama_core.papers.published import lama_shares, partial_lama
 
 
 def draw_partial(data: str, counts: Iterable[tuple[str, int]], *, note: str = "") -> None:
-    """The badge, where something of LAMA is missing; arguments as `lama_shares`.
-
-    note: what follows from it.
-    """
+    """Draw the badge if part of LAMA is missing. note: the first line of the badge's help."""
     shares = lama_shares(data, counts)
-    said = partial_lama(shares)
-    if said:
+    if label := partial_lama(shares):
         st.badge(
-            said,
+            label,
             icon=":material/pie_chart:",
             color="orange",
             help="\n\n".join([note, *(str(one) for one in shares if one.lacks)]).strip(),

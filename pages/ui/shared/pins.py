@@ -1,8 +1,8 @@
-"""The shelf: answers that were pinned, side by side at the foot of the pages that ask.
+"""Pinned queries: their answers side by side at the bottom of the Ask page.
 
-Pinned is the query, not what was answered: in the address or a file it is the record of its request
-(`lama_core.requests`). Nothing of an address or a file is trusted. Answers that are kept are shown;
-of the others the first few are asked for at once, and the rest when somebody wants them.
+A pin holds the query, not its answers. In a URL or a file it is the record of the request
+(`lama_core.requests`), which is checked like any other input. Cached answers are shown at once. The
+first few others are queried immediately, the rest after a click.
 """
 
 import json
@@ -37,15 +37,15 @@ from pages.ui.shared.predictions import CONTEXTS
 from pages.ui.shared.query_queue import if_kept, step_back
 
 MAX_PINS = 12
-N_ASKED = 12  # questions, of one pin to one model, that are asked without being wanted
+N_ASKED = 12  # queries (one pin, one model) that run without a click
 N_SHOWN = 5
 PER_ROW = 3
 PARAM = "pin"
-MAX_ADDRESS = 6000  # characters of all of them together
+MAX_ADDRESS = 6000  # characters of all pins in a URL
 MAX_FILE = 1  # MB
-# In the session: the requests that are pinned, and what is wrong with those of the address.
+# In the session: the pinned requests, and the errors of the URL's pins.
 PINS, FAULTS = "pinned", "pin faults"
-# And what of them was asked, as pin and model, of how many that may be.
+# In the session: the queries that were run, as (pin, model), and how many may run.
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
 HEAD = '<thead><tr><th>#</th><th>answer</th><th class="num">log-prob.</th></tr></thead>'
@@ -62,18 +62,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PinFile:
-    """What a file of pins holds: their records, and more that isn't read."""
+    """A file of pins. pinned: their records; other keys of the file are ignored."""
 
     pinned: Annotated[list[Any], msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The first answers of one model to what is pinned: rank, word, log-probability.
+    """One model's first answers to a pinned query.
 
-    name, precision, device: of the model. gold: in words where it stands, or empty. ranked: what
-    was ranked. over: what the log-probabilities are over. sees: which sides of the blank.
-    book: the text whose passage stood before the query, or empty.
+    Attributes:
+        name: The model's name.
+        words: Rank, word and natural log-probability of each answer, best first.
+        gold: The right answer and its rank as a text, or empty.
+        ranked: What was ranked, as a text.
+        over: What the log-probabilities are normalised over.
+        sees: Which sides of the blank the model sees.
+        precision: The model's precision.
+        device: The model's device.
+        book: The open-book text whose passage came before the query, or empty.
     """
 
     name: str
@@ -87,7 +94,7 @@ class Listed:
     book: str = ""
 
     def aspects(self) -> dict[str, str]:
-        """How it was made, by what is compared."""
+        """The settings behind the answers, name -> value, to compare pins by."""
         return {
             "ranked": self.ranked,
             "log-probabilities over": self.over,
@@ -101,8 +108,10 @@ class Listed:
 class Drawn:
     """A pin on the page.
 
-    found: of each model that answered. n_unasked: models that weren't asked yet. note: a place for
-    one.
+    Attributes:
+        found: Model -> its answers.
+        n_unasked: The number of models not queried yet.
+        note: A placeholder for the pin's settings.
     """
 
     found: dict[str, Listed]
@@ -111,34 +120,38 @@ class Drawn:
 
 
 def kind_of(request: object) -> str:
-    """What a request is called in a record; empty for one that can't be pinned."""
+    """The name of a request's kind in a record; empty if the kind can't be pinned."""
     return next((name for name, kind in KINDS.items() if type(request) is kind), "")
 
 
 def pinned() -> tuple[Request, ...]:
-    """What is pinned, in the order in which it was; at first what the address says."""
+    """The pinned requests, oldest first; at the start of a session those in the URL."""
     if PINS not in st.session_state:
         st.session_state[PINS] = ()
         for text in st.query_params.get_all(PARAM)[:MAX_PINS]:
             try:
                 _add(read_pin(_decoded(text, "it", object)))
             except UserError as error:
-                said = f"A pin of this address was left out: {error}"
-                st.session_state[FAULTS] = (*st.session_state.get(FAULTS, ()), said)
+                fault = f"A pin in this URL was excluded: {error}"
+                st.session_state[FAULTS] = (*st.session_state.get(FAULTS, ()), fault)
     return cast(tuple[Request, ...], st.session_state[PINS])
 
 
 def write_pin(request: Request) -> dict[str, Any]:
-    """What is pinned as a record."""
+    """The record of a pinned request."""
     return {"kind": kind_of(request), **record(request)}
 
 
 def read_pin(given: object) -> Request:
-    """The request of a record. Raises UserError for one that can't be asked here."""
+    """The request of a record.
+
+    Raises:
+        UserError: If the record isn't valid, or this visitor can't query what it names.
+    """
     fields = dict(given) if isinstance(given, dict) else {}
     kind = KINDS.get(str(fields.pop("kind", "")))
     if kind is None:
-        raise UserError(f"it has no kind of query: write one of {', '.join(KINDS)}.")
+        raise UserError(f"it has no known kind of query. Set `kind` to one of {', '.join(KINDS)}.")
     request = cast(Any, from_record(cast(Any, kind), fields))
     request.check()
     url_state.check_named(request, getattr(request, "open_book", None))
@@ -147,38 +160,44 @@ def read_pin(given: object) -> Request:
     if isinstance(request, SolveRequest):
         request.question()
         if request.text.count("___") != 1:
-            raise UserError("an analogy is four words, of which one is ___.")
+            raise UserError("an analogy has four words; write one of them as ___.")
     return cast(Request, request)
 
 
 def read_file(data: bytes, name: str) -> tuple[Request, ...]:
-    """What a file has pinned. Raises UserError for what is no such file, naming the first fault."""
+    """The pinned requests of a file.
+
+    Raises:
+        UserError: If it isn't a file of pins; names the first invalid pin.
+    """
     pins = _decoded(data, name, PinFile).pinned
     if len(pins) > MAX_PINS:
-        raise UserError(f"{name} has {len(pins):,} pins; at most {MAX_PINS} fit.")
-    read = []
+        raise UserError(f"{name} has {len(pins):,} pins; the maximum is {MAX_PINS}.")
+    requests = []
     for number, pin in enumerate(pins, start=1):
         try:
-            read.append(read_pin(pin))
+            requests.append(read_pin(pin))
         except UserError as error:
             raise UserError(f"{name}, pin {number}: {error}") from error
-    return tuple(read)
+    return tuple(requests)
 
 
 def _decoded(data: str | bytes, name: str, kind: type[T]) -> T:
-    """The content of JSON from outside. Raises UserError for what isn't of that kind."""
+    """Decode JSON from a URL or an upload; raise UserError if it isn't of the given kind."""
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         raise UserError(
-            f"{name} has nothing pinned: bring a JSON file that was taken from here."
+            f"No pins found in {name}: upload a JSON file exported from this page."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{name} is no JSON: bring one that was taken from here.") from error
+        raise UserError(
+            f"{name} is not valid JSON. Use a file or URL that this page exported."
+        ) from error
 
 
 def _add(*requests: Request) -> None:
-    """Pin these, at the end; the same once."""
+    """Append requests to the pins, without duplicates."""
     every = dict.fromkeys((*st.session_state.get(PINS, ()), *requests))
     st.session_state[PINS] = tuple(every)[:MAX_PINS]
 
@@ -188,7 +207,7 @@ def _remove(request: Request) -> None:
 
 
 def draw_pin(request: Request, *, key: str) -> None:
-    """A button that pins what is asked, or takes it down."""
+    """Draw the button that pins or unpins a request."""
     is_pinned = request in pinned()
     full = len(pinned()) >= MAX_PINS and not is_pinned
     st.button(
@@ -198,14 +217,14 @@ def draw_pin(request: Request, *, key: str) -> None:
         disabled=full,
         on_click=_remove if is_pinned else _add,
         args=(request,),
-        help=f"{MAX_PINS} are pinned, the most that fit: unpin one."
+        help=f"You have {MAX_PINS} pins, the maximum: unpin one first."
         if full
-        else "Keeps these answers at the foot of the page Ask, next to others.",
+        else "Keeps these answers at the bottom of the Ask page, next to other pins.",
     )
 
 
 def draw_history(place: DeltaGenerator) -> None:
-    """The popover with what was asked, and the way back for a file of pins."""
+    """Draw the popover with earlier queries and the upload of a file of pins."""
     with place, st.popover("History", icon=":material/history:", type="tertiary"):
         history.draw()
         if visitors.may("upload"):
@@ -215,32 +234,30 @@ def draw_history(place: DeltaGenerator) -> None:
 def _draw_upload() -> None:
     number = st.session_state.get("pin files", 0)
     file = st.file_uploader(
-        "Pinned answers from a file",
+        "Pins from a file",
         type="json",
         key=f"pin file {number}",
         max_upload_size=MAX_FILE,
-        help="The JSON that stands under pinned answers.",
+        help="The JSON that Export under the pins saves.",
     )
     if file is None:
         return
-    try:
-        requests = read_file(file.getvalue(), file.name)
-    except UserError as error:
-        show_fault(str(error))
-        return
 
-    def take() -> None:
+    def replace_pins(requests: Sequence[Request]) -> None:
         st.session_state[PINS] = ()
         _add(*requests)
         st.session_state["pin files"] = number + 1
 
-    st.button(f"Pin its {len(requests)} in place of those that are", on_click=take)
+    with faults_shown():
+        requests = read_file(file.getvalue(), file.name)
+        label = f"Replace current pins with these {len(requests)}"
+        st.button(label, on_click=replace_pins, args=(requests,))
 
 
 def draw_pinned() -> None:
-    """All that is pinned, side by side, with what is not the same in all; nothing if none is.
+    """Draw all pins side by side, and the settings that differ between them.
 
-    What an address had that can't be pinned is said once.
+    Errors in the URL's pins are shown once.
     """
     requests = pinned()
     for fault in st.session_state.pop(FAULTS, ()):
@@ -248,9 +265,8 @@ def draw_pinned() -> None:
     if not requests:
         return
     st.subheader("Pinned", anchor=False)
-    texts = [
-        json.dumps(write_pin(one), ensure_ascii=False, separators=(",", ":")) for one in requests
-    ]
+    pins = map(write_pin, requests)
+    texts = [json.dumps(pin, ensure_ascii=False, separators=(",", ":")) for pin in pins]
     fits = sum(len(quote(text)) for text in texts) <= MAX_ADDRESS
     if fits:
         links.put(PARAM, texts)
@@ -261,22 +277,21 @@ def draw_pinned() -> None:
         row = requests[first : first + PER_ROW]
         boxes = st.columns(min(len(requests), PER_ROW), border=True)
         for number, (request, box) in enumerate(zip(row, boxes, strict=False), start=first):
+            spread = len(requests) == 1
             with box:
-                drawn[request] = _draw_one(
-                    request, colours, f"pin {number}", spread=len(requests) == 1
-                )
+                drawn[request] = _draw_one(request, colours, f"pin {number}", spread=spread)
     with above:
         _draw_unasked(sum(one.n_unasked for one in drawn.values()))
         _draw_made(drawn)
         if not fits:
-            st.caption("So many don't fit into the address: take them away as JSON.")
-    _draw_taken(requests, {request: one.found for request, one in drawn.items()})
+            st.caption("Too many pins for a URL; export them as JSON.")
+    _draw_export(requests, {request: one.found for request, one in drawn.items()})
 
 
 def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread: bool) -> Drawn:
-    """A pinned query with every model's first answers.
+    """Draw a pinned query with every model's first answers.
 
-    spread: the models stand side by side, where the page's whole width is theirs.
+    spread: whether the models are side by side, because the pin has the page's whole width.
     """
     entry = history.Entry(request)
     st.markdown(f"**{plain(entry.title)}**")
@@ -288,8 +303,8 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
         head = f'<span class="lx-dot" style="background:{colours[name]}"></span>'
         head = f'<div class="lx-head">{head}<b>{escape(url_state.title_of(name))}</b></div>'
         place = spot.empty()
-        waits = "asking" if name in here else "not here yet"
-        place.html(f'{head}<div class="lx-muted">{waits}</div>')
+        status = "querying" if name in here else "not here yet"
+        place.html(f'{head}<div class="lx-muted">{status}</div>')
         if name in here:
             with spot, faults_shown():
                 listed = if_kept(partial(_ask, request, name, here))
@@ -298,7 +313,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
                     listed = _ask(request, name, here)
                 if listed is None:
                     n_unasked += 1
-                    place.html(f'{head}<div class="lx-muted">not asked yet</div>')
+                    place.html(f'{head}<div class="lx-muted">not queried yet</div>')
                 else:
                     found[name] = listed
                     place.html(head + _table(listed))
@@ -311,7 +326,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
             type="tertiary",
             on_click=history.choose,
             args=(entry,),
-            help=f"On {entry.view.name}.",
+            help=f"Opens this query on the tab {entry.view.name}.",
         )
         st.button(
             "Unpin",
@@ -325,7 +340,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
 
 
 def _may_ask(request: Request, name: str) -> bool:
-    """Whether a model may be asked what is pinned: it was before, or few enough were."""
+    """Whether a pin may query a model: it did before, or the limit isn't reached."""
     asked: set[tuple[Request, str]] = st.session_state.setdefault(ASKED, set())
     if len(asked) < st.session_state.get(ALLOWED, N_ASKED):
         asked.add((request, name))
@@ -333,25 +348,24 @@ def _may_ask(request: Request, name: str) -> bool:
 
 
 def _draw_unasked(n: int) -> None:
-    """How many questions of what is pinned weren't asked yet, and a button that asks the next."""
+    """Draw the button that runs the pins' next queries. n: the number of queries not run yet."""
     if not n:
         return
 
-    def ask() -> None:
+    def allow_more() -> None:
         st.session_state[ALLOWED] = st.session_state.get(ALLOWED, N_ASKED) + N_ASKED
 
     st.button(
-        f"Ask the next {N_ASKED} of {n}" if n > N_ASKED else f"Ask the other {n}",
+        f"Run the next {N_ASKED} of {n}" if n > N_ASKED else f"Run the other {n}",
         key="pins ask",
         icon=":material/play_arrow:",
-        on_click=ask,
-        help="A question is one pinned query to one model. So many aren't asked before somebody "
-        "wants them.",
+        on_click=allow_more,
+        help="Counts each pin once per model. Only the first queries run without a click.",
     )
 
 
 def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
-    """A model's first answers, as the request's own view asks for them."""
+    """A model's first answers, scored as on the tab of the request."""
     if isinstance(request, RankRequest):
         ranking = cache.ranked_answers(request, name)
         gold = ranking.find(request.gold) if request.gold else None
@@ -365,31 +379,31 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
             ranking.precision,
             ranking.device,
         )
-    asked = cast(ClozeRequest | SolveRequest, request)
-    settings = replace(cache.settings_of(asked), models=here)
-    top_k, gold_word, book = max(asked.top_k, N_SHOWN), asked.gold or "", ""
-    if isinstance(asked, SolveRequest):
+    blanks = cast(ClozeRequest | SolveRequest, request)
+    settings = replace(cache.settings_of(blanks), models=here)
+    top_k, gold_word, book = max(blanks.top_k, N_SHOWN), blanks.gold or "", ""
+    if isinstance(blanks, SolveRequest):
         answer = cache.solution(
             settings,
             name,
-            asked.question(),
+            blanks.question(),
             gold_word,
-            asked.keep_query_words,
+            blanks.keep_query_words,
             top_k,
-            asked.renormalise,
+            blanks.renormalise,
         ).cloze.models[0]
     else:
-        query, book = parse_query(asked.text), asked.open_book or ""
+        query, book = parse_query(blanks.text), blanks.open_book or ""
         passage = cache.passage_before(query, book) if book else None
         answer = cache.cloze_answer(
-            settings, name, query.text(), gold_word, top_k, asked.renormalise, passage
+            settings, name, query.text(), gold_word, top_k, blanks.renormalise, passage
         )
     candidates, _ = cache.candidates_of(settings)
     blank = answer.blanks[0]
     first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
     words = candidates.words
     size = "each model's own tokens" if words is None else f"{len(words):,} words"
-    without = isinstance(asked, SolveRequest) and not asked.keep_query_words
+    without = isinstance(blanks, SolveRequest) and not blanks.keep_query_words
     return Listed(
         name,
         tuple((one.rank, one.token, one.log_prob) for one in blank.predictions[:N_SHOWN]),
@@ -404,7 +418,7 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
 
 
 def _table(listed: Listed) -> str:
-    """The words with their log-probabilities, and where the gold stands."""
+    """HTML of the answers with their log-probabilities, and of the right answer's rank."""
     rows = "".join(
         f'<tr><td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
         f'<td class="num muted">{"" if value is None else fixed(value, 2)}</td></tr>'
@@ -415,7 +429,7 @@ def _table(listed: Listed) -> str:
 
 
 def _aspects(request: Request, found: Mapping[str, Listed]) -> dict[str, str]:
-    """How a pin's answers were made, by what is compared; what differs by model is all said."""
+    """The settings of a pin, name -> value; all values where they differ by model."""
     titles = ", ".join(map(url_state.title_of, history.Entry(request).models))
     values: dict[str, dict[str, None]] = {"models": {titles: None}}
     for listed in found.values():
@@ -425,30 +439,30 @@ def _aspects(request: Request, found: Mapping[str, Listed]) -> dict[str, str]:
 
 
 def _draw_made(drawn: Mapping[Request, Drawn]) -> None:
-    """Beside each pin that is answered how it was made, in bold what is not the same in all."""
-    answered = {request: one for request, one in drawn.items() if not one.n_unasked}
-    made = [_aspects(request, one.found) for request, one in answered.items()]
-    names = list(dict.fromkeys(name for one in made for name in one))
-    differing = {name for name in names if len({one.get(name, "") for one in made}) > 1}
-    for one, pin in zip(made, answered.values(), strict=True):
-        said = [
+    """Draw each answered pin's settings, those that differ between pins in bold."""
+    answered = {request: pin for request, pin in drawn.items() if not pin.n_unasked}
+    settings = [_aspects(request, pin.found) for request, pin in answered.items()]
+    names = list(dict.fromkeys(name for one in settings for name in one))
+    differing = {name for name in names if len({one.get(name, "") for one in settings}) > 1}
+    for one, pin in zip(settings, answered.values(), strict=True):
+        lines = [
             f"**{name}: {plain(value)}**" if name in differing else f"{name}: {plain(value)}"
             for name, value in one.items()
             if value and (name != "models" or name in differing)
         ]
-        pin.note.caption("  \n".join(said))
-    if len(made) > 1:
-        told = (
-            f"Not the same in all: {', '.join(name for name in names if name in differing)}; it "
-            "stands in bold."
+        pin.note.caption("  \n".join(lines))
+    if len(settings) > 1:
+        listed = ", ".join(name for name in names if name in differing)
+        comparison = (
+            f"Differ between pins (in bold): {listed}."
             if differing
-            else "Models, what was ranked and precision are the same in all."
+            else "All pins have the same models, candidates and precision."
         )
-        st.caption(told + " Said of those that were asked." * (len(made) < len(drawn)))
+        st.caption(comparison + " Evaluated pins only." * (len(settings) < len(drawn)))
 
 
-def _draw_taken(requests: Sequence[Request], found: Mapping[Request, dict[str, Listed]]) -> None:
-    """What can be taken away: the answers, and the queries, which can be brought back."""
+def _draw_export(requests: Sequence[Request], found: Mapping[Request, dict[str, Listed]]) -> None:
+    """Draw the export of the answers and of the pins, which can be uploaded again."""
     rows = [
         {
             "pin": number,
@@ -472,12 +486,8 @@ def _draw_taken(requests: Sequence[Request], found: Mapping[Request, dict[str, L
         made_with({}, answers),
         tuple(requests),
         record=lambda: {"pinned": pins, "rows": rows},
-        more=_draw_unpin_all,
+        more=lambda: st.button("Unpin all", icon=":material/keep_off:", on_click=_remove_all),
     )
-
-
-def _draw_unpin_all() -> None:
-    st.button("Unpin all", icon=":material/keep_off:", on_click=_remove_all)
 
 
 def _remove_all() -> None:

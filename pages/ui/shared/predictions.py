@@ -1,6 +1,6 @@
-"""Models' answers side by side: one column a model, one bar a word.
+"""Models' answers side by side: one column per model, one bar per word.
 
-Every word of a user or a model goes through `html.escape`.
+All words of users and models are escaped with `html.escape`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from pages.ui.shared.url_state import title_of
 
 TWINS = {"minilm-mlm", "minilm-mlm-twin"}
 TWIN_NOTE = (
-    "The twin is MiniLM-MLM trained in the same way on less text: without eleven sources of facts, "
+    "The twin is MiniLM-MLM trained the same way on less text: without eleven sources of facts, "
     "such as GeoNames."
 )
 CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
 
 
 def draw_head(name: str, title: str, colour: str, detail: str) -> None:
-    """A model's name in its colour, with a line of detail under it."""
+    """Draw a model's name with a dot in its colour, and a line of detail below."""
     st.html(
         f'<div class="lx-head"><span class="lx-dot" style="background:{colour}"></span>'
         f'<span class="lx-name" title="{escape(name)}">{escape(title)}</span></div>'
@@ -34,30 +34,30 @@ def draw_head(name: str, title: str, colour: str, detail: str) -> None:
 
 
 def describe(answer: ModelAnswer) -> str:
-    """A model's kind and what it was shown, in words, and how it computed where that is unusual."""
-    said = (KINDS[answer.kind].title, CONTEXTS[answer.context])
-    return with_how(*said, precision=answer.precision, device=answer.device)
+    """A model's kind, the sides of the blank it sees, and its precision and device if unusual."""
+    details = (KINDS[answer.kind].title, CONTEXTS[answer.context])
+    return with_how(*details, precision=answer.precision, device=answer.device)
 
 
-def with_how(*said: str, precision: str, device: str) -> str:
-    """What is said of a model in one line; fp32 on a processor goes without saying."""
-    return " · ".join([*said, *filter(None, [how_computed(precision, device)])])
+def with_how(*details: str, precision: str, device: str) -> str:
+    """Details of a model in one line; precision and device unless they are fp32 on the CPU."""
+    return " · ".join([*details, *filter(None, [how_computed(precision, device)])])
 
 
 def title_of_kind(kind: Kind | None) -> str:
-    """A kind of model in words, before its answer is there."""
+    """A kind of model for display."""
     return KINDS[kind].title if kind else "a model of your own"
 
 
 def draw_answers(blank: BlankAnswer, colour: str) -> None:
-    """A model's best words with bars, and the rank of the right answer."""
+    """Draw a model's best answers with bars, and the rank of the right answer."""
     gold = blank.gold.word.lower() if blank.gold else None
     rows = []
     for item in blank.predictions:
         word = item.token.lower()
         rows.append(
             f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
-            f'<td class="word">{escape(item.token)}{_begun(item)}</td>'
+            f'<td class="word">{escape(item.token)}{_longer_word(item)}</td>'
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
             f'</div></td><td class="num">{probability(item.prob)}</td>'
             f'<td class="num muted">{fixed(item.log_prob, 2)}</td></tr>'
@@ -73,25 +73,26 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
     )
 
 
-def _begun(item: Prediction) -> str:
-    """The longer word that an answer begins, as a mark."""
+def _longer_word(item: Prediction) -> str:
+    """HTML of the longer word that an answer begins, if it does."""
     if not item.begins:
         return ""
-    return f' <span class="lx-muted" title="the model goes on to it">→ {escape(item.begins)}</span>'
+    title = "the model completes the token to this word"
+    return f' <span class="lx-muted" title="{title}">→ {escape(item.begins)}</span>'
 
 
 def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
     value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
     notes = []
     if len(gold.pieces) > 1:
-        notes.append(f"{len(gold.pieces)} subword tokens, scored one after the other: ")
-        notes[-1] += " + ".join(gold.pieces)
+        tokens = " + ".join(gold.pieces)
+        notes.append(f"{len(gold.pieces)} subword tokens, scored one after the other: {tokens}")
     if not gold.in_candidates:
         shown = blank.predictions
         before = gold.rank <= len(shown) and shown[gold.rank - 1].token
         notes.append(
             "not among the candidates; "
-            + (f"it would come before {before}" if before else "the rank is the one it would have")
+            + (f"it would rank before {before}" if before else "this is the rank it would have")
         )
     note = f'<div class="lx-muted">{escape("; ".join(notes))}</div>' if notes else ""
     among = f" of {blank.n_over:,}" if blank.over == "rescored" and blank.n_over else ""
@@ -103,14 +104,16 @@ def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
 
 
 def probability(value: float) -> str:
-    """A probability with three decimals, or as a small power of ten."""
+    """A probability with three decimals, or below 0.001 in scientific notation."""
     return fixed(value, 3) if value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
 
 
 def describe_firsts(firsts: Mapping[str, str], gold: str = "") -> str:
-    """Each model's first answer in one line, the right one marked, as HTML.
+    """Each model's first answer in one line as HTML; right answers are marked.
 
-    firsts: by model. gold: the right answer, if it is known.
+    Args:
+        firsts: Model -> first answer.
+        gold: The right answer, if it is known.
     """
     parts = [
         f"{escape(short_title(name))}: <b>{escape(word)}</b>"
@@ -121,12 +124,12 @@ def describe_firsts(firsts: Mapping[str, str], gold: str = "") -> str:
 
 
 def short_title(name: str) -> str:
-    """A model's title without what stands in brackets: MiniLM-MLM."""
+    """A model's title without the part in parentheses, such as `MiniLM-MLM`."""
     return title_of(name).partition(" (")[0]
 
 
 def draw_firsts(answers: Sequence[ModelAnswer], blank: int) -> None:
-    """Each model's first answer in one line."""
+    """Draw each model's first answer in one line. blank: the blank's index."""
     firsts = {answer.name: answer.blanks[blank].predictions[0].token for answer in answers}
     golds = [answer.blanks[blank].gold for answer in answers]
     gold = next((one.word for one in golds if one is not None), "")
@@ -134,9 +137,11 @@ def draw_firsts(answers: Sequence[ModelAnswer], blank: int) -> None:
 
 
 def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
-    """Which words were ranked, and how their probabilities are to be read; as Markdown.
+    """The ranked words and the meaning of their probabilities, as Markdown.
 
-    sizes: how many of them each model has.
+    Args:
+        candidates: The candidates.
+        sizes: The number of candidates in each model's vocabulary.
     """
     if candidates.words is None:
         shown = ", ".join(f"{size:,}" for size in sizes)
@@ -144,7 +149,7 @@ def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
     text = f"Ranked: {len(candidates.words):,} words ({plain(candidates.name)})."
     if candidates.fold_case:
         text += (
-            " Words are lower-cased because an uncased model takes part; a cased model's "
+            " Words are lower-cased because one of the models is uncased; a cased model's "
             "probability is the sum over a word's case variants."
         )
     return text

@@ -1,7 +1,7 @@
-"""A page's place in the queue of queries to models, and the answers that are kept.
+"""The queue of the pages' queries to models, and the cache of their answers.
 
-A few queries are answered at a time (`lama_core.queue`); a caption shows a waiting visitor how many
-are before, and going elsewhere leaves the queue.
+At most `AT_ONCE` queries run concurrently (`lama_core.queue`). A caption shows a waiting visitor
+the number of queries ahead. Leaving the page leaves the queue.
 """
 
 import threading
@@ -24,19 +24,19 @@ Answer = TypeVar("Answer")
 
 
 class _NotKeptError(Exception):
-    """An answer isn't kept, and no query was allowed."""
+    """An answer isn't cached, and queries aren't allowed."""
 
 
 QUEUE = VisitorQueue(AT_ONCE)
-KEPT: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # each under everything that it depends on
+KEPT: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # keys hold everything an answer depends on
 _kept_lock = threading.Lock()
-_page = threading.local()  # a page is drawn by a thread of its own
+_page = threading.local()  # each page is drawn in its own thread
 
 
 def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
-    """Return the answer kept under `key`, else `ask()` in this visitor's slot, kept from now on.
+    """Return the cached answer of `key`; if there is none, queue for `ask()` and cache its answer.
 
-    Answers of other devices are kept apart: each says where it was computed.
+    The cache keeps answers of different devices apart, because each names its device.
     """
     key = (wanted_device(), key)
     found = _find(key)
@@ -44,7 +44,7 @@ def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
         if not getattr(_page, "asks", True):
             raise _NotKeptError
         with turn():
-            found = _find(key)  # another visitor may have asked the same
+            found = _find(key)  # another visitor may have run the same query
             if found is None:
                 found = ask()
                 with _kept_lock:
@@ -58,7 +58,7 @@ def _find(key: Hashable) -> Any:
 
 
 def if_kept(find: Callable[[], Answer]) -> Answer | None:
-    """Return what `find` gives if all answers that it needs are kept, else None without a query."""
+    """Return `find()` if all answers that it needs are cached, else None; no query runs."""
     _page.asks = False
     try:
         return find()
@@ -69,24 +69,24 @@ def if_kept(find: Callable[[], Answer]) -> Answer | None:
 
 
 def step_back() -> None:
-    """Queue further queries of this page behind those that wait by now.
+    """Queue this page's further queries behind those that are waiting now.
 
-    For a page with many queries: otherwise its queries come before those of pages that were
-    requested later, which is right for a few.
+    For pages with many queries. Normally a page's queries come before those of pages that were
+    opened later.
     """
     _page.since = time.monotonic()
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """This visitor's slot; while others have it, a caption shows how many are before."""
+    """Wait for this visitor's slot in the queue and hold it; a caption shows the position."""
     context = get_script_run_ctx()
     box = st.empty()
 
-    def tell(n_before: int) -> None:
-        others = f"{n_before} questions are" if n_before != 1 else "1 question is"
-        text = f"{others} before this one." if n_before else "This question is the next."
-        box.caption(f":material/hourglass_top: Others are asking, too. {text}")
+    def tell(n_ahead: int) -> None:
+        queries = "1 query" if n_ahead == 1 else f"{n_ahead} queries"
+        text = f"{queries} ahead." if n_ahead else "You are next."
+        box.caption(f":material/hourglass_top: Queued: {text}")
 
     _page.since = since = getattr(_page, "since", time.monotonic())
     with QUEUE.slot(context.session_id if context else "", tell, since):

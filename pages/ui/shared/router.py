@@ -1,8 +1,8 @@
-"""Every page is drawn by app.py, also when it is the first that is opened.
+"""The frame of all pages; app.py draws every page, also the first one opened.
 
-Streamlit takes a folder named `pages` for its older kind of multipage app until `st.navigation` has
-run once: a browser that opens /models first would get that page alone, without the menu. A page
-that finds itself in that place hands over to app.py, which draws it.
+Until `st.navigation` has run once, Streamlit treats a folder named `pages` as its older kind of
+multipage app: a browser that opens /models first would get that page without the menu. A page that
+runs this way calls app.py, which draws it.
 """
 
 import runpy
@@ -19,15 +19,18 @@ from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.url_state import BOUND
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
-TABS = "open tabs"  # in the session: page title -> its tab that was open last
+TABS = "open tabs"  # in the session: page title -> its last open tab
 _here = threading.local()
 
 
 @contextmanager
 def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
-    """What runs in the block is that page, chosen by app.py; what all pages have is drawn with it.
+    """Draw the shared parts of all pages around the page that runs in the block.
 
-    page: its file, as the constants in `screens.py`. outline: stands there until the page is drawn.
+    Args:
+        page: The page's file, a constant of `screens.py`.
+        title: The page's title.
+        outline: The placeholder shown until the page is drawn.
     """
     history.follow()
     links.enter(page)
@@ -47,21 +50,21 @@ def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
 
 
 def _name(title: str, tab: str = "") -> None:
-    """Name the document after the page, and its open tab or the one that was open last."""
-    known = st.session_state.setdefault(TABS, {})
-    known[title] = tab = tab or known.get(title, "")
+    """Set the document's title to the page and its open tab, or its last open tab."""
+    last_tabs = st.session_state.setdefault(TABS, {})
+    last_tabs[title] = tab = tab or last_tabs.get(title, "")
     st.set_page_config(page_title=" · ".join(filter(None, (tab, title, "LAMA Explorer"))))
 
 
 def draw_pinned(page: str) -> None:
-    """The answers that were pinned, at the foot of the Ask page."""
+    """Draw the pins at the bottom of the Ask page."""
     if page == screens.ASK:
         with faults_shown():
             pins.draw_pinned()
 
 
 def draw_help_link(page: str) -> None:
-    """The link to the departures from the paper whose rules the numbers of a screen follow."""
+    """Draw the link to the departures from the paper that the screen's numbers follow."""
     opened = {"tab": st.session_state.get("tab"), "chart": st.query_params.get("chart")}
     paper = screens.paper_of(page, opened)
     if paper:
@@ -74,7 +77,7 @@ def draw_help_link(page: str) -> None:
 
 
 def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "tab") -> None:
-    """Tabs of which the open one is drawn; which one it is stands in the address bar."""
+    """Draw tabs and the content of the open one; the URL holds its name."""
     for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
         if tab.open:
             _name(_here.title, name)
@@ -83,7 +86,7 @@ def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "
 
 
 def draw_page(main: Callable[[], None]) -> None:
-    """Draw the page, or let app.py do it where it hasn't been asked."""
+    """Draw the page if app.py called it, else run app.py, which draws it."""
     if getattr(_here, "routed", False):
         _here.outline.empty()
         main()

@@ -1,6 +1,7 @@
-"""Which runs a page shows: data, prompts and models, or exact runs; and how they are told apart.
+"""The choice of the runs that a page shows, and their display names.
 
-What is chosen is in the address bar: data, prompts, models, runs, relations, p_at, ranking.
+Runs are chosen by data, prompts and models, or by name. The choice is in the URL parameters data,
+prompts, models, runs, relations, p_at and ranking.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +29,27 @@ if TYPE_CHECKING:
 
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
-OLD_OWN = "each its own"  # in addresses of earlier versions
+OLD_OWN = "each its own"  # in URLs of earlier versions
 
 
 @dataclass(frozen=True)
 class RunChoice:
-    """The runs that are shown.
+    """The chosen runs.
 
-    names: one a run, no two the same, as in addresses. relations: () is all. missing: models
-    without a run here. known: all models that have a run, so that a model keeps its colour
-    whichever are chosen.
+    Attributes:
+        runs: The runs.
+        names: A unique name for each run, as in URLs.
+        data: The chosen dataset.
+        prompts: The chosen prompts.
+        models: The chosen models; () means all.
+        exact: The names of runs that are chosen exactly.
+        relations: The chosen relations; () means all.
+        k: The k of P@k.
+        ranking: The chosen ranking.
+        picture: The file format of saved charts.
+        missing: Chosen models without a run.
+        known: All models with a run, so that a model's colour doesn't depend on the choice.
+        facts: Whether runs are scored on the same facts, one of `SCORED_ON`.
     """
 
     runs: tuple[RunInfo, ...]
@@ -56,7 +68,7 @@ class RunChoice:
 
     @property
     def colours(self) -> dict[str, str]:
-        """Run name -> colour: the model's; a second run of it takes one that is free."""
+        """Run name -> the model's colour; a model's second run gets a free colour."""
         found = model_colours([*self.known, *(run.model for run in self.runs)])
         colours: dict[str, str] = {}
         for run, name in zip(self.runs, self.names, strict=True):
@@ -68,7 +80,7 @@ class RunChoice:
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
-        """A name for each run as charts and tables show it, no two the same."""
+        """A unique name for each run, as charts and tables show it."""
         return run_names(self.runs, show=title_of)
 
     @property
@@ -77,12 +89,12 @@ class RunChoice:
         return dict(zip(self.titles, self.colours.values(), strict=True))
 
     def name_of(self, title: str) -> str:
-        """What an address calls the run of a title; empty for none."""
+        """The name in URLs of the run with this title; empty if there is none."""
         return dict(zip(self.titles, self.names, strict=True)).get(title, "")
 
     @property
     def labels(self) -> dict[str, str]:
-        """Relation -> what people call it: `P19 place of birth`."""
+        """Relation -> its display label, such as `P19 place of birth`."""
         return {
             relation.name: relation_label(relation.name, relation.label)
             for run in self.runs
@@ -91,29 +103,29 @@ class RunChoice:
 
     @property
     def counts(self) -> str:
-        """What the numbers of these runs count: facts, or queries where one asks some often."""
+        """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
         return "queries" if any(run.counts == "queries" for run in self.runs) else "facts"
 
     @cached_property
     def same_counts(self) -> bool:
-        """Whether all runs count as many facts of every relation."""
+        """Whether all runs have the same number of facts in every relation."""
         return len({tuple(one.n for one in run.relations) for run in self.runs}) == 1
 
     def table_of(self, what: str, make: Callable[[list[Run]], pd.DataFrame]) -> pd.DataFrame:
-        """A table made of these runs, kept under `what`; the column `name` has their titles."""
+        """Return `make(runs)`, cached by `what`; its column `name` holds the runs' titles."""
         table = cache.of_runs(what, self.runs, self.ranking, self.relations, make)
         titles = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
         return table.assign(name=table["run"].map(titles)) if len(table) else table
 
     def show(self, figure: "go.Figure", key: str, title: str, **more: Any) -> list[dict[str, Any]]:
-        """A chart of these runs with how they were made; what was clicked, as of `charts.show`."""
-        from pages.ui.shared import charts  # plotly takes longer than the first answer
+        """Draw a chart of these runs with a footnote; return the clicked marks of `charts.show`."""
+        from pages.ui.shared import charts  # importing plotly takes longer than the first answer
 
         more = {"footnote": self.footnote(), "picture": self.picture} | more
         return charts.show(figure, key, title=title, **more)
 
     def params(self) -> dict[str, str | list[str]]:
-        """The choice as parameters of an address, for the pages that show runs."""
+        """The choice as URL parameters, for the pages that show runs."""
         labels = self.labels
         return {
             "data": self.data,
@@ -127,7 +139,7 @@ class RunChoice:
         }
 
     def made(self) -> dict[str, object]:
-        """How what is shown was made, to go with what is taken away."""
+        """The provenance of the shown numbers, for exports."""
         return {
             "runs": {name: run.id for name, run in zip(self.names, self.runs, strict=True)},
             "digests": {run.id: run.digest for run in self.runs},
@@ -139,7 +151,7 @@ class RunChoice:
         }
 
     def lines_of_runs(self) -> str:
-        """The lines of Python that open the runs as they are shown, as `runs`."""
+        """Python code that loads the shown runs as `runs`."""
         runs = ", ".join(f'load_run("{run.id}")' for run in self.runs)
         same = self.facts == SAME
         align = "from lama_core.runs.alignment import align\n" if same else ""
@@ -150,43 +162,43 @@ class RunChoice:
 
     @property
     def question(self) -> str:
-        """What kinds of question the runs asked; empty for the relations' own templates."""
-        asked = {run.prompts: run for run in self.runs}
-        if set(asked) <= {"manual"}:
+        """The kinds of prompts of the runs; empty if all use the relations' own templates."""
+        by_prompts = {run.prompts: run for run in self.runs}
+        if set(by_prompts) <= {"manual"}:
             return ""
-        return "; ".join(_meant(run) for run in asked.values())
+        return "; ".join(map(_describe_prompts, by_prompts.values()))
 
     @property
     def any_statements(self) -> bool:
-        """Whether one of the runs ranks whole answers by the statements with them."""
+        """Whether any run ranks whole answers by the likelihood of statements."""
         return any(run.ranks_statements for run in self.runs)
 
     @property
     def all_statements(self) -> bool:
-        """Whether all of the runs do."""
+        """Whether all runs rank whole answers by the likelihood of statements."""
         return all(run.ranks_statements for run in self.runs)
 
     @property
     def guessable(self) -> bool:
-        """Whether the chance level of one of the runs is worth showing."""
+        """Whether any run has a chance level worth showing."""
         return any(run.guessable for run in self.runs)
 
     @property
     def gold_stands(self) -> str:
-        """What the gold is ranked among, in words."""
+        """The words for the candidates among which the gold answer is ranked."""
         if not self.any_statements:
             return "the candidates"
         return "the answers" if self.all_statements else "the candidates or answers"
 
     def footnote(self) -> str:
-        """What charts stand on, in a line under them and in their pictures."""
-        asked = f"asked: {self.question}; " if self.question else ""
+        """The footnote of charts: prompts, data, ranking and scored facts."""
+        prompts = f"prompts: {self.question}; " if self.question else ""
         scored = f", scored on {self.facts}" if len(self.runs) > 1 else ""
-        return f"{asked}{self.data}, {self.ranking} ranking{scored}"
+        return f"{prompts}{self.data}, {self.ranking} ranking{scored}"
 
 
-def _meant(run: RunInfo) -> str:
-    """What kind of question a run asked, and what it means."""
+def _describe_prompts(run: RunInfo) -> str:
+    """The prompts of a run and their meaning."""
     if run.ranks_statements:
         return f"{run.prompts} (whole answers, ranked by the likelihood of the sentence with each)"
     if run.prompts in PROMPT_SETS:
@@ -195,13 +207,13 @@ def _meant(run: RunInfo) -> str:
 
 
 def relation_label(name: str, label: str) -> str:
-    """A relation as people read it, beginning with its name."""
+    """A relation's display label, beginning with its name."""
     same = label.lower() in ("", name.lower().replace("_", " "))
     return name if same else f"{name} {label}"
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
-    """Model -> its run on this data with these prompts: the one on most facts, the newest."""
+    """Model -> its run on this data with these prompts: that with most facts, then the newest."""
     picked: dict[str, RunInfo] = {}
     for run in runs:
         if (run.dataset, run.prompts) != (data, prompts):
@@ -213,29 +225,32 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
 
 
 def run_names(runs: Sequence[RunInfo], *, show: Callable[[str], str] = str) -> tuple[str, ...]:
-    """A name for each run: the model's, and as much more as it takes to tell them apart.
+    """A unique name for each run: the model's name, with details as far as they are needed.
 
-    show: the model's name as it is written.
-    What kind of question was asked is always said, but for the relations' own templates. What its
-    owner calls a run takes the place of all that, unless two are called the same.
+    The prompts are always named, except the relations' own templates. A run's title replaces its
+    name, unless two runs then have the same name.
+
+    Args:
+        runs: The runs.
+        show: Returns a model's display name.
     """
-    ways = (
+    formats = (
         lambda run: run.title or show(run.model) + f" {run.prompts}" * (run.prompts != "manual"),
         lambda run: f"{show(run.model)} {run.prompts}",
         lambda run: f"{show(run.model)} {run.prompts} {run.dataset}",
         lambda run: f"{show(run.model)} {run.prompts} {run.dataset} {run.digest[:6]}",
     )
-    for way in ways[:-1]:
-        names = tuple(way(run) for run in runs)
+    for name_of in formats:
+        names = tuple(map(name_of, runs))
         if len(set(names)) == len(names):
-            return names
-    return tuple(ways[-1](run) for run in runs)
+            break
+    return names
 
 
 def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
-    """The finished runs, and the choice among them; None if there is no run to choose.
+    """Draw the choice of runs; return the finished runs and the choice, or None without runs.
 
-    Says which runs can't be read, and which were asked for and aren't here.
+    Also shows which runs can't be read, and which chosen models have no run.
     """
     listing = list_runs(kinds=FACT_KINDS)
     for problem in listing.problems:
@@ -248,20 +263,26 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
 
 
 def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
-    """The widgets, and what they say. The listing must hold a run.
+    """Draw the widgets and return the choice.
 
-    Returned without the runs on this data that the address isn't about.
+    Args:
+        listing: The finished runs, at least one.
+
+    Returns:
+        The runs without those on this data that the URL excludes, and the choice.
     """
     every = list(listing)
     by_id = {run.id: run for run in every}
     datasets = list(dict.fromkeys(run.dataset for run in every))
-    # Under this name style.css hides the boxes on a telephone until the switch is on.
+    # style.css uses this key to hide the boxes on phones until the toggle is on.
     st.toggle("Choose data, models and relations", key="choosing")
     with st.container(key="run-choice"):
         data_box, models_box, relations_box, more_box = st.columns(
             [2.2, 4, 4, 2.2], vertical_alignment="bottom"
         )
-    data = choose("Data", datasets, key="data", place=data_box, help="The facts of the queries.")
+    data = choose(
+        "Data", datasets, key="data", place=data_box, help="The facts that the queries ask for."
+    )
     kept = links.among((run.id for run in every if run.dataset == data), of=data)
     every = [run for run in every if run.dataset != data or run.id in kept]
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
@@ -274,8 +295,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             index=sets.index("manual") if "manual" in sets else 0,
             key="prompts",
             bind=BOUND,
-            help="The prompts that the runs were made with: **manual** is each relation's own "
-            "template.",
+            help="The prompts of the runs; **manual** is each relation's own template.",
         )
         ranking = pick(
             "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
@@ -286,10 +306,10 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             SCORED_ON,
             key="scored_on",
             first=SAME,
-            help=f"**{SAME}**: the facts that all models shown can be scored on, and the words "
-            "that all of them ranked. A fact that one model excludes (its object isn't one of its "
-            f"tokens, for example) is excluded for all. **{OWN}**: every fact that a model can be "
-            "scored on.",
+            help=f"**{SAME}**: the facts that all shown models can be scored on, and the words "
+            "that all of them ranked. A fact that one model excludes (for example because the "
+            f"object isn't one of its tokens) is excluded for all. **{OWN}**: all facts that each "
+            "model can be scored on.",
         )
         exact = st.multiselect(
             "Exact runs",
@@ -298,14 +318,14 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             bind=BOUND,
             max_selections=MAX_RUNS,
             placeholder="By data, prompts and models",
-            help="Runs by name, of any data and prompts. They replace the choice of data, models "
-            "and prompts.",
+            help="Runs by name, with any data and prompts. They replace the choice of data, "
+            "models and prompts.",
         )
         picture = pick(
             "Charts are saved as",
             ("png", "svg"),
             key="picture",
-            help="The camera above a chart saves it as a file.",
+            help="The file format of the camera button above charts.",
         )
     picked = pick_runs(every, data, prompts)
     models = models_box.multiselect(
@@ -316,7 +336,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         accept_new_options=True,
         max_selections=MAX_RUNS,
         placeholder=f"All {len(picked)} with a run",
-        help="The models whose runs are shown; none chosen shows all that have a run on this data.",
+        help="The models whose runs are shown. None: all models with a run on this data.",
     )
     if exact:
         runs = [by_id[name] for name in exact]
@@ -334,7 +354,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     }
     shown = {name: label for label, name in labels.items()}
     known = {*labels, *shown} & set(st.query_params.get_all("relations"))
-    others = "the rest of them" if known else "all of them"
+    others = "the others" if known else "all of them"
     heed_unknown("Relations", "relations", shown, others)
     chosen = relations_box.multiselect(
         "Relations",
@@ -342,7 +362,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         key="relations",
         bind=BOUND,
         placeholder=f"All {len(labels)}",
-        help="None chosen is all.",
+        help="None: all relations.",
     )
     choice = RunChoice(
         runs=tuple(runs),
@@ -364,9 +384,11 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
 
 @dataclass(frozen=True)
 class Footing:
-    """On which facts and words runs are compared. said: as Markdown; empty for one run.
+    """The facts and words on which runs are compared.
 
-    differ: what isn't the same of all runs, as a clause; empty where they are on an equal footing.
+    Attributes:
+        said: A description as Markdown; empty for a single run.
+        differ: A clause on what differs between the runs; empty if they are comparable.
     """
 
     said: str = ""
@@ -374,20 +396,20 @@ class Footing:
 
 
 def draw_same(choice: RunChoice) -> None:
-    """What was asked, and on which facts and words models are compared where there are several."""
+    """Draw the runs' prompts, and the facts and words on which several runs are compared."""
     draw_question(choice)
     if said := footing(choice).said:
         st.caption(said)
 
 
 def draw_question(choice: RunChoice) -> None:
-    """What was asked, where that isn't the relations' own templates."""
+    """Draw the runs' prompts, unless they are the relations' own templates."""
     if choice.question:
-        st.markdown(f"**Asked: {plain(choice.question)}.**")
+        st.markdown(f"**Prompts: {plain(choice.question)}.**")
 
 
 def footing(choice: RunChoice) -> Footing:
-    """On which facts and words the runs are compared."""
+    """The facts and words on which the runs are compared."""
     if len(choice.runs) < 2:
         return Footing()
     differ = ""
@@ -399,14 +421,14 @@ def footing(choice: RunChoice) -> Footing:
         info.beside and info.n == run.n for info, run in zip(together, choice.runs, strict=True)
     ):
         n, counts = choice.runs[0].n, choice.counts
-        said = f"Scored on the {n:,} {counts} that all models can be scored on."
+        text = f"Scored on the {n:,} {counts} that all models can be scored on."
         if choice.relations:
             n = sum(choice.runs[0].relation(name).n for name in choice.relations)
-            said = f"{said[:-1]}; {n:,} of them are in the chosen relations."
+            text = f"{text[:-1]}; {n:,} of them are in the chosen relations."
     else:
         named = zip(choice.titles, choice.runs, strict=True)
         each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
-        said = f"**Not the same {choice.counts}**: {each}."
+        text = f"**Different {choice.counts}**: {each}."
         differ = f"the models are scored on different {choice.counts}"
     own = choice.runs[0].beside or choice.runs
     each = ", ".join(
@@ -415,49 +437,49 @@ def footing(choice: RunChoice) -> Footing:
     )
     exact_to = [run.exact_to for run in choice.runs if run.exact_to is not None]
     if exact_to:
-        said += (
-            f" Ranked on the {choice.runs[0].n_candidates:,} words that all of them ranked (of "
-            f"their own: {each}), from the ten best words that a run keeps: P@k is exact up to k = "
-            f"{min(exact_to)}, and a rank behind the ten best is the most that it can be."
+        text += (
+            f" Ranked on the {choice.runs[0].n_candidates:,} words that all runs ranked "
+            f"(originally {each}), based on the ten best words that a run stores: P@k is exact "
+            f"up to k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
     elif len({run.ranks_statements for run in choice.runs}) > 1:
-        said += (
-            " **Not the same is ranked**: of statements whole answers, by the likelihood of the "
-            f"sentence, of cloze queries words at the blank: {each}; with fewer of them every rank "
-            "is better."
+        text += (
+            " **Different things are ranked**: runs of statements rank whole answers by the "
+            f"likelihood of the sentence, cloze runs rank words at the blank ({each}). The fewer "
+            "candidates, the better the ranks."
         )
         differ = "some models rank words and others whole answers"
     elif differing_candidates(choice.runs):
-        said += (
-            f" **Not the same words** are ranked: {each}; with fewer words every rank is better. A "
-            "new run of all models at once ranks the words that all of them have."
+        text += (
+            f" **Different words** are ranked: {each}. The fewer words, the better the ranks. A "
+            "new run of all models together ranks the words that all of them have."
         )
         differ = "the models rank different words"
     elif choice.runs[0].candidates == OWN_WORDS:
-        said += f" The same words are ranked: each relation's own, {choice.runs[0].n_said}."
+        text += f" All rank the same words: each relation's own, {choice.runs[0].n_said}."
     else:
-        said += f" The same {choice.runs[0].n_candidates:,} words are ranked."
-    return Footing(said, differ)
+        text += f" All rank the same {choice.runs[0].n_candidates:,} words."
+    return Footing(text, differ)
 
 
 def draw_missing(choice: RunChoice, here: str) -> None:
-    """Say what else than data, prompts and models decides, and which models have no run."""
+    """Draw the choice of exact runs with a way back, and a note on chosen models without a run."""
     if choice.exact:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.titles))}", width="content")
-            if st.button("By data and models", icon=":material/undo:", type="tertiary"):
+            if st.button("Choose by data and models", icon=":material/undo:", type="tertiary"):
                 opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
                 links.go(here, {**opened, **choice.params(), "runs": [], "relations": []})
     if choice.missing:
         names = ", ".join(map(title_of, choice.missing))
         show_note(
             plain(f"{names}: no run on {choice.data} with these prompts yet. ")
-            + "Make one on the page **Data and runs**."
+            + "Start one on the page **Data and runs**."
         )
 
 
 def draw_runs(choice: RunChoice) -> None:
-    """How the runs that are shown were made."""
+    """Draw a table of how the shown runs were made."""
     with st.expander("How these runs were made"):
         st.dataframe(
             [
@@ -469,8 +491,8 @@ def draw_runs(choice: RunChoice) -> None:
                     "candidates": f"{run.candidates} ({run.n_said})",
                     "context": run.context,
                     "precision": run.precision,
-                    "device": run.device or "not said",
-                    "facts a relation": "all" if run.limit is None else f"first {run.limit}",
+                    "device": run.device or "unknown",
+                    "facts per relation": "all" if run.limit is None else f"first {run.limit}",
                     "facts/s": run.n / run.seconds if run.seconds else None,
                     "comes with the project": run.bundled,
                 }
@@ -480,4 +502,4 @@ def draw_runs(choice: RunChoice) -> None:
             column_config={"facts/s": st.column_config.NumberColumn(format="%.0f")},
         )
         if len({run.data_digest for run in choice.runs}) > 1:
-            st.caption("These runs were made on different facts: compare them with care.")
+            st.caption("These runs use different facts: compare them with care.")

@@ -1,6 +1,6 @@
-"""Starting a run from a page, of any kind of probe: the command line's own command, watched.
+"""The form that starts a run of any kind of probe.
 
-A page says what can be chosen; this says the rest: start, progress, cancel, how it ended, and the
+A page draws the choices. This module draws the rest: start, progress, cancel, the outcome, and the
 command that does the same from a terminal.
 """
 
@@ -19,15 +19,18 @@ from pages.ui.shared import fetching, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note
 
-KEPT: Literal["session"] = "session"  # while a run goes on, the form isn't drawn
+KEPT: Literal["session"] = "session"  # keeps inputs while a run hides the form
 
 
 @dataclass(frozen=True)
 class RunForm:
     """A page's form for one kind of run.
 
-    name: of the job. choose: draws the widgets; None while something is missing. show: opens the
-    runs of these names, once they are whole. note: what else a user should know.
+    Attributes:
+        name: The job's name.
+        choose: Draws the widgets; returns the request, or None while a choice is missing.
+        show: Opens the finished runs of these names.
+        note: A further note for the user.
     """
 
     name: str
@@ -37,7 +40,7 @@ class RunForm:
 
 
 def draw_run_form(form: RunForm) -> None:
-    """Choose what to run, start it, watch it; when it is whole one click shows it."""
+    """Draw the form, or the progress of the run; when the run is finished, a button shows it."""
     job = jobs.find(form.name)
     if job is not None and job.running:
         jobs.draw_progress(form.name)
@@ -63,17 +66,17 @@ def draw_run_form(form: RunForm) -> None:
             ):
                 draw_command(request, key=f"command line of {form.name}")
         st.caption(
-            "The run continues while you look at other pages. A cancelled run keeps what is "
-            f"done: resume it under Runs. {form.note}"
+            "The run continues while you open other pages. A cancelled run keeps its finished "
+            f"parts: resume it under Runs. {form.note}"
         )
 
 
 def _draw_ended(job: jobs.Job, form: RunForm) -> None:
-    """Say how the last run ended; a whole one is shown by one click."""
+    """Draw how the last run ended; a button shows a finished run."""
     if job.cancelled:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(
-                "Cancelled. What was done is kept: start the same choice again to resume it.",
+                "Cancelled. Finished parts are kept: start the same run again to resume it.",
                 icon=":material/pause_circle:",
             )
             if st.button("Runs", icon=":material/list:", key=f"runs after {form.name}"):
@@ -95,12 +98,12 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
 
 
 def facts_here() -> list[str]:
-    """The names of the sources of facts that are on this machine."""
+    """The names of the fact datasets on this machine."""
     return [row.name for row in listing() if row.installed and row.kind == "facts"]
 
 
 def choose_models(key: str) -> tuple[str, ...]:
-    """The models to ask: those that are here, or any other by its name."""
+    """Draw the choice of models and return their names; visitors with `fetch` can type others."""
     here = visitors.models_here()
     fetches = visitors.may("fetch")
     models = st.multiselect(
@@ -111,8 +114,8 @@ def choose_models(key: str) -> tuple[str, ...]:
         persist_state=KEPT,
         accept_new_options=fetches,
         placeholder="Choose models",
-        help="Models that are on this machine."
-        + " A hub name or a folder can be typed in; it is fetched first." * fetches,
+        help="Models on this machine."
+        + " You can also type a folder, or a hub name, which is downloaded first." * fetches,
     )
     entries = [find_model(name) for name in models]
     typed = [entry for entry in entries if entry.source.how in ("folder", "server")]
@@ -121,15 +124,15 @@ def choose_models(key: str) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries)
 
 
-def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:
-    """Some of the relations (name -> what people call it); none chosen is all."""
+def choose_relations(labels: dict[str, str], key: str) -> tuple[str, ...]:
+    """Draw the choice of relations; none means all. labels: name -> displayed label."""
     chosen = st.multiselect(
         "Relations",
-        known,
-        format_func=lambda name: known[name],
+        labels,
+        format_func=lambda name: labels[name],
         key=key,
         persist_state=KEPT,
-        placeholder=f"All {len(known)}",
+        placeholder=f"All {len(labels)}",
     )
     return tuple(chosen)
 
@@ -137,7 +140,7 @@ def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:
 def choose_limit(
     first: int, key: str, *, what: str = "Facts a relation (at most)", help: str | None = None
 ) -> int | None:
-    """How many facts of each relation; None is all."""
+    """Draw the field for the largest number of facts per relation; None means all."""
     chosen = st.number_input(what, 1, None, first, key=key, persist_state=KEPT, help=help)
     return int(chosen) if chosen else None
 
@@ -145,9 +148,10 @@ def choose_limit(
 def choose_possible(
     label: str, names: Sequence[str], impossible: Mapping[str, Impossible], *, key: str, help: str
 ) -> str | None:
-    """One of the choices that can work; under it the others, each with the reason.
+    """Draw a selectbox of the available options; list the others below, each with its reason.
 
-    What a fetch would fix comes with a button that fetches it. None where no choice can work.
+    Options that only lack a download come with a button that downloads it. Returns None if no
+    option is available.
     """
     chosen = st.selectbox(
         label,
@@ -162,18 +166,18 @@ def choose_possible(
         if name in impossible:
             reasons.setdefault(impossible[name].reason, []).append(name)
     if reasons:
-        said = "; ".join(
+        listed = "; ".join(
             f"**{plain(', '.join(which))}** ({plain(reason)})" for reason, which in reasons.items()
         )
         sources = dict.fromkeys(one.source for one in impossible.values() if one.source)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Not available: {said}.", width="content" if sources else "stretch")
+            st.caption(f"Not available: {listed}.", width="content" if sources else "stretch")
             for source in sources:
                 fetching.draw_small_source_offer(source)
     return chosen
 
 
 def draw_no_data(what: str) -> None:
-    """There is nothing to ask yet: the way to get it."""
-    show_note(f"No {what} are here yet: get or import a source first.")
+    """Draw the note that facts or models are missing, with a link to the page that gets them."""
+    show_note(f"No {what} are installed yet: download or import them first.")
     st.page_link(screens.DATA, label="To Data and runs", icon=":material/database:")

@@ -1,4 +1,4 @@
-"""A line at the top of every page while a job runs: how far it is, and the way to it."""
+"""A line at the top of every page while a job runs, with its progress and a link to it."""
 
 import streamlit as st
 
@@ -11,10 +11,10 @@ OPENED = "open the runs"  # in the session: the line was clicked
 
 
 def draw_running() -> None:
-    """Draw the line; nothing where no job runs that this visitor may see."""
+    """Draw the line if a job runs that this visitor can see."""
     if st.session_state.pop(OPENED, False):
         links.go(screens.DATA, screens.RUNS)
-    # Also when it is empty, so that what follows keeps its place; it takes no room.
+    # Drawn even if empty, so that the elements below keep their identity; takes no space.
     with st.container(key="running"):
         if jobs.running():
             _draw_line()
@@ -22,7 +22,7 @@ def draw_running() -> None:
 
 @st.fragment(run_every=SECONDS)
 def _draw_line() -> None:
-    """The job that began first; when none runs any more, the page is drawn again without a line."""
+    """Draw the progress of the oldest job; redraw the page when no job is left."""
     first, *others = jobs.running() or (None,)
     if first is None:
         st.rerun()

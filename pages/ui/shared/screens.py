@@ -1,4 +1,4 @@
-"""The pages and their tabs, and where the screens of older addresses are now."""
+"""The pages and their tabs, and the current screens of older URLs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -11,7 +11,7 @@ MODELS = "pages/models.py"
 HELP = "pages/help.py"
 
 Params = Mapping[str, str | Sequence[str]]
-# Tabs that other pages link to, as parameters of their page's address.
+# Tabs that other pages link to, as URL parameters.
 ANALOGIES: Params = {"tab": "Analogy"}
 WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
 PROMPTS: Params = {"tab": "Prompts"}
@@ -21,10 +21,10 @@ NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}
 RUNS: Params = {"tab": "Runs"}
 FOLDED = "Analyses and the paper"  # a view of the tab Prompts
-# The parameters that say which tab of Results is open, and which chart or view in it.
+# The parameters with the open tab of Results, and the chart or view in it.
 OPENED = ("tab", "chart", "view")
 
-# Screens with numbers, and the paper whose rules the numbers follow; the first that fits counts.
+# Screens with numbers, and the paper that defines the numbers; the first match counts.
 _PAPERS: tuple[tuple[str, Params, str], ...] = (
     (ASK, ANALOGIES, "Analogy probes"),
     (RESULTS, ANALOGY_PROBES, "Analogy probes"),
@@ -48,8 +48,8 @@ def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str
     return {name: (page, {**tab, key: name} if at else tab) for at, name in enumerate(names)}
 
 
-# Of a page of an older address, its parameter that named the tab, and the page and tab that show
-# the same now; the first is the tab that was open where the address named none.
+# Page of an older URL -> the parameter with its tab, and tab -> the page and tab that show the same
+# now. The first tab is that of URLs without the parameter.
 _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     "cloze": (
         "view",
@@ -91,19 +91,18 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
         },
     ),
     "data": ("tab", {"Sources": (DATA, {})}),
-    "method": (
-        "view",
-        {"Departures": (HELP, {"paper": "All"}), "Glossary": (HELP, {})},
-    ),
+    "method": ("view", {"Departures": (HELP, {"paper": "All"}), "Glossary": (HELP, {})}),
 }
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
 _NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP)}
 
 
 def paper_of(page: str, params: Mapping[str, object]) -> str:
-    """The paper whose rules the numbers of a screen follow; empty for a page without numbers.
+    """The paper that defines a screen's numbers; empty for a page without numbers.
 
-    params: Tab and chart that are open, as parameters of the page's address.
+    Args:
+        page: The page's file.
+        params: The open tab and chart, as URL parameters.
     """
     return next(
         (
@@ -116,21 +115,23 @@ def paper_of(page: str, params: Mapping[str, object]) -> str:
 
 
 def resolve(name: str, params: Params) -> tuple[str, Params]:
-    """The page and parameters that show what an address shows, or showed in an earlier version.
+    """The page and parameters of a URL, which may be from an earlier version.
 
-    name: the last part of the address's path; empty for the first page.
+    Args:
+        name: The last part of the URL's path; empty for the first page.
+        params: The URL parameters.
     """
     page = _NAMES.get(name, ASK)
     key, tabs = _OLD.get(name or "cloze", ("", {}))
-    asked = params.get(key, "")
-    named = asked if isinstance(asked, str) else (*asked, "")[0]
-    if not tabs or (name not in OLD_PAGES and named not in tabs):
+    value = params.get(key, "")
+    tab = value if isinstance(value, str) else (*value, "")[0]
+    if not tabs or (name not in OLD_PAGES and tab not in tabs):
         return page, params
-    page, more = tabs.get(named) or next(iter(tabs.values()))
-    rest = {one: value for one, value in params.items() if one != key or named not in tabs}
+    page, more = tabs.get(tab) or next(iter(tabs.values()))
+    rest = {param: value for param, value in params.items() if param != key or tab not in tabs}
     return page, {**rest, **more}
 
 
 def names() -> frozenset[str]:
-    """The last parts of all paths that the app answers, but for the first page's."""
+    """The last parts of all URL paths of the app; the first page has none."""
     return frozenset((*_NAMES, *OLD_PAGES))

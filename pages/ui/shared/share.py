@@ -1,6 +1,7 @@
-"""The address of the screen to give away: as a text with a button that copies it, and as a QR code.
+"""Share the screen's URL as a text to copy and as a QR code.
 
-The code is drawn here (segno): an address may hold what somebody typed, and goes to no service.
+The app makes the QR code itself (segno) and sends the URL to no service, because it can contain
+what the visitor typed.
 """
 
 from functools import lru_cache
@@ -17,49 +18,49 @@ from pages.ui.shared import links
 
 QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
-EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that answers every machine
-MAX_BYTES = 2953  # of a code; longer addresses aren't tried, and so aren't kept
+EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that listens on all interfaces
+MAX_BYTES = 2953  # a QR code's capacity; longer URLs aren't encoded, and so not cached
 
 
 def make_place() -> DeltaGenerator:
-    """Where the buttons stand that all pages have; call before the page is drawn."""
+    """Make the container of the buttons that all pages have; call before drawing the page."""
     place = st.container(key="share", horizontal=True, horizontal_alignment="right", gap="small")
-    place.empty()  # takes its room from the start: what is below stays where it is
+    place.empty()  # reserves the space, so that the page below doesn't move
     return place
 
 
 def draw_share(place: DeltaGenerator, query: str) -> None:
-    """The button; call when the page has been drawn and its address is whole."""
+    """Draw the Share button; call after drawing the page. query: the complete query string."""
     address = whole_address(query)
     with place, st.popover("Share", icon=":material/share:", type="tertiary"):
-        st.caption("This address opens what is on the screen now.")
+        st.caption("This URL opens the current screen.")
         st.code(address, language=None, wrap_lines=True)
         if is_local(address):
             address = address_for_others(address)
             if not address:
                 st.caption(
-                    "Only this machine can open it, so there is no QR code. The README says under "
-                    "“Who may do what” how to open the app to others safely."
+                    "Works on this computer only, and so has no QR code. To let others open the "
+                    "app safely, see “Who may do what” in the README."
                 )
                 return
-            st.caption("Only this machine can open it. Others in the network open:")
+            st.caption("Works on this computer only. Others in the network open:")
             st.code(address, language=None, wrap_lines=True)
         code = qr_code(address) if len(address) <= MAX_BYTES else ""
         if code:
-            st.image(code, width=WIDTH, alt="QR code of this address")
+            st.image(code, width=WIDTH, alt="QR code of this URL")
         else:
-            st.caption("It is too long for a QR code.")
+            st.caption("The URL is too long for a QR code.")
 
 
 def whole_address(query: str) -> str:
-    """The address that the browser shows."""
+    """The URL that the browser shows."""
     place = urlsplit(st.context.url or "")
     path = links.path_of(st.session_state[links.PAGE])
     return place._replace(path=path, query=query, fragment="").geturl()
 
 
 def is_local(address: str) -> bool:
-    """Whether an address names the machine itself, whichever that is."""
+    """Whether a URL's host is the local machine: `localhost` or a loopback address."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -68,9 +69,10 @@ def is_local(address: str) -> bool:
 
 
 def address_for_others(address: str) -> str:
-    """The same address with this machine's own in place of `localhost`.
+    """The URL with this machine's network address in place of `localhost`.
 
-    Returns an empty string if the server answers this machine alone, or isn't in a network.
+    Returns:
+        The URL; empty if the server only answers this machine, or isn't in a network.
     """
     listens = st.get_option("server.address") or EVERYWHERE[0]
     host = (get_internal_ip() or "") if listens in EVERYWHERE else listens
@@ -85,11 +87,11 @@ def address_for_others(address: str) -> str:
 def qr_code(text: str) -> str:
     """A QR code as SVG, dark on white; empty for a text of more than `MAX_BYTES`."""
     try:
-        made = segno.make(text, error="l", micro=False, boost_error=False)
+        code = segno.make(text, error="l", micro=False, boost_error=False)
     except segno.DataOverflowError:
         return ""
-    drawn = BytesIO()
-    made.save(
-        drawn, kind="svg", xmldecl=False, border=QUIET, dark="#000", light="#fff", omitsize=True
+    svg = BytesIO()
+    code.save(
+        svg, kind="svg", xmldecl=False, border=QUIET, dark="#000", light="#fff", omitsize=True
     )
-    return drawn.getvalue().decode()
+    return svg.getvalue().decode()

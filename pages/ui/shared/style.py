@@ -1,7 +1,6 @@
-"""The look that Streamlit's theme can't set: tables of predictions, chips, spacing; and names for
-what Streamlit leaves without one.
+"""Styles that Streamlit's theme can't set, and accessible names for parts that lack one.
 
-Colours follow the theme (currentColor, --st-*), so light and dark need no second set.
+Colours follow the theme (currentColor, --st-*), so the same sheet serves light and dark.
 """
 
 from pathlib import Path
@@ -10,7 +9,7 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 
-# Streamlit writes white on the primary colour, which in the dark is a light one (2.5 to 1).
+# Streamlit writes white on the primary colour, which is light in the dark theme (contrast 2.5:1).
 DARK = """
 [data-testid^="stBaseButton-primary"]:enabled, [data-testid^="stBaseButton-primary"]:enabled *,
 [data-tag], [data-tag] * { color: %s !important; }
@@ -18,7 +17,7 @@ DARK = """
 
 
 def draw_style() -> None:
-    """Put the style sheet on the page; call once a run, in the router."""
+    """Add the style sheet to the page; call once per rerun, in the router."""
     with st.container(key="names"):
         st.components.v2.component(
             "lama_names", js=(HERE / "names.js").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Texts of users, data and models, shown as text."""
+"""Escape texts of users, data and models, and show messages."""
 
 import re
 from collections.abc import Mapping
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&@/=^\"'])")
-# Streamlit looks for addresses and icons in the finished text, where nothing is escaped any more:
-# a letter without width parts what would be taken for one.
+# Streamlit finds URLs and icon names in the rendered text, where escapes no longer count, so a
+# zero-width character breaks them up.
 ADDRESS = re.compile(r"(?i)(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=@)(?=[-\w]+\.[-\w])")
 ICON = re.compile(r"(?<=:)(?=material[_/]|streamlit:)")
 PARTED = "\N{WORD JOINER}"
@@ -15,10 +15,12 @@ CODE = re.compile(r"(`[^`\n]+`)")
 
 
 def plain(text: str, *, links: bool = False, code: bool = False) -> str:
-    """A text that Markdown shows as it is: no link, no formula, no emoji code, no HTML.
+    """Escape a text so that Markdown shows it literally: no links, formulas, emoji codes or HTML.
 
-    links: whether addresses are links nevertheless, in texts that are the project's own.
-    code: whether what stands between backticks is shown as code, without them.
+    Args:
+        text: The text.
+        links: Whether URLs become links nevertheless; only for texts of this project.
+        code: Whether text between backticks is shown as code.
     """
     parted = ICON.sub(PARTED, text if links else ADDRESS.sub(PARTED, text))
     parts = CODE.split(parted) if code else [parted]
@@ -28,18 +30,18 @@ def plain(text: str, *, links: bool = False, code: bool = False) -> str:
 
 
 def show_note(text: str) -> None:
-    """A message of what there is to know, as Markdown."""
+    """Show an information message, written in Markdown."""
     st.info(text, icon=":material/info:")
 
 
 def counted(n: int, noun: str) -> str:
-    """A number of things: `1 fact`, `2,000 facts`, `3 queries`."""
+    """A number with its noun: `1 fact`, `2,000 facts`, `3 queries`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{n:,} {noun if n == 1 else plural}"
 
 
 def described(facts: Mapping[str, str | None], *, links: bool = False) -> str:
-    """What is known of something, a line each, as Markdown; what is empty has none."""
+    """Name-value pairs as Markdown, one line each; pairs with an empty value are skipped."""
     found = [
         f"**{what}**: {plain(value, links=links, code=True)}"
         for what, value in facts.items()
@@ -49,5 +51,5 @@ def described(facts: Mapping[str, str | None], *, links: bool = False) -> str:
 
 
 def show_fault(text: str) -> None:
-    """A message of what went wrong, shown as plain text, commands as code."""
+    """Show an error message as plain text, with text between backticks as code."""
     st.error(plain(text, code=True), icon=":material/error:")

@@ -1,7 +1,7 @@
-"""Sentences as strips of tokens: the less likely a token, the stronger its colour; or, the more it
-adds to an answer or takes from it.
+"""Sentences as strips of coloured tokens.
 
-Every token goes through `html.escape`.
+The colour shows how unlikely a token is, or how much it raises or lowers an answer's
+log-probability. All tokens are escaped with `html.escape`.
 """
 
 import math
@@ -11,9 +11,9 @@ from html import escape
 from lama_core.models.protocols import BLANK, StatementScores, TokenScores
 from lama_core.rounding import fixed
 
-# A log-probability of this or less has the full colour: one in 160,000.
+# Log-probabilities of this value (a probability of 1 in 160,000) or less have the full colour.
 FULL = -12.0
-# What adds and what takes: people who can't tell red from green can tell these.
+# Colours for raising and lowering that people with red-green blindness can tell apart.
 ADDS, TAKES = "#2c86c7", "#dd5b33"
 STRONGEST = 45  # percent of the model's colour, so that the text stays readable on it
 
@@ -29,7 +29,7 @@ def _scale(low: str, colours: Sequence[str], high: str) -> str:
 
 
 def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
-    """A token with its value under it; marked: underlined."""
+    """HTML of a token with its value below. marked: whether it is underlined."""
     return (
         f'<span class="lx-token{" marked" * marked}" title="{escape(token)}: {hint}" '
         f'style="background:{colour}">{escape(token)}<small>{value}</small></span>'
@@ -37,18 +37,18 @@ def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
 
 
 def heat_scale(colour: str) -> str:
-    """HTML of what the colours of a strip stand for."""
+    """HTML of the colour scale of `heat_strip`."""
     ends = ("transparent", _mixed(colour, 1))
     return _scale("log-probability of a token: 0", ends, f"{FULL:.0f} or less")
 
 
 def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
-    """HTML of a sentence's tokens, each with its log-probability under it.
+    """HTML of a sentence's tokens, each with its log-probability (natural) below.
 
-    A token that was not scored has no colour and a dot. Those of a statement's answer are
+    Tokens without a score have a dot and no colour. The tokens of a statement's answer are
     underlined.
     """
-    unscored, marked = "not scored: nothing stands before it", [False] * len(scores.tokens)
+    unscored, marked = "not scored: it has no left context", [False] * len(scores.tokens)
     if isinstance(scores, StatementScores):
         unscored, marked = "not scored", scores.in_answer.tolist()
     cells = ""
@@ -62,17 +62,20 @@ def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
 
 
 def shares_scale(most: float) -> str:
-    """HTML of what the colours of `shares_strip` stand for; most: the largest value."""
-    takes, adds = (f"{fixed(one, 1, signed=True)}" for one in (-most, most))
+    """HTML of the colour scale of `shares_strip`. most: the largest absolute value."""
+    low, high = (fixed(value, 1, signed=True) for value in (-most, most))
     colours = (_mixed(TAKES, 1), "transparent", _mixed(ADDS, 1))
-    return _scale(f"takes {takes}", colours, f"adds {adds}")
+    return _scale(f"lowers {low}", colours, f"raises {high}")
 
 
 def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: float) -> str:
-    """HTML of a sentence's tokens, each with what it adds under it; a blank is underlined.
+    """HTML of a sentence's tokens, each with its effect on the answer below; blanks are underlined.
 
-    values: None of a blank, or of what there was no time for: they have a dot. most: what has the
-    full colour.
+    Args:
+        tokens: The tokens.
+        values: Each token's effect on the log-probability (natural). None for blanks and for
+            tokens that the time limit excluded; these have a dot.
+        most: The absolute value with the full colour.
     """
     cells = ""
     for token, value in zip(tokens, values, strict=True):

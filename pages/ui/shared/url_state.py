@@ -1,8 +1,8 @@
 """Widgets <-> URL <-> frozen settings.
 
-Every widget is bound to the query parameter of its key, so the address bar holds what is on the
-screen; a parameter that equals its default is left out. A default that depends on what is here, or
-on what was done before, is none for Streamlit: `choose` chooses it, and it stands in the address.
+Every widget is bound to the query parameter of its key, so the URL describes the screen. A
+parameter that equals its default is not in the URL, unless the default depends on the installed
+data or on earlier choices: `choose` sets such a default itself and always writes it into the URL.
 Links between pages use the same names.
 """
 
@@ -33,10 +33,12 @@ from pages.ui.shared.messages import plain, show_note
 DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
+# In the session: the values that the visitor typed, each field's last values (`SHOWN` + its key),
+# and the text of the last query.
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
-MAX_SAID = 200  # characters of an address that are repeated
 ASKED_TEXT = "text asked last"
+MAX_SHOWN = 200  # characters of a URL's value that a message repeats
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
 
@@ -51,9 +53,9 @@ def pick(
     bound: bool = True,
     **more: Any,
 ) -> Option:
-    """One of a few options, side by side; at first `first`, or the first of them.
+    """Draw a few options side by side and return the chosen one; the default is `first`.
 
-    bound: whether it stands in the address; else it is kept for the session.
+    bound: whether the choice is in the URL; otherwise only the session keeps it.
     """
     kept: dict[str, Any] = {"bind": BOUND} if bound else {"persist_state": "session"}
     default = options[0] if first is None else first
@@ -66,7 +68,7 @@ def pick(
 def draw_rows(
     table: pd.DataFrame, names: Sequence[str], *, key: str, height: int | None = 460, **more: Any
 ) -> None:
-    """A table in which a click on a row chooses its name for the widget of that key."""
+    """Draw a table; a click on a row sets the widget with this key to the row's name."""
     widget = f"{key} table"
 
     def take() -> None:
@@ -85,7 +87,7 @@ def draw_rows(
 
 
 def drop_stale(key: str, options: Container[object]) -> None:
-    """Forget what another page, or other data, left under a widget's key, if it is no option."""
+    """Remove a widget's value from the session if it isn't one of the options (any more)."""
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
 
@@ -100,10 +102,11 @@ def choose(
     place: DeltaGenerator | None = None,
     help: str | None = None,
 ) -> str:
-    """A selectbox whose default, `first` or the first option, depends on what is here.
+    """Draw a selectbox whose default depends on what is installed; return the chosen option.
 
-    It has no default for Streamlit, so that its choice always stands in the address. What the
-    address asks for counts, as an option or as `show` writes it; then what was chosen before.
+    The value comes from the URL (an option, or an option as `show` writes it), else from the
+    earlier choice, else it is `first` or the first option. Streamlit gets no default, so the choice
+    is always in the URL.
     """
     labels = {show(option): option for option in options}
     links.respell(key, {option: text for text, option in labels.items()})
@@ -116,8 +119,8 @@ def choose(
         st.session_state[key] = chosen
         if asked and links.entered():
             hint = did_you_mean(asked, [*options, *labels])
-            said = f"{label}: {asked[:MAX_SAID]} is unknown here{hint}; shown is {show(chosen)}."
-            show_note(plain(said))
+            unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown here{hint}"
+            show_note(plain(f"{unknown}; showing {show(chosen)}."))
     found = (place or st).selectbox(
         label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
     )
@@ -125,28 +128,29 @@ def choose(
 
 
 def heed_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
-    """Say which values of an address are unknown, and what is shown; call before the widget.
+    """Show a note on unknown values of a URL parameter; call before drawing its widget.
 
-    options: name -> how the widget writes it; the address may hold either.
+    options: name -> the widget's spelling; the URL may hold either. shown: what the page shows in
+    place of the unknown values.
     """
     links.respell(key, options)
-    unknown = [one for one in st.query_params.get_all(key) if one not in options.values()]
+    unknown = [value for value in st.query_params.get_all(key) if value not in options.values()]
     if unknown and links.entered():
         hint = did_you_mean(unknown[0], [*options, *options.values()])
-        names = ", ".join(unknown)[:MAX_SAID]
-        show_note(plain(f"{label}: {names} is unknown here{hint}; shown is {shown}."))
+        names = ", ".join(unknown)[:MAX_SHOWN]
+        show_note(plain(f"{label}: {names} is unknown here{hint}; showing {shown}."))
 
 
 @cache
 def examples() -> tuple[tuple[str, str], ...]:
-    """Example texts with their golds, from the LAMA paper."""
+    """Example texts of the LAMA paper, each with its gold answer."""
     read = json.loads((ASSETS / "examples.json").read_text(encoding="utf-8"))
     first = tuple((entry["text"], entry["gold"]) for entry in read["examples"])
     return first + tuple((one.query, one.gold) for one in published_examples())
 
 
 def title_of(name: str) -> str:
-    """A model's name as a person reads it."""
+    """A model's name for display."""
     known = {entry.name: entry.title for entry in known_models()}
     if is_server(name):
         return f"{name.partition('#')[2]} (server)"
@@ -154,16 +158,20 @@ def title_of(name: str) -> str:
 
 
 def choose_models(label: str = "Models") -> tuple[str, ...]:
-    """The models to compare; a folder or a hub name can be typed in by whom the operator knows.
+    """Draw the choice of the models to compare and return their names.
 
-    What an address names is a name alone: a folder of this machine is only taken from who types it.
+    Visitors with the right `fetch` can also type a hub name, and the local user a folder. A URL
+    can't name a folder of this machine: it must be typed.
     """
     offered = visitors.offered_models()
     names = [entry.name for entry in known_models() if entry.source.how != "none"]
     names += [entry.name for entry in added_models() if entry.source.how != "none"]
     if offered is not None:
         names = [name for name in names if name in offered]
-        _say_not_offered("models", offered)
+        refused = [name for name in st.query_params.get_all("models") if name not in offered]
+        if refused and links.entered():
+            listed = ", ".join(refused)[:MAX_SHOWN]
+            show_note(plain(f"Excluded, because this app doesn't offer these models: {listed}."))
     more = offered is None
     chosen = st.multiselect(
         label,
@@ -176,10 +184,10 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
         args=("models",),
         max_selections=MAX_MODELS,
         placeholder="Choose models, or type a folder or hub name" if more else "Choose models",
-        help="Answers stand side by side."
+        help="Shows the models' answers side by side."
         + (
-            " Besides the known models you can type the path of a model folder, or a hub name such "
-            "as owner/name or owner/name@revision." * more
+            " You can also type the path of a model folder, or a hub name such as owner/name or "
+            "owner/name@revision." * more
         ),
     )
     st.session_state[f"{SHOWN} models"] = tuple(chosen)
@@ -187,18 +195,10 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name))
 
 
-def _say_not_offered(key: str, offered: frozenset[str]) -> None:
-    """Say which models of an address this app doesn't offer."""
-    asked = [name for name in st.query_params.get_all(key) if name not in offered]
-    if asked and links.entered():
-        said = f"{', '.join(asked)[:200]}: not among the models of this app, and left out."
-        show_note(plain(said))
-
-
 def _model_of(name: str, names: Sequence[str]) -> str | None:
-    """The model's own name; None, said on the page, for what an address alone can't name.
+    """The model's full name; None, with a warning, for a folder or server that only a URL names.
 
-    That is a folder of this machine, or a server that this machine would call.
+    A URL from someone else must not open a folder of this machine, or make it call a server.
     """
     if name in names:
         return name
@@ -211,44 +211,58 @@ def _model_of(name: str, names: Sequence[str]) -> str | None:
             visitors.check("paths")
             return entry.name
     st.warning(
-        f"An address can't name a folder or a server here: if {plain(name[:200])} is to be asked, "
-        "type it under Models.",
+        f"URLs can't reference local folders or servers. Type {plain(name[:MAX_SHOWN])} under "
+        "Models to query it.",
         icon=":material/link_off:",
     )
     return None
 
 
 def check_named(settings: ModelSettings, book: str | None = None) -> None:
-    """Raise UserError for models, candidates or a book that an address, or a file, can't name here.
+    """Check the models, candidates and open-book text that a URL or an uploaded file names.
 
-    Those are folders, servers and files of this machine that this visitor didn't type, and models
-    that the app doesn't offer. book: the text that is read.
+    Args:
+        settings: The request with the models, and the candidates of a cloze query.
+        book: The open-book text, if there is one.
+
+    Raises:
+        UserError: If one is a folder, a server or a file of this machine that this visitor didn't
+            type, or a model that the app doesn't offer.
     """
     offered = visitors.offered_models()
     typed = st.session_state.get(TYPED, frozenset())
     listed = {entry.name for entry in (*known_models(), *added_models())}
     for name in settings.models:
         if offered is not None and name not in offered:
-            raise UserError(f"{name[:200]!r} is not among the models of this app.")
+            raise UserError(f"This app doesn't offer the model {name[:MAX_SHOWN]!r}.")
         if name not in listed | typed and (
             _looks_like_path(name) or find_model(name).source.how in ("folder", "server")
         ):
-            raise UserError(f"{name[:200]!r} is no model that can be named here: type it yourself.")
+            raise UserError(
+                f"URLs and files can't reference the model {name[:MAX_SHOWN]!r}: type it under "
+                "Models."
+            )
     candidates = settings.candidates if isinstance(settings, ClozeSettings) else COMMON
     if candidates not in (*list_names(of_relations=False), *typed):
-        raise UserError(f"{candidates[:200]!r} is no list of candidates that can be named here.")
+        raise UserError(
+            f"URLs and files can't reference the candidate list {candidates[:MAX_SHOWN]!r}: type "
+            "it under Options."
+        )
     if book not in (None, STARTER, *typed):
-        raise UserError(f"{str(book)[:200]!r} is no text that can be named here.")
+        raise UserError(
+            f"URLs and files can't reference the open-book text {str(book)[:MAX_SHOWN]!r}: type it "
+            "under Options."
+        )
 
 
 def _looks_like_path(name: str) -> bool:
-    """Whether a name can't be a model's: told by its letters, without looking at the disk."""
+    """Whether a name is a path or a server's URL, judged by its characters, not by the disk."""
     begins = is_server(name) or name.startswith(("/", "~", "."))
     return begins or "\\" in name or name.count("/") > 1
 
 
 def _note_typed(key: str) -> None:
-    """Keep what was typed into a field, and not taken from the address, as this visitor's own."""
+    """Store the values that the visitor typed into a field, which a URL alone can't set."""
     now = st.session_state[key]
     values = {now} if isinstance(now, str) else set(now or ())
     new = values - set(st.session_state.get(f"{SHOWN} {key}", ()))
@@ -265,11 +279,19 @@ def choose_or_type(
     refused: str,
     names: str = "",
 ) -> str:
-    """One of the options, or what this visitor typed; an address alone can't name a path.
+    """Draw a selectbox that also takes typed values; return the chosen or typed value.
 
-    types: whether the visitor may type. names: how what names a path begins; other words that are
-    none of the options are left to the caller. Raises UserError, saying `refused`, for a path that
-    wasn't typed here.
+    Args:
+        label: The widget's label.
+        options: The listed options.
+        key: The widget's key and URL parameter.
+        types: Whether the visitor may type a value.
+        help: The widget's help text.
+        refused: The message for a path that only the URL names.
+        names: The prefix of values that name a path. The caller checks other unlisted values.
+
+    Raises:
+        UserError: With `refused`, for a path that this visitor didn't type.
     """
     chosen = st.selectbox(
         label,
@@ -293,7 +315,14 @@ def choose_or_type(
 
 @dataclass(frozen=True, slots=True)
 class ClozeChoice:
-    """What is chosen on the tab Sentence besides the text and the gold. book: what is read."""
+    """The options of the tab Sentence.
+
+    Attributes:
+        settings: Models, candidates and how they are scored.
+        top_k: Answers shown per model.
+        renormalise: Whether probabilities are over the candidates only.
+        book: The open-book text, if one is chosen.
+    """
 
     settings: ClozeSettings
     top_k: int
@@ -302,9 +331,9 @@ class ClozeChoice:
 
 
 def start_with_example() -> None:
-    """Query the first example where the address names no text and no gold; write both into it.
+    """Fill in the first example if the URL has neither a text nor a gold answer; write both there.
 
-    Without the text there, a gold that was emptied would be the example's again.
+    Without the text in the URL, a gold answer that was emptied would be the example's again.
     """
     asked = "text" in st.query_params or "gold" in st.query_params
     first = links.entered() or "text" not in st.session_state  # not drawn yet: another tab was open
@@ -317,7 +346,7 @@ def start_with_example() -> None:
 
 
 def type_text(place: DeltaGenerator, label: str, *, help: str) -> str:
-    """The sentence that is typed; an example's gold answer comes and goes with the example."""
+    """Draw the field for the sentence; choosing or leaving an example sets or clears its answer."""
 
     def follow() -> None:
         golds = dict(examples())
@@ -331,7 +360,7 @@ def type_text(place: DeltaGenerator, label: str, *, help: str) -> str:
 
 
 def draw_examples() -> None:
-    """The paper's examples; a click fills in the text and its gold."""
+    """Draw LAMA's examples; a click fills in the text and its gold answer."""
 
     def take(text: str, gold: str) -> None:
         st.session_state["text"], st.session_state["gold"] = text, gold
@@ -343,13 +372,18 @@ def draw_examples() -> None:
 
 
 def choose_precision() -> Precision:
-    """The precision that models compute in."""
+    """Draw the choice of the models' precision and return it."""
     chosen = pick("Precision", PRECISIONS, key="precision", first="auto", help=explain("Precision"))
     return cast(Precision, chosen)
 
 
 def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> ClozeChoice:
-    """The options of a cloze query. lists: whether more than the first answer is shown."""
+    """Draw the options of a cloze query and return the choice.
+
+    Args:
+        models: The chosen models.
+        lists: Whether the tab shows more than each model's first answer.
+    """
     top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND) if lists else 1
     typed = visitors.may("paths")
     candidates = choose_or_type(
@@ -359,9 +393,8 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         types=typed,
         names=FILE,
         help=f"The words that are ranked. {explain_lists(of_relations=False)}"
-        + " Or type `file:PATH`: a list of your own, one word a line." * typed,
-        refused="An address can't name a file of this machine: type the candidates yourself under "
-        "Options.",
+        + " Or type `file:PATH` for your own list, one word per line." * typed,
+        refused="URLs can't reference a file of this machine: type the candidates under Options.",
     )
     with st.expander("Advanced"):
         context = pick(
@@ -374,8 +407,8 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
             "Probabilities over the candidates only",
             key="renormalise",
             bind=BOUND,
-            help="Off: log-softmax over the model's whole vocabulary, as the paper prints it. "
-            "On: divided by the sum over the candidates.",
+            help="Off: log-softmax over the model's whole vocabulary, as in the paper. On: divided "
+            "by the sum over the candidates.",
         )
         precision = choose_precision()
     settings = ClozeSettings(

@@ -1,12 +1,14 @@
-"""What each visitor may do: decided here alone; the README has the table.
+"""The rights of each visitor, decided only in this module; the README has the table.
 
-The app knows no accounts. Whoever sits at the machine that it runs on may do everything. Whoever
-comes from elsewhere is taken for anybody: they ask, browse, compare and export. Between the two
-stand those whom the operator knows: who has logged in (Streamlit's `st.login`), or everybody who
-comes, where the operator says with LAMA_MEMBERS=1 that a proxy asks for a login.
+The app doesn't manage accounts. It tells three kinds of visitors apart:
 
-In public (`--public` or LAMA_PUBLIC=1) everybody is anybody, and the models are those that were
-there at the start, or those that LAMA_PUBLIC_MODELS names.
+- Local user (operator): connects from the machine that runs the app. Has all rights.
+- Signed-in user: passed Streamlit's login (`st.login`), or any remote visitor if the operator sets
+  LAMA_MEMBERS=1 because a proxy requires a login.
+- Anonymous visitor: can query models, browse, compare and export.
+
+In public mode (`--public` or LAMA_PUBLIC=1) every visitor is anonymous. The models are those that
+are on the machine at the first request, or those that LAMA_PUBLIC_MODELS names.
 """
 
 import os
@@ -34,82 +36,78 @@ from lama_core.models.server.addresses import is_server
 from lama_core.models.sources.catalog import all_models
 from lama_core.models.sources.locations import is_here
 
-# paths: of this machine, typed. fetch: data and models from elsewhere, other models than those that
-# are here. upload: a file from the browser. run: probing runs and studies. manage: the lists of
-# models, what is in memory; renaming, deleting, tagging; others' jobs.
+# paths: type paths of this machine. fetch: download data and models. upload: upload a file from the
+# browser. run: start probing runs and studies. manage: change the list of models, free memory,
+# rename, delete and tag; cancel other visitors' jobs.
 Right = Literal["paths", "fetch", "upload", "run", "manage"]
 ALL: frozenset[Right] = frozenset(("paths", "fetch", "upload", "run", "manage"))
 OF_MEMBERS: frozenset[Right] = frozenset(("fetch", "upload", "run"))
 NOTHING: frozenset[Right] = frozenset()
 
 WHO: dict[Right, str] = {
-    "paths": "Typing paths is for whoever runs the app, at the machine it runs on.",
-    "fetch": "Fetching is for those whom the operator of this app knows.",
-    "upload": "Importing is for those whom the operator of this app knows.",
-    "run": "Starting runs is for those whom the operator of this app knows.",
-    "manage": "This is for whoever runs the app, at the machine it runs on.",
+    "paths": "Only the local user (operator) can type paths, on the machine that runs the app.",
+    "fetch": "Downloads require a signed-in user.",
+    "upload": "Imports require a signed-in user.",
+    "run": "Starting runs requires a signed-in user.",
+    "manage": "Only the local user (operator) can do this, on the machine that runs the app.",
 }
-OWNERS_ONLY = "Renaming and deleting is for whoever runs the app, at the machine it runs on."
+OWNERS_ONLY = "Only the local user (operator) can rename and delete."
 
-# A proxy between the visitor and the app says so by one of these.
+# Headers that a proxy between the visitor and the app adds.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
-# What a browser was asked to open: at this machine it is this machine.
+# Headers with the host that the browser opened; for a local user it is this machine.
 NAMED = ("host", "origin")
 
 
 def is_public() -> bool:
-    """Whether the app was started for anybody."""
+    """Whether the app runs in public mode."""
     return "--public" in sys.argv[1:] or _is_on("LAMA_PUBLIC")
 
 
 def close_doors() -> None:
-    """Take from the browser what Streamlit lets anybody ask for: idle to call twice.
+    """Disable Streamlit's requests that any browser may send; a second call has no effect.
 
-    That is to clear what all sessions share, to be told of the repository's branch and files or of
-    the folder that the app lies in, and, in public, to leave files in the server's memory, or
-    Streamlit's notes for coding agents beside the app. The doors close when the first page is
-    drawn: whoever opened it has been told the folder, and goes on being told.
+    These clear the caches that all sessions share, and report the repository's branch and files and
+    the app's folder. In public mode also disable uploads to the server's memory and installing
+    Streamlit's notes for coding agents next to the app. The first page calls this. The sessions
+    that are open by then already know the folder and keep getting it.
     """
     served = runtime.get_instance() if runtime.exists() else None
     sessions = getattr(served, "_session_mgr", None)
-    if sessions and AppSession._create_new_session_message is _greet:
-        _told.update(one.session for one in sessions.list_sessions())
+    if sessions and AppSession._create_new_session_message is _new_session_message:
+        _know_folder.update(one.session for one in sessions.list_sessions())
     for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
-        setattr(AppSession, name, _do_nothing)
-    setattr(AppSession, _greet.__name__, _greet_without_folder)
+        setattr(AppSession, name, lambda session: None)
+    setattr(AppSession, _new_session_message.__name__, _message_without_folder)
     if is_public():
         config.set_option("server.maxUploadSize", 0)
         for handler in (InstallSkillsHandler, DismissSkillsNudgeHandler):
             setattr(handler, handler.handle.__name__, _refuse)
 
 
-def _do_nothing(session: AppSession) -> None:
-    """Answer a message of the browser with nothing."""
-
-
 async def _refuse(
     handler: object, request: BackendOperationRequest, session_id: str
 ) -> BackendOperationResponse:
-    """Answer what a browser asks the server to do with a no."""
+    """Refuse an operation that a browser requests."""
     return BackendOperationResponse(request_id=request.request_id, error_msg="Not in public.")
 
 
-_greet = AppSession._create_new_session_message
-# To a browser another path is another app, and it forgets what was chosen in the one before.
-_told: WeakSet[AppSession] = WeakSet()
+_new_session_message = AppSession._create_new_session_message
+# A browser takes another script path for another app, and would drop the session's choices.
+_know_folder: WeakSet[AppSession] = WeakSet()
 
 
-def _greet_without_folder(session: AppSession, *args: Any, **options: Any) -> ForwardMsg:
-    """What a browser is told when a page begins, with the script's name instead of its path."""
-    message = _greet(session, *args, **options)
-    if session not in _told:
+def _message_without_folder(session: AppSession, *args: Any, **options: Any) -> ForwardMsg:
+    """Streamlit's message at the start of a page, with the script's name instead of its path."""
+    message = _new_session_message(session, *args, **options)
+    if session not in _know_folder:
         path = PurePath(message.new_session.main_script_path)
         message.new_session.main_script_path = path.name
     return message
 
 
 def rights() -> frozenset[Right]:
-    """What the visitor of this page may do besides asking, browsing, comparing and exporting."""
+    """The rights of this page's visitor besides querying, browsing, comparing and exporting."""
     if is_public():
         return frozenset(("run",)) if n_public_jobs() else NOTHING
     if is_owner():
@@ -118,36 +116,36 @@ def rights() -> frozenset[Right]:
 
 
 def may(right: Right) -> bool:
-    """Whether the visitor may do this."""
+    """Whether the visitor has this right."""
     return right in rights()
 
 
 def check(right: Right) -> None:
-    """Raise UserError, saying who may, if the visitor may not."""
+    """Raise UserError, naming who has the right, if the visitor doesn't have it."""
     if not may(right):
         raise UserError(WHO[right])
 
 
 def is_owner() -> bool:
-    """Whether the visitor comes from the machine that the app runs on; in public nobody does."""
+    """Whether the visitor is the local user; always False in public mode."""
     here = comes_from_here(st.context.ip_address, dict(st.context.headers))
     return here and not is_public()
 
 
 def n_public_jobs() -> int:
-    """How many runs of visitors may be at work or waiting in public; 0: none is started."""
+    """The largest number of running and queued runs in public mode; 0: visitors can't start any."""
     return positive("LAMA_PUBLIC_JOBS", 0)
 
 
 def offered_models() -> frozenset[str] | None:
-    """The names of the models that visitors ask; None: any that they may fetch or name."""
+    """The names of the models that this visitor may query; None: any model."""
     if may("fetch"):
         return None
     return _offered_at_start() if is_public() else frozenset(_models_here())
 
 
 def models_here() -> list[str]:
-    """The models that are on this machine, and that the visitor may ask."""
+    """The models on this machine that the visitor may query."""
     here, offered = _models_here(), _offered_at_start() if is_public() else None
     return [name for name in here if offered is None or name in offered]
 
@@ -159,24 +157,29 @@ def _models_here() -> list[str]:
 @cache
 def _offered_at_start() -> frozenset[str]:
     here = set(_models_here())
-    own = {name for name in here if not is_server(name)}  # a server is named, or left out
+    own = {name for name in here if not is_server(name)}  # servers only if they are named
     named = {name.strip() for name in os.environ.get("LAMA_PUBLIC_MODELS", "").split(",")} - {""}
     unknown = sorted(named - here)
     if unknown:
-        raise UserError(f"LAMA_PUBLIC_MODELS names {unknown[0]!r}, which is not on this machine.")
+        raise UserError(
+            f"LAMA_PUBLIC_MODELS names {unknown[0]!r}, which is not on this machine. Download the "
+            "model or remove its name."
+        )
     return frozenset(named or own)
 
 
 def comes_from_here(address: str | None, headers: Mapping[str, str]) -> bool:
-    """Whether a connection is from this machine itself.
+    """Whether a connection comes from this machine.
 
-    address: of who connects; None is this machine, as Streamlit has it. The headers are what the
-    visitor says: they can only deny, for a proxy on this machine connects from here, too.
+    Args:
+        address: IP address of the client; None means this machine (Streamlit's convention).
+        headers: The request's headers. The client writes them, so they can only lead to False: a
+            proxy on this machine connects from a loopback address, too.
     """
-    said = {name.lower(): value for name, value in headers.items()}
-    if not (address is None or _is_loopback(address)) or any(name in said for name in FORWARDED):
+    given = {name.lower(): value for name, value in headers.items()}
+    if not (address is None or _is_loopback(address)) or any(name in given for name in FORWARDED):
         return False
-    return all(_is_here(said[name]) for name in NAMED if name in said)
+    return all(_is_here(given[name]) for name in NAMED if name in given)
 
 
 def _is_on(variable: str) -> bool:
@@ -184,12 +187,12 @@ def _is_on(variable: str) -> bool:
 
 
 def _is_logged_in() -> bool:
-    """Whether Streamlit's own login is set up and was passed."""
+    """Whether the visitor passed Streamlit's login."""
     return bool(getattr(st.user, "is_logged_in", False))
 
 
 def _is_here(named: str) -> bool:
-    """Whether a `host:port`, or an address that begins with `https://`, names this machine."""
+    """Whether a `host:port` or a URL names this machine."""
     try:
         host = urlsplit(named if "//" in named else f"//{named}").hostname or ""
     except ValueError:
