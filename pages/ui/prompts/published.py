@@ -1,4 +1,4 @@
-"""The paper's tables of prompts, and the same of the study on the screen."""
+"""The tables of Jiang et al. 2020, next to the same tables of the chosen study."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.rounding import rounded
-from pages.ui.prompts.study_choice import PromptsChoice, all_relations
+from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -38,9 +38,14 @@ MOST_CHANGES = 10
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One of the paper's tables. ours: the same of a study, None where a study hasn't it.
+    """One of the paper's tables.
 
-    counts: what a number of ours is and counts. python: what gives ours from `relations`.
+    Attributes:
+        id: Name of the published table.
+        title: Title on screen.
+        ours: Makes the same table from a study; None if a study lacks the data.
+        counts: What the numbers of a study count.
+        python: Python expression that computes these numbers from `relations`.
     """
 
     id: str
@@ -51,7 +56,7 @@ class View:
 
 
 def draw_published(choice: PromptsChoice) -> None:
-    """One table of the paper at a time: this study's numbers, then the paper's."""
+    """Choose a table of the paper; draw it for this study, then as published."""
     links.respell("table", {view.id: view.title for view in VIEWS.values()})
     shown = st.selectbox(
         "Table",
@@ -66,30 +71,30 @@ def draw_published(choice: PromptsChoice) -> None:
     theirs = table.frame().dropna(axis="columns", how="all")
     ours = pd.DataFrame()
     if view.ours is not None:
-        relations = all_relations(choice.whole)
+        relations = load_relations(choice.whole)
         ours = view.ours(choice, relations)
         model = title_of(choice.info.model)
         st.markdown(f"**This study: {plain(model)} on {plain(choice.info.dataset)}**")
         if ours.empty:
-            st.caption("This study has none of it.")
+            st.caption("This study has no data for this table.")
         else:
             st.dataframe(_rounded(ours), hide_index=True, column_config=_columns(ours))
-            st.caption(f"{view.counts} {plain(_counted(choice, relations))}")
-    has = not ours.empty
+            st.caption(f"{view.counts} {plain(_describe_facts(choice, relations))}")
+    has_ours = not ours.empty
     st.markdown("**In the paper**")
     st.dataframe(theirs, hide_index=True, column_config=_columns(theirs))
     st.caption(plain(f"{table.title}. {table.note}"))
-    st.markdown(_apart(choice, table, both=has))
+    st.markdown(_differences(choice, table, both=has_ours))
     draw_export(
         f"{PAPER} {view.id}",
-        lambda: ours if has else theirs,
+        lambda: ours if has_ours else theirs,
         choice.made() | {"paper": table.citation, "table": view.id},
-        python_of(choice, view, ours=has),
+        python_of(choice, view, ours=has_ours),
     )
 
 
 def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
-    """Lines that give the table that is taken away. ours: whether it is this study's."""
+    """Return Python code that computes the exported table; ours: of this study, not published."""
     if not ours:
         return (
             "from lama_core.papers.published import published_table\n\n"
@@ -97,56 +102,56 @@ def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
         )
     return (
         "from lama_core.papers.jiang2020_scores import make_table\n"
-        "from lama_core.probes.prompts import tabulated\n"
+        "from lama_core.probes.prompts import paper_tables\n"
         "from lama_core.probes.prompts.spec import find_study\n\n"
         "def relations_of(name):\n"
         "    study = find_study(name)\n"
-        "    return [study.relation(one) for one in study.relations]\n\n"
+        "    return [study.relation(name) for name in study.relations]\n\n"
         f"relations = relations_of({choice.info.id!r})\n"
         f"others = {[one.info.id for one in _others(choice)]!r}\n"
         f"{view.python}"
     )
 
 
-def _counted(choice: PromptsChoice, relations: Relations) -> str:
+def _describe_facts(choice: PromptsChoice, relations: Relations) -> str:
     n_facts = sum(len(one.test) for one in relations)
     return (
         f"{len(relations)} relations, {n_facts:,} test facts, {choice.study.ranking} ranking; "
-        f"prompts were chosen and weighted on {sum(len(one.train) for one in relations):,} "
+        f"prompts are chosen and weighted on {sum(len(one.train) for one in relations):,} "
         "training facts."
     )
 
 
-def _apart(choice: PromptsChoice, table: PublishedTable, *, both: bool) -> str:
-    """How the two sets of numbers differ, in words."""
+def _differences(choice: PromptsChoice, table: PublishedTable, *, both: bool) -> str:
+    """Describe how the published numbers and those of the study differ."""
     of_model = table.metric not in ("statistics", "edit_distance", "pattern")
     theirs = (
-        f"The paper's numbers are of LAMA's T-REx ({N_RELATIONS} relations, {N_FACTS:,} facts) "
-        "with LPAQA's prompts, chosen and weighted on other pairs of the same relations"
+        f"The paper uses LAMA's T-REx ({N_RELATIONS} relations, {N_FACTS:,} facts) and LPAQA's "
+        "prompts, chosen and weighted on other pairs of the same relations"
     )
-    theirs += "; of BERT where it names no other model; raw ranking." if of_model else "."
+    theirs += "; BERT unless it names another model; raw ranking." if of_model else "."
     if not both:
         return (
-            f"{theirs} A study doesn't hold these numbers: "
-            f"`lama-explorer reproduce {PAPER} --table {table.id}` makes them where it can."
+            f"{theirs} A study doesn't store these numbers. Where possible, "
+            f"`lama-explorer reproduce {PAPER} --table {table.id}` computes them."
         )
     info = choice.info
     n_facts = sum(relation.n for relation in info.relations)
     lama = info.dataset.startswith("lama")
-    said = differing(
+    differences = differing(
         data="" if lama else f"{plain(info.dataset)} facts",
         relations=(len(info.relations), N_RELATIONS),
         facts=(n_facts, N_FACTS),
         limit=info.limit,
         model="BERT" if of_model and info.model not in BERTS else "",
     )
-    return f"{theirs} What differs here: {said or 'nothing'}." + (
-        " The two don't compare." if said else ""
-    )
+    if not differences:
+        return f"{theirs} This study has the same setup."
+    return f"{theirs} Not comparable, because this study differs: {differences}."
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with numbers as they are shown: a browser rounds halves otherwise."""
+    """Return the table with rounded numbers; browsers would round halves differently."""
     shown = frame.copy()
     for name in frame.columns[[kind.kind == "f" for kind in frame.dtypes]]:
         digits = 3 if re.fullmatch(WEIGHT, str(name)) else 1
@@ -155,7 +160,7 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
-    """Headings and formats by what a column holds."""
+    """Return headings and formats by the kind of column."""
     formats: dict[Any, Any] = {}
     for name in frame.columns:
         if str(name).startswith("gain"):
@@ -167,7 +172,7 @@ def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
     return formats
 
 
-# --- what of a table a study has ------------------------------------------------------------------
+# --- the paper's tables, computed from a study ----------------------------------------------------
 
 
 def _statistics(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
@@ -247,7 +252,7 @@ def _models(choice: PromptsChoice, _: Relations) -> pd.DataFrame:
     rows = []
     for study in [choice.whole, *_others(choice)]:
         row: dict[str, object] = {"model": title_of(study.info.model)}
-        for one in make_table(all_of(study), study.info.model):
+        for one in make_table(relations_of(study), study.info.model):
             chosen = "top1" if one.combination == "manual" else "optimised"
             if one.combination in LINES and one.method == chosen:
                 row[LINES[one.combination]] = 100 * one.micro
@@ -259,7 +264,7 @@ def _transfer(choice: PromptsChoice, relations: Relations) -> pd.DataFrame:
     rows = []
     for other in _others(choice):
         for combination, title in LINES.items():
-            found = paper_tables.mean_transfer(relations, all_of(other), combination)
+            found = paper_tables.mean_transfer(relations, relations_of(other), combination)
             if found is not None:
                 rows.append(
                     {
@@ -300,7 +305,7 @@ def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 
 def _others(choice: PromptsChoice) -> list[Study]:
-    """Studies of the same facts and sets with other models."""
+    """Return the studies of the same facts and prompt sets with other models."""
     return [
         one
         for one in list_studies(on_problem=lambda _: None)
@@ -310,8 +315,8 @@ def _others(choice: PromptsChoice) -> list[Study]:
     ]
 
 
-def all_of(study: Study) -> list[RelationStudy]:
-    """Every relation of a study."""
+def relations_of(study: Study) -> list[RelationStudy]:
+    """Return all relations of a study."""
     return [study.relation(name) for name in study.relations]
 
 
@@ -337,41 +342,41 @@ VIEWS = {
             "table4",
             "Table 4: mined prompts against manual ones",
             _gains,
-            "Gain: P@1 of the mined prompt that is best on the training facts minus that of the "
-            "manual one, each on the test facts.",
-            python="[tabulated.mined_gain(one) for one in relations]",
+            "Gain on the test facts: P@1 of the best mined prompt (by training facts) minus P@1 of "
+            "the manual prompt.",
+            python="[paper_tables.mined_gain(one) for one in relations]",
         ),
         View(
             "table5",
             "Table 5: weights of mined prompts",
             _weights,
-            "Gain: P@1 of the optimised ensemble of the mined prompts minus that of the best of "
-            "them on the training facts.",
-            python="[tabulated.weighted_gain(one) for one in relations]",
+            "Gain: P@1 of the optimised ensemble of mined prompts minus P@1 of the best mined "
+            "prompt (by training facts).",
+            python="[paper_tables.weighted_gain(one) for one in relations]",
         ),
         View(
             "table6",
             "Table 6: one word changed",
             _changes,
-            "Gain: P@1 of the second prompt minus that of the first, which differs in one word.",
-            python="[change for one in relations for change in tabulated.word_changes(one)]",
+            "Gain: P@1 of the second prompt minus P@1 of the first; they differ in one word.",
+            python="[change for one in relations for change in paper_tables.word_changes(one)]",
         ),
         View("table7", "Table 7: middle-word and dependency prompts"),
         View(
             "table8",
             "Table 8: models",
             _models,
-            f"{P_AT_1} Other models: studies of the same facts that are here.",
+            f"{P_AT_1} Other models: installed studies of the same facts.",
             "[make_table(one, one[0].model) for one in (relations, *map(relations_of, others))]",
         ),
-        View("table9", "Table 9: facts that names don't give away (UHN)"),
+        View("table9", "Table 9: facts that can't be guessed from names (UHN)"),
         View("table10", "Table 10: Google-RE"),
         View(
             "table12",
             "Table 12: another model's weights",
             _transfer,
-            f"{P_AT_1} Other models: studies of the same facts that are here.",
-            "[tabulated.mean_transfer(relations, relations_of(one), name) for one in others\n"
+            f"{P_AT_1} Other models: installed studies of the same facts.",
+            "[paper_tables.mean_transfer(relations, relations_of(one), name) for one in others\n"
             " for name in ('mine', 'mine+man', 'mine+para', 'man+para')]",
         ),
         View("table13", "Table 13: weights of BERT and ERNIE"),
@@ -382,21 +387,21 @@ VIEWS = {
             "Table 1: the facts",
             _statistics,
             "Means over relations.",
-            "[tabulated.fact_statistics(one.test) for one in relations]",
+            "[paper_tables.fact_statistics(one.test) for one in relations]",
         ),
         View(
             "edit-distances",
             "Section 5.2: edit distance of prompts",
             _distances,
-            "Mean of the words to be changed between two prompts of a relation.",
-            "[tabulated.edit_distances(one, 'mine') for one in relations]",
+            "Mean number of words to change between two prompts of a relation.",
+            "[paper_tables.edit_distances(one, 'mine') for one in relations]",
         ),
         View(
             "majority",
             "Tables 2 and 3: the most frequent object",
             _majority,
             "P@1 in percent, means over relations.",
-            "[tabulated.majority(one.objects) for one in relations]",
+            "[paper_tables.majority(one.objects) for one in relations]",
         ),
         View("table11", "Table 11: patterns of parts of speech"),
         View("figure1", "Figure 1: one fact, three prompts"),
