@@ -38,10 +38,7 @@ SCOPES = ("this relation", "all relations")
 def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.DataFrame:
     """Return P@1 in percent by prompt set and method, averaged over relations.
 
-    Args:
-        scores: Scores of each relation.
-        model: The model's name in the paper, for the column `published`; "" for no such values.
-        averaging: "micro" or "macro", within a relation.
+    `model` is the model's name in the paper, for the column `published`; "" leaves that empty.
     """
     frame = pd.DataFrame(
         [

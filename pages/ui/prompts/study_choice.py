@@ -12,7 +12,6 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.origins import n_from_training
 from lama_core.probes.prompts.gains import Gain
-from lama_core.probes.prompts.plan import StudyRequest, request_of
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
@@ -38,10 +37,6 @@ class PromptsChoice:
     def info(self) -> RunInfo:
         """The study's data, model and settings."""
         return self.whole.info
-
-    def request(self) -> StudyRequest:
-        """Return the request that computes this relation's numbers again."""
-        return request_of(self.whole, (self.study.relation.name,))
 
     @property
     def colour(self) -> str:
@@ -104,14 +99,14 @@ def _gain(study: Study) -> Gain | None:
 
 
 def choose_study() -> PromptsChoice | None:
-    """Draw the widgets that choose a study, relation and prompts; None if there is no study."""
+    """Draw the widgets that choose a study, relation and prompts; None without studies."""
     studies = {study.info.id: study for study in list_studies(on_problem=show_fault)}
     if not studies:
         return None
     # Labels are in the address, so they are unique even if another study is added later.
     labels = {
-        id: f"{title_of(one.info.model)} on {one.info.dataset} ({id.rsplit('-', 1)[-1][:4]})"
-        for id, one in studies.items()
+        key: f"{title_of(one.info.model)} on {one.info.dataset} ({key.rsplit('-', 1)[-1][:4]})"
+        for key, one in studies.items()
     }
     made = [studies[name] for name in st.session_state.get(MADE, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id

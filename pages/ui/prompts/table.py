@@ -9,7 +9,7 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.metrics.precision_at_k import precision_at
-from lama_core.probes.prompts.plan import as_select
+from lama_core.probes.prompts.plan import as_select, request_of
 from lama_core.rounding import percent, percentage
 from lama_core.scoring.blanks import fill
 from pages.ui.prompts.study_choice import PromptsChoice
@@ -140,9 +140,8 @@ def draw_prompts(choice: PromptsChoice) -> None:
     selected = event.selection.rows
     number = int(table["number"][selected[0] if selected else _default_row(table)])
     draw_only_right(choice, number)
-    draw_export(
-        "prompts", lambda: table.drop(columns="number"), choice.made(), as_select(choice.request())
-    )
+    request = as_select(request_of(choice.whole, (choice.study.relation.name,)))
+    draw_export("prompts", lambda: table.drop(columns="number"), choice.made(), request)
 
 
 def _default_row(table: pd.DataFrame) -> int:
@@ -156,7 +155,9 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
     study = choice.study
     template = study.pool.prompts[prompt].template
     facts = np.flatnonzero(study.only_right[prompt]).tolist()
-    st.markdown(f"**Only {plain(template)} is right on {len(facts)} of {len(study.test):,} facts**")
+    st.markdown(
+        f"**Facts that only {plain(template)} gets right: {len(facts)} of {len(study.test):,}**"
+    )
     if not len(facts):
         return
     others = [number for number in choice.members if number != prompt]
@@ -189,7 +190,7 @@ def draw_facts(
         height="content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )
-    st.caption(f"Click a row to ask the fact with {plain(template)}")
+    st.caption(f"Click a row to query its fact with {plain(template)}")
     if event.selection.rows:
         open_cloze(choice, template, facts[event.selection.rows[0]])
 

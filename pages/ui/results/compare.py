@@ -302,7 +302,7 @@ def _draw_tests(found: Comparison) -> None:
     cells[2].caption(
         f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
     )
-    cells[3].metric("Kappa of being right", fixed(agreed.kappa, 2), help=explain("Kappa"))
+    cells[3].metric("Cohen's kappa of right answers", fixed(agreed.kappa, 2), help=explain("Kappa"))
     cells[3].caption(f"excluded: {counted(found.n_unpaired, 'row')} that only one run is scored on")
 
 

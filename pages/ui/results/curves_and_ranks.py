@@ -1,6 +1,7 @@
 """Charts of Results beyond P@1: P@k curves, ranks, calibration, margins and correlations."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -33,6 +34,11 @@ BOX = (
 )
 
 
+def _options(choice: RunChoice) -> dict[str, Any]:
+    """Return the options that most functions of `metrics` take."""
+    return {"ranking": choice.ranking, "relations": choice.relations or None}
+
+
 def python_of(choice: RunChoice, call: str) -> str:
     """Return Python code that computes the same numbers from the runs."""
     relations = list(choice.relations) or None
@@ -44,11 +50,8 @@ def python_of(choice: RunChoice, call: str) -> str:
 
 def draw_curves(choice: RunChoice) -> None:
     """Draw mean P@k for k from 1 to 100 (Petroni et al. 2019, Figure 2)."""
-    relations = choice.relations or None
-    table = choice.table_of(
-        "curves",
-        lambda runs: metrics.precision_curves(runs, ranking=choice.ranking, relations=relations),
-    )
+    options = _options(choice)
+    table = choice.table_of("curves", lambda runs: metrics.precision_curves(runs, **options))
     points = choice.show(
         charts.precision_curves(with_chance(choice, table), choice.inks, choice.k, choice.counts),
         "curve chart",
@@ -70,11 +73,8 @@ def draw_curves(choice: RunChoice) -> None:
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     """Draw the ranks of the right answers as a histogram and as box plots."""
-    relations = choice.relations or None
-    table = choice.table_of(
-        "histogram",
-        lambda runs: metrics.rank_histogram(runs, ranking=choice.ranking, relations=relations),
-    )
+    options = _options(choice)
+    table = choice.table_of("histogram", lambda runs: metrics.rank_histogram(runs, **options))
     points = choice.show(
         charts.rank_histogram(table, choice.inks, choice.counts),
         "rank chart",
@@ -86,10 +86,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     for point in points:
         title, low, high = point["customdata"][:3]
         open_facts(choice, title, rank_min=int(low), rank_max=int(high))
-    boxes = choice.table_of(
-        "quartiles",
-        lambda runs: metrics.rank_quartiles(runs, ranking=choice.ranking, relations=relations),
-    )
+    boxes = choice.table_of("quartiles", lambda runs: metrics.rank_quartiles(runs, **options))
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(
         choice,
@@ -166,21 +163,8 @@ def draw_calibration(choice: RunChoice) -> None:
     def bins(runs: list[Run]) -> pd.DataFrame:
         lines = []
         for run in runs:
-            found = metrics.calibrate(
-                run, ranking=choice.ranking, relations=choice.relations or None
-            )
-            lines += [
-                {
-                    "run": run.info.id,
-                    "ece": found.ece,
-                    "low": b.low,
-                    "high": b.high,
-                    "n": b.n,
-                    "confidence": b.confidence,
-                    "accuracy": b.accuracy,
-                }
-                for b in found.bins
-            ]
+            found = metrics.calibrate(run, **_options(choice))
+            lines += [{"run": run.info.id, "ece": found.ece, **asdict(bin)} for bin in found.bins]
         return pd.DataFrame(lines)
 
     table = choice.table_of("bins", bins)
@@ -200,7 +184,7 @@ def draw_calibration(choice: RunChoice) -> None:
                 help=explain("Expected calibration error"),
             )
     st.caption(
-        f"Facts are binned by the probability of the first answer ({_over(choice)}) into ten bins. "
+        f"Ten bins of facts by the probability of the first answer ({_over(choice)}). "
         "Below the dashed line a model is overconfident. Larger points have more facts; click one "
         "to see them."
     )
@@ -222,11 +206,8 @@ def _over(choice: RunChoice) -> str:
 
 def draw_margins(choice: RunChoice) -> None:
     """Draw a histogram of the margins of right answers; only whole-answer runs have margins."""
-    relations = choice.relations or None
-    table = choice.table_of(
-        "margins",
-        lambda runs: metrics.margin_histogram(runs, ranking=choice.ranking, relations=relations),
-    )
+    options = _options(choice)
+    table = choice.table_of("margins", lambda runs: metrics.margin_histogram(runs, **options))
     if table.empty:
         show_note("No margins: the relations of these facts have no wrong answers.")
         return
@@ -295,14 +276,7 @@ def draw_correlates(choice: RunChoice) -> None:
 
             vectors_of = getattr(load_model(run.model), "word_vectors", None)
         mentions = metrics.mentions_of(run.model) if is_model else metrics.wordfreq_mentions()
-        return metrics.correlate(
-            runs[0],
-            mentions,
-            vectors_of,
-            ranking=choice.ranking,
-            relations=choice.relations or None,
-            source=source,
-        )
+        return metrics.correlate(runs[0], mentions, vectors_of, source=source, **_options(choice))
 
     with st.spinner("Correlating", show_time=True):
         found = cache.of_runs(

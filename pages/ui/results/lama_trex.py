@@ -92,7 +92,7 @@ def _description(measured: MeasuredLama, choice: RunChoice) -> str:
     )
     counted = " and ".join(
         f"{model.n:,} ({plain(url_state.title_of(model.model))}, {model.precision}, "
-        f"{'sees the left side' if model.context == 'left' else 'sees both sides'})"
+        f"{'left context' if model.context == 'left' else 'whole sentence'})"
         for model in measured.models
     )
     ranked = (
@@ -160,11 +160,10 @@ def _cells(name: str, line: dict[str, Any], *, short: bool) -> dict[str, Any]:
         f"{name} 10": rounding.percentage(line["p_at_10"]),
         f"{name} n": line["n"],
     }
-    more = {
-        f"{name} mrr": rounding.rounded(line["mrr"], 3),
-        f"{name} rank": rounding.rounded(line["mean_rank"], 1),
-    }
-    return cells if short else cells | more
+    if not short:
+        cells[f"{name} mrr"] = rounding.rounded(line["mrr"], 3)
+        cells[f"{name} rank"] = rounding.rounded(line["mean_rank"], 1)
+    return cells
 
 
 def _columns(names: Sequence[str], method: str) -> dict[str, Any]:

@@ -56,7 +56,9 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
         column_config={
             "model": text(pinned=True),
             "asked": text("prompts", width="medium"),
-            "P@1": number(format="%.1f", help="Percent of all facts."),
+            "P@1": number(
+                format="%.1f", help="Percent of the scored facts, not averaged by relation."
+            ),
             "chance": number(format="%.1f", help="Mean over facts of 1 / answers, in percent."),
             "facts": number(format="localized", help=n_facts_help),
             "relations": number(help=f"Relations with scored facts, out of {N_RELATIONS}."),

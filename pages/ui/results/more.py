@@ -107,11 +107,7 @@ CHARTS = {
 
 
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
-    """Draw the menu, or the chart named in the address.
-
-    Args:
-        with_runs: Lets the user choose runs, then calls the given function with them.
-    """
+    """Draw the menu or the chart of the address; `with_runs` lets users choose the runs for it."""
     name = st.query_params.get("chart", "")
     if name == PROBES:  # it has runs of another kind
         _draw_head(name)

@@ -50,7 +50,7 @@ def draw_form() -> None:
         help=explain("Words or whole answers"),
     )
     if ranked == ANSWERS:
-        draw_run_form(RunForm("a run of statements", _choose_statements, _show))
+        draw_run_form(RunForm("a whole-answer run", _choose_statements, _show))
     else:
         draw_run_form(RunForm("a probing run", _choose, _show))
 

@@ -24,7 +24,7 @@ from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import OWN, RunChoice, draw_question, footing
 from pages.ui.shared.url_state import BOUND, pick
@@ -39,7 +39,6 @@ ORDERS = ("as in the data", "best first")
 OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 MOST_OPEN = 12  # the chart shows up to this many relations without being asked
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
-INTERVALS = {"relation": METHOD, "source": METHOD_OF_MEANS, "type": METHOD_OF_MEANS}
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 
 
@@ -59,7 +58,8 @@ def with_chance(choice: RunChoice, table: pd.DataFrame) -> pd.DataFrame:
 
 def provenance(choice: RunChoice, by: By) -> dict[str, object]:
     """Return how a score table was computed, for the export."""
-    return choice.made() | {"intervals": f"95 %, {INTERVALS[by]}"}
+    method = METHOD if by == "relation" else METHOD_OF_MEANS
+    return choice.made() | {"intervals": f"95 %, {method}"}
 
 
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
@@ -347,20 +347,21 @@ def _draw_chart(
     lines: list[pd.DataFrame] = []
     params: dict[str, dict[str, list[str]]] = {}
 
-    def add(row: str, part: pd.DataFrame, name: str, **filters: list[str]) -> None:
+    def add_mean(row: str, part: pd.DataFrame, name: str, **filters: list[str]) -> None:
         n = int(part["n_relations"].max())
-        of = int(part["of_relations"].max()) if "of_relations" in part else n
-        label = f"{name}, {relations_counted(n, of) or counted(n, 'relation')}"
+        n_all = int(part["of_relations"].max()) if "of_relations" in part else n
+        label = f"{name}, {relations_counted(n, n_all) or counted(n, 'relation')}"
         lines.append(part.assign(relation=row, label=label, is_source=True))
         params[row] = filters
 
     names = list(dict.fromkeys(sources["source"]))
     if len(names) > 1:
-        add("all", every, "all")
+        add_mean("all", every, "all")
     for source in names:
         within = rows[rows["source"] == source]
         if source not in opened or len(set(within["relation"])) > 1:
-            add(f"source {source}", sources[sources["source"] == source], source, sources=[source])
+            part = sources[sources["source"] == source]
+            add_mean(f"source {source}", part, source, sources=[source])
         if source in opened:
             lines.append(within.assign(is_source=False))
             for name in within["relation"].unique():
@@ -507,7 +508,7 @@ def _chance_cells(
 
 
 def _distinct(values: Iterable[str]) -> str | None:
-    """Join the distinct values with slashes; None if there is no value."""
+    """Join the distinct values with slashes; None without values."""
     return " / ".join(dict.fromkeys(values)) or None
 
 
@@ -622,9 +623,6 @@ def draw_types(choice: RunChoice) -> None:
     relations = relations[relations["type"].notna() & (relations["n"] > 0)]
     means = score_rows(choice, "type")
     means = means[means["type"].notna()]
-    if means.empty:
-        show_note("None of these relations has a type in the data.")
-        return
     sources = list(dict.fromkeys(means["source"]))
     source = max(sources, key=lambda name: int((relations["source"] == name).sum()))
     if len(sources) > 1:

@@ -91,17 +91,17 @@ def _percent(label: str) -> Any:
     return st.column_config.NumberColumn(label, format="%.1f %%")
 
 
-_CONTRAST_COLUMNS: dict[str, Callable[[], Any]] = {
-    "overlap": lambda: _percent("same first"),
-    "spearman": lambda: st.column_config.NumberColumn("Spearman", format="%.2f"),
-    "plain": lambda: _percent("P@1 plain"),
-    "altered": lambda: _percent("P@1"),
+_CONTRAST_COLUMNS: dict[str, Any] = {
+    "overlap": _percent("same first"),
+    "spearman": st.column_config.NumberColumn("Spearman", format="%.2f"),
+    "plain": _percent("P@1 plain"),
+    "altered": _percent("P@1"),
 }
-_CONSISTENCY_COLUMNS: dict[str, Callable[[], Any]] = {
-    "wordings": lambda: st.column_config.NumberColumn("wordings", format="%d"),
-    "consistency": lambda: _percent("consistency"),
-    "accuracy": lambda: _percent("P@1"),
-    "consistent": lambda: _percent("consistent P@1"),
+_CONSISTENCY_COLUMNS: dict[str, Any] = {
+    "wordings": st.column_config.NumberColumn("wordings", format="%d"),
+    "consistency": _percent("consistency"),
+    "accuracy": _percent("P@1"),
+    "consistent": _percent("consistent P@1"),
 }
 
 
@@ -110,7 +110,7 @@ def _draw(
     infos: Sequence[RunInfo],
     what: str,
     make: Callable[[list[Run], RunChoice], pd.DataFrame],
-    columns: dict[str, Callable[[], Any]],
+    columns: dict[str, Any],
 ) -> None:
     """Draw the means by run, then a row per relation that opens its facts."""
     runs = tuple(infos)
@@ -124,8 +124,7 @@ def _draw(
         return
     labels = {r.name: choice.labels.get(r.name, r.name) for run in runs for r in run.relations}
     shown = table.assign(run=table["run"].map(names), relation=table["relation"].map(labels))
-    config = {name: column() for name, column in columns.items()}
-    config["n"] = st.column_config.NumberColumn("facts", format="localized")
+    config = columns | {"n": st.column_config.NumberColumn("facts", format="localized")}
     means = shown.groupby(["run", "prompts"], sort=False).agg(
         relations=("relation", "size"), n=("n", "sum"), **{name: (name, "mean") for name in columns}
     )

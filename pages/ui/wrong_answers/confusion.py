@@ -2,9 +2,7 @@
 
 from typing import Any, cast
 
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from lama_core.metrics.confusion import N_WORDS, Confusion, confusion
 from lama_core.metrics.fact_answers import JoinedAnswers
@@ -15,9 +13,8 @@ from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import pick
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
-from pages.ui.wrong_answers.rows import describe_filter, python_of
+from pages.ui.wrong_answers.rows import Ints, describe_filter, python_of
 
-Ints = NDArray[np.int64]
 SIZES = (10, N_WORDS, 40)
 
 

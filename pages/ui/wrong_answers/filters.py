@@ -183,12 +183,11 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         bind=BOUND,
         help="**excluded**: facts that the selected model isn't scored on, with the reason.",
     )
-    counts = _choose_range("Right answer's frequency", "count", SLICINGS["gold's frequency"].help)
-    words = _choose_range("Subject's words", "words", SLICINGS["subject's words"].help)
-    tokens = _choose_range("Subject's tokens", "pieces", SLICINGS["subject's pieces"].help)
-    answers = {}
+    ranges = _choose_range("Right answer's frequency", "count", SLICINGS["gold's frequency"].help)
+    ranges |= _choose_range("Subject's words", "words", SLICINGS["subject's words"].help)
+    ranges |= _choose_range("Subject's tokens", "pieces", SLICINGS["subject's pieces"].help)
     if focus.candidates == OWN_WORDS:
-        answers = _choose_range("Number of answers", "answers", ANSWERS_HELP)
+        ranges |= _choose_range("Number of answers", "answers", ANSWERS_HELP)
     left, right = st.columns(2)
     contained = left.selectbox(
         "Right answer in the subject",
@@ -221,10 +220,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         "wrong_kind": None if kind == ANY else cast(WrongKind, kind),
         "gold": (gold or "").strip(),
         "answer": (answer or "").strip(),
-        **counts,
-        **words,
-        **tokens,
-        **answers,
+        **ranges,
         "contained": {ANY: None, "yes": True, "no": False}[contained],
         "tags": tuple(tags),
         "counting": rows,
@@ -289,12 +285,10 @@ def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
         parts.append(f"margin {named} in {of}")
     if f.answers_min or f.answers_max:
         parts.append(f"{f.answers_min or 1} to {f.answers_max or 'any number of'} answers")
-    parts += [f"domain {' or '.join(n or NO_TYPE for n in f.domains)}"] if f.domains else []
-    parts += [f"type {' or '.join(kind or NO_TYPE for kind in f.types)}"] if f.types else []
-    parts += [f"from {' or '.join(f.sources)}"] if f.sources else []
-    parts += [f"origin {' or '.join(name or NO_TYPE for name in f.origins)}"] if f.origins else []
-    parts += [f"pair {' or '.join(f.stated)}"] if f.stated else []
-    parts += [f"wording {' or '.join(f.wording)}"] if f.wording else []
+    lists = {"domain": f.domains, "type": f.types, "from": f.sources, "origin": f.origins}
+    lists |= {"pair": f.stated, "wording": f.wording}
+    for label, values in lists.items():
+        parts += [f"{label} {' or '.join(value or NO_TYPE for value in values)}"] if values else []
     parts += [f"right answer “{f.gold}”"] if f.gold else []
     parts += [f"{of} answers “{f.answer}”"] if f.answer else []
     if f.wrong_kind:

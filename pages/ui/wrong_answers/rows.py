@@ -93,12 +93,7 @@ def make_table(
 ) -> pd.DataFrame:
     """Return the table on screen: each fact, and for each run its answer and the gold's rank.
 
-    Args:
-        joined: The answers of all runs.
-        rows: Rows of `joined.facts` to show.
-        of: Number of the run whose tags are shown, if it has any.
-        choice: The runs shown.
-        whole: Complete words, from `whole_answers`.
+    `of` is the number of the run whose tags are shown; `whole` comes from `whole_answers`.
     """
     facts = joined.facts.iloc[rows]
     labels = choice.labels
