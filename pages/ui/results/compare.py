@@ -11,7 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.comparison import CompareRequest, Comparison, what_differs
+from lama_core.metrics.comparison import (
+    CompareRequest,
+    Comparison,
+    Difference,
+    MeanDifference,
+    what_differs,
+)
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.metrics.slices import slice_differences
@@ -214,35 +220,21 @@ def _compare(runs: list[Run], choice: RunChoice) -> Comparison:
 
 def _tests(found: Comparison) -> dict[str, object]:
     """Return the differences over facts and over relations with interval and test, for exports."""
-    whole, mean = found.over_facts, found.over_relations
+    mean = found.over_relations
+    ahead = {"ahead_a": mean.ahead_a, "ahead_b": mean.ahead_b, "equal": mean.equal}
     return {
         "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
-        "over_facts": {
-            "unit": found.unit,
-            "n": whole.n,
-            "difference": whole.difference,
-            "low": whole.interval.low,
-            "high": whole.interval.high,
-            "test": "McNemar, exact",
-            "p": found.mcnemar.p,
-        },
-        "over_relations": {
-            "unit": "relation",
-            "n": mean.n,
-            "difference": mean.difference,
-            "low": _none_if_nan(mean.interval.low),
-            "high": _none_if_nan(mean.interval.high),
-            "test": "Student's t",
-            "p": _none_if_nan(mean.p),
-            "ahead_a": mean.ahead_a,
-            "ahead_b": mean.ahead_b,
-            "equal": mean.equal,
-        },
+        "over_facts": _test(found.unit, found.over_facts, "McNemar, exact", found.mcnemar.p),
+        "over_relations": _test("relation", mean, "Student's t", mean.p) | ahead,
     }
 
 
-def _none_if_nan(value: float) -> float | None:
-    return None if value != value else value
+def _test(unit: str, found: Difference | MeanDifference, test: str, p: float) -> dict[str, object]:
+    """Return a difference with interval and test; NaN becomes None."""
+    numbers = {"low": found.interval.low, "high": found.interval.high, "test": test, "p": p}
+    return {"unit": unit, "n": found.n, "difference": found.difference} | {
+        name: None if value != value else value for name, value in numbers.items()
+    }
 
 
 def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, str]:

@@ -15,7 +15,8 @@ from lama_core.papers.own_results import (
     measured_curves,
     measured_table,
 )
-from lama_core.papers.published import published_scores, published_table
+from lama_core.papers.published import published_table
+from pages.ui.results.overview import published_cells
 from pages.ui.shared import charts, url_state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
@@ -115,17 +116,13 @@ def _description(measured: MeasuredLama, choice: RunChoice) -> str:
 def _draw_totals(choice: RunChoice, names: Sequence[str], published: Sequence[str]) -> None:
     """Draw the T-REx rows of Table 2: this project's results and the published ones."""
     both = pd.concat([measured_table(by, choice.ranking) for by in ("type", "source")])
-    scores = published_scores()
-    scores = scores[scores["source"] == SOURCE]
     grid = []
     for kind in (*dict.fromkeys(both["type"].dropna()), None):
         part = both[both["type"].isna() if kind is None else both["type"] == kind]
         row: dict[str, Any] = {"relations": kind or "total", "#rel": part["n_relations"].iloc[0]}
         for line in part.to_dict("records"):
             row |= _cells(str(line["model"]), {str(key): line[key] for key in line}, short=True)
-        values = scores[scores["type"].isna() if kind is None else scores["type"] == kind]
-        known = dict(zip(values["model"], map(rounding.percentage, values["p_at_1"]), strict=True))
-        grid.append(row | {f"{name} *": known.get(name) for name in published})
+        grid.append(row | published_cells(SOURCE, kind, published))
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {"#rel": number(help="Number of relations in the mean.")}
     config |= _columns(names, METHOD_OF_MEANS)

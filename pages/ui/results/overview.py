@@ -66,12 +66,9 @@ LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 
 
 def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
-    """Open Wrong answers on the facts behind a number.
+    """Open Wrong answers on the facts behind a number of the run with that title.
 
-    Args:
-        choice: The runs shown.
-        title: Title of the run that the number belongs to; empty for the first run.
-        **filters: Parameters of the Wrong answers address.
+    `filters` are parameters of the address. Without a title the first run is selected.
     """
     texts = {
         key: value if isinstance(value, list) else str(value) for key, value in filters.items()
@@ -84,11 +81,7 @@ def draw_facts_button(description: str | None, key: str) -> bool:
     """Draw the button that opens the facts of the selected table cell; True once clicked.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell.
-
-    Args:
-        description: The facts of the selected cell, in words; None if no cell is selected.
-        key: Streamlit key of the button.
+    a table selects its first cell. `description` names the cell's facts; None disables the button.
     """
     return st.button(
         f"Facts: {description}" if description else "Choose a number to see its facts",
@@ -260,7 +253,7 @@ def _draw_totals(choice: RunChoice, measure: Measure) -> None:
             "corpus": source,
             "relations": kind or (OVER_RELATIONS if source == CONCEPTNET else "total"),
             **_cells(part, choice, measure),
-            **_published_cells(source, kind, published),
+            **published_cells(source, kind, published),
             "Freq": percentage(first["freq"]) if is_p_at_1 else None,
             **_chance_cells(part, choice, measure),
             **_counts(choice, first),
@@ -529,7 +522,8 @@ def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure)
     return cells
 
 
-def _published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
+def published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
+    """Return published P@1 of a source, or of one of its types, in percent by `model *`."""
     if source == CONCEPTNET:  # its published total is over facts
         kind = None if kind == OVER_FACTS else OVER_RELATIONS
     table = published_scores()

@@ -14,17 +14,10 @@ MAX_HEIGHT = 460  # pixels; a taller chart scrolls
 
 
 def scores_table(run: Run, at: int, gold: str) -> tuple[pd.DataFrame, int] | None:
-    """Return all answers to a fact, best first, and how many answers the model can't tokenize.
+    """Return all answers to the fact in row `at`, best first, and the number without a score.
 
-    Args:
-        run: A whole-answer run.
-        at: Row of the fact in `Run.facts`.
-        gold: The fact's gold answer.
-
-    Returns:
-        A table with the columns word, score, prob (softmax over the answers) and mark (`gold`,
-        `also right` or empty), and the number of answers without a score. None if the run didn't
-        store the scores.
+    Columns: word, score, prob (softmax over the answers), mark (`gold`, `also right` or empty).
+    None if the run didn't store the scores. The model can't tokenize answers without a score.
     """
     found = run.scores_of(at)
     if found is None:

@@ -153,8 +153,14 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
             ("Wording seen in training", WORDING_SEEN, "wording", unknown_text),
         )
     )
-    ranks = _choose_range("Rank", "rank")
-    margins = _choose_margins() if focus.ranks_statements else {}
+    ranges = _choose_range("Rank", "rank", min_value=1)
+    if focus.ranks_statements:
+        margin_help = (
+            f"{explain('Margin')} The range excludes the lower end and includes the upper one."
+        )
+        ranges |= _choose_range(
+            "Margin", "margin", margin_help, ways=("above", "up to"), format="%g"
+        )
     confidence = st.slider(
         "Probability of the first answer",
         0.0,
@@ -183,11 +189,15 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         bind=BOUND,
         help="**excluded**: facts that the selected model isn't scored on, with the reason.",
     )
-    ranges = _choose_range("Right answer's frequency", "count", SLICINGS["gold's frequency"].help)
-    ranges |= _choose_range("Subject's words", "words", SLICINGS["subject's words"].help)
-    ranges |= _choose_range("Subject's tokens", "pieces", SLICINGS["subject's pieces"].help)
+    counts = {
+        "Right answer's frequency": ("count", SLICINGS["gold's frequency"].help),
+        "Subject's words": ("words", SLICINGS["subject's words"].help),
+        "Subject's tokens": ("pieces", SLICINGS["subject's pieces"].help),
+    }
     if focus.candidates == OWN_WORDS:
-        ranges |= _choose_range("Number of answers", "answers", ANSWERS_HELP)
+        counts["Number of answers"] = ("answers", ANSWERS_HELP)
+    for label, (name, help_text) in counts.items():
+        ranges |= _choose_range(label, name, help_text, min_value=1)
     left, right = st.columns(2)
     contained = left.selectbox(
         "Right answer in the subject",
@@ -213,8 +223,6 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         "domains": tuple("" if domain == NO_TYPE else domain for domain in domains),
         "stated": tuple(stated),
         "wording": tuple(wording),
-        **ranks,
-        **margins,
         "confidence_min": float(confidence[0]),
         "confidence_max": float(confidence[1]),
         "wrong_kind": None if kind == ANY else cast(WrongKind, kind),
@@ -227,28 +235,22 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     }
 
 
-def _choose_range(label: str, name: str, help_text: str | None = None) -> dict[str, int | None]:
-    """Choose a range of whole numbers, returned as `name_min` and `name_max`."""
+def _choose_range(
+    label: str,
+    name: str,
+    help_text: str | None = None,
+    *,
+    ways: tuple[str, str] = ("from", "to"),
+    **options: Any,
+) -> dict[str, Any]:
+    """Choose a range, returned as `name_min` and `name_max`; None for an open end."""
     found = {}
-    ways = {f"{name}_min": "from", f"{name}_max": "to"}
-    for box, (key, way) in zip(st.columns(2), ways.items(), strict=True):
+    for box, end, way in zip(st.columns(2), ("min", "max"), ways, strict=True):
+        key = f"{name}_{end}"
         links.leave_endless(key)
-        options: dict[str, Any] = {"key": key, "bind": BOUND, "help": help_text}
-        value = box.number_input(f"{label} {way}", 1, None, None, **options)
-        found[key] = int(value) if value else None
-    return found
-
-
-def _choose_margins() -> dict[str, float | None]:
-    """Choose a range of margins, returned as `margin_min` and `margin_max`."""
-    found = {}
-    help_text = f"{explain('Margin')} The range excludes the lower end and includes the upper one."
-    ways = {"margin_min": "above", "margin_max": "up to"}
-    for box, (name, way) in zip(st.columns(2), ways.items(), strict=True):
-        links.leave_endless(name)
-        options: dict[str, Any] = {"value": None, "format": "%g", "help": help_text}
-        value = box.number_input(f"Margin {way}", key=name, bind=BOUND, **options)
-        found[name] = None if value is None else float(value)
+        found[key] = box.number_input(
+            f"{label} {way}", value=None, key=key, bind=BOUND, help=help_text, **options
+        )
     return found
 
 
