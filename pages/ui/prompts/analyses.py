@@ -99,9 +99,9 @@ def _draw_transfer(choice: PromptsChoice) -> None:
             continue  # that study lacks this ensemble
         rows.append(
             {
-                "weights of": title_of(info.model),
-                "P@1": 100 * found.other,
-                "with its own": 100 * found.own,
+                "weights from": title_of(info.model),
+                "P@1 with them": 100 * found.other,
+                "P@1 with own weights": 100 * found.own,
                 "facts": found.n,
             }
         )

@@ -43,20 +43,20 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
     frame = pd.DataFrame(
         [
             {
-                "set": one.combination,
-                "method": one.method,
-                "n": one.n,
-                "value": percentage(getattr(one, averaging), 6),
+                "set": score.combination,
+                "method": score.method,
+                "n": score.n,
+                "value": percentage(getattr(score, averaging), 6),
             }
-            for one in scores
+            for score in scores
         ]
     )
     table = frame.groupby(["set", "method"], sort=False, as_index=False).agg(
         value=("value", "mean"), relations=("value", "size"), facts=("n", "sum")
     )
     table["published"] = [
-        published(model, averaging, one, method)
-        for one, method in zip(table["set"], table["method"], strict=True)
+        published(model, averaging, set_, method)
+        for set_, method in zip(table["set"], table["method"], strict=True)
     ]
     table["title"] = table["method"].map(lambda method: METHOD_TITLES.get(method, method))
     return table

@@ -105,11 +105,13 @@ def _ensemble_chips(choice: PromptsChoice, fact: int) -> str:
     """Return each ensemble's first answer to the fact as HTML."""
     study = choice.study
     chips = []
-    for number, one in enumerate(study.ensembles):
-        if one.combination != choice.combination:
+    for number, ensemble in enumerate(study.ensembles):
+        if ensemble.combination != choice.combination:
             continue
         first = study.first_answers(study.ensemble_rows[number, fact])
         word = study.words.get(int(first), "?")
         mark = " ✓" if study.ensemble_ranks[number, fact] == 1 else ""
-        chips.append(f'<span class="lx-chip">{escape(one.method)}: {escape(word)}{mark}</span>')
+        chips.append(
+            f'<span class="lx-chip">{escape(ensemble.method)}: {escape(word)}{mark}</span>'
+        )
     return f"<div>{''.join(chips)}</div>"

@@ -68,7 +68,7 @@ def draw_published(choice: PromptsChoice) -> None:
     )
     view = VIEWS[shown]
     table = published_table(PAPER, view.id)
-    theirs = table.frame().dropna(axis="columns", how="all")
+    paper = table.frame().dropna(axis="columns", how="all")
     ours = pd.DataFrame()
     if view.ours is not None:
         relations = load_relations(choice.whole)
@@ -82,12 +82,12 @@ def draw_published(choice: PromptsChoice) -> None:
             st.caption(f"{view.counts} {plain(_describe_facts(choice, relations))}")
     has_ours = not ours.empty
     st.markdown("**In the paper**")
-    st.dataframe(theirs, hide_index=True, column_config=_columns(theirs))
+    st.dataframe(paper, hide_index=True, column_config=_columns(paper))
     st.caption(plain(f"{table.title}. {table.note}"))
-    st.markdown(_differences(choice, table, both=has_ours))
+    st.markdown(_differences(choice, table, has_ours=has_ours))
     draw_export(
         f"{PAPER} {view.id}",
-        lambda: ours if has_ours else theirs,
+        lambda: ours if has_ours else paper,
         choice.made() | {"paper": table.citation, "table": view.id},
         python_of(choice, view, ours=has_ours),
     )
@@ -114,25 +114,25 @@ def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
 
 
 def _describe_facts(choice: PromptsChoice, relations: Relations) -> str:
-    n_facts = sum(len(one.test) for one in relations)
+    n_test = sum(len(relation.test) for relation in relations)
+    n_train = sum(len(relation.train) for relation in relations)
     return (
-        f"{len(relations)} relations, {n_facts:,} test facts, {choice.study.ranking} ranking; "
-        f"prompts are chosen and weighted on {sum(len(one.train) for one in relations):,} "
-        "training facts."
+        f"{len(relations)} relations, {n_test:,} test facts, {choice.study.ranking} ranking; "
+        f"prompts are chosen and weighted on {n_train:,} training facts."
     )
 
 
-def _differences(choice: PromptsChoice, table: PublishedTable, *, both: bool) -> str:
+def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool) -> str:
     """Describe how the published numbers and those of the study differ."""
     of_model = table.metric not in ("statistics", "edit_distance", "pattern")
-    theirs = (
+    setup = (
         f"The paper uses LAMA's T-REx ({N_RELATIONS} relations, {N_FACTS:,} facts) and LPAQA's "
         "prompts, chosen and weighted on other pairs of the same relations"
     )
-    theirs += "; BERT unless it names another model; raw ranking." if of_model else "."
-    if not both:
+    setup += "; BERT unless it names another model; raw ranking." if of_model else "."
+    if not has_ours:
         return (
-            f"{theirs} A study doesn't store these numbers. Where possible, "
+            f"{setup} A study doesn't store these numbers. Where possible, "
             f"`lama-explorer reproduce {PAPER} --table {table.id}` computes them."
         )
     info = choice.info
@@ -146,8 +146,8 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, both: bool) ->
         model="BERT" if of_model and info.model not in BERTS else "",
     )
     if not differences:
-        return f"{theirs} This study has the same setup."
-    return f"{theirs} Not comparable, because this study differs: {differences}."
+        return f"{setup} This study uses the same facts and model."
+    return f"{setup} Not comparable, because this study differs: {differences}."
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
@@ -177,73 +177,73 @@ def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
 
 def _statistics(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     columns = {}
-    for title, facts in (
-        ("test facts", [one.test for one in relations]),
-        ("training facts", [one.train for one in relations]),
+    for title, samples in (
+        ("test facts", [relation.test for relation in relations]),
+        ("training facts", [relation.train for relation in relations]),
     ):
-        found = [paper_tables.fact_statistics(one) for one in facts if one]
+        found = [paper_tables.fact_statistics(facts) for facts in samples if facts]
         columns[title] = {
-            "subject-object pairs": fmean(one.n_pairs for one in found),
-            "unique subjects": fmean(one.n_subjects for one in found),
-            "unique objects": fmean(one.n_objects for one in found),
-            "object entropy": fmean(one.entropy for one in found),
+            "subject-object pairs": fmean(statistics.n_pairs for statistics in found),
+            "unique subjects": fmean(statistics.n_subjects for statistics in found),
+            "unique objects": fmean(statistics.n_objects for statistics in found),
+            "object entropy": fmean(statistics.entropy for statistics in found),
         }
     return pd.DataFrame(columns).rename_axis("property").reset_index()
 
 
 def _combined(average: Averaging, _: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found: dict[str, dict[str, object]] = {}
-    for one in make_table(relations, relations[0].model):
-        if one.combination in LINES and one.method in COLUMNS:
-            line = found.setdefault(LINES[one.combination], {})
-            line[COLUMNS[one.method]] = 100 * getattr(one, average)
-            line["test facts"] = one.n_facts
+    for score in make_table(relations, relations[0].model):
+        if score.combination in LINES and score.method in COLUMNS:
+            line = found.setdefault(LINES[score.combination], {})
+            line[COLUMNS[score.method]] = 100 * getattr(score, average)
+            line["test facts"] = score.n_facts
     frame = pd.DataFrame.from_dict(found, orient="index").rename_axis("prompts").reset_index()
     return frame.reindex(columns=["prompts", *COLUMNS.values(), "test facts"])
 
 
 def _gains(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for one in relations if (gain := paper_tables.mined_gain(one))]
+    found = [gain for relation in relations if (gain := paper_tables.mined_gain(relation))]
     return pd.DataFrame(
         [
             {
-                "id": one.relation,
-                "relation": one.label,
-                "manual prompt": one.before,
-                "mined prompt": one.after,
-                "gain": 100 * one.gain,
-                "test facts": one.n,
+                "id": gain.relation,
+                "relation": gain.label,
+                "manual prompt": gain.before,
+                "mined prompt": gain.after,
+                "gain": 100 * gain.gain,
+                "test facts": gain.n,
             }
-            for one in sorted(found, key=lambda one: -one.gain)
+            for gain in sorted(found, key=lambda gain: -gain.gain)
         ]
     )
 
 
 def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for one in relations if (gain := paper_tables.weighted_gain(one))]
+    found = [gain for relation in relations if (gain := paper_tables.weighted_gain(relation))]
     rows = []
-    for one in sorted(found, key=lambda one: -one.gain):
-        row: dict[str, object] = {"id": one.relation, "relation": one.label}
-        for place, (template, weight) in enumerate(one.weights[:3], start=1):
-            row |= {f"prompt {place}": template, f"weight {place}": weight}
-        rows.append(row | {"gain": 100 * one.gain, "test facts": one.n})
+    for gain in sorted(found, key=lambda gain: -gain.gain):
+        row: dict[str, object] = {"id": gain.relation, "relation": gain.label}
+        for rank, (template, weight) in enumerate(gain.weights[:3], start=1):
+            row |= {f"prompt {rank}": template, f"weight {rank}": weight}
+        rows.append(row | {"gain": 100 * gain.gain, "test facts": gain.n})
     return pd.DataFrame(rows)
 
 
 def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [one for study in relations for one in paper_tables.word_changes(study)]
-    found.sort(key=lambda one: -one.gain.gain)
+    found = [change for study in relations for change in paper_tables.word_changes(study)]
+    found.sort(key=lambda change: -change.gain.gain)
     return pd.DataFrame(
         [
             {
-                "id": one.gain.relation,
-                "change": one.change,
-                "before": one.gain.before,
-                "after": one.gain.after,
-                "gain": 100 * one.gain.gain,
-                "test facts": one.gain.n,
+                "id": change.gain.relation,
+                "change": change.change,
+                "before": change.gain.before,
+                "after": change.gain.after,
+                "gain": 100 * change.gain.gain,
+                "test facts": change.gain.n,
             }
-            for one in found[:MOST_CHANGES]
+            for change in found[:MOST_CHANGES]
         ]
     )
 
@@ -252,10 +252,10 @@ def _models(choice: PromptsChoice, _: Relations) -> pd.DataFrame:
     rows = []
     for study in [choice.whole, *_others(choice)]:
         row: dict[str, object] = {"model": title_of(study.info.model)}
-        for one in make_table(relations_of(study), study.info.model):
-            chosen = "top1" if one.combination == "manual" else "optimised"
-            if one.combination in LINES and one.method == chosen:
-                row[LINES[one.combination]] = 100 * one.micro
+        for score in make_table(relations_of(study), study.info.model):
+            chosen = "top1" if score.combination == "manual" else "optimised"
+            if score.combination in LINES and score.method == chosen:
+                row[LINES[score.combination]] = 100 * score.micro
         rows.append(row | {"test facts": study.info.n})
     return pd.DataFrame(rows)
 
@@ -281,7 +281,10 @@ def _distances(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     rows = []
     for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
         edits = [
-            n for one in relations for name in sets for n in paper_tables.edit_distances(one, name)
+            distance
+            for relation in relations
+            for name in sets
+            for distance in paper_tables.edit_distances(relation, name)
         ]
         if edits:
             rows.append(
@@ -291,14 +294,14 @@ def _distances(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 
 def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [paper_tables.majority(one.objects) for one in relations]
+    found = [paper_tables.majority(relation.objects) for relation in relations]
     return pd.DataFrame(
         [
             {
                 "baseline": "Majority",
-                "micro": 100 * fmean(one.micro for one in found),
-                "macro": 100 * fmean(one.macro for one in found),
-                "test facts": sum(len(one.objects) for one in relations),
+                "micro": 100 * fmean(baseline.micro for baseline in found),
+                "macro": 100 * fmean(baseline.macro for baseline in found),
+                "test facts": sum(len(relation.objects) for relation in relations),
             }
         ]
     )
@@ -307,11 +310,11 @@ def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 def _others(choice: PromptsChoice) -> list[Study]:
     """Return the studies of the same facts and prompt sets with other models."""
     return [
-        one
-        for one in list_studies(on_problem=lambda _: None)
-        if one.info.data_digest == choice.info.data_digest
-        and one.info.model != choice.info.model
-        and one.details["combinations"] == choice.whole.details["combinations"]
+        study
+        for study in list_studies(on_problem=lambda _: None)
+        if study.info.data_digest == choice.info.data_digest
+        and study.info.model != choice.info.model
+        and study.details["combinations"] == choice.whole.details["combinations"]
     ]
 
 

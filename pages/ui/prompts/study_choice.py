@@ -105,8 +105,8 @@ def choose_study() -> PromptsChoice | None:
         return None
     # Labels are in the address, so they are unique even if another study is added later.
     labels = {
-        key: f"{title_of(one.info.model)} on {one.info.dataset} ({key.rsplit('-', 1)[-1][:4]})"
-        for key, one in studies.items()
+        key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
+        for key, study in studies.items()
     }
     made = [studies[name] for name in st.session_state.get(MADE, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
@@ -126,7 +126,7 @@ def choose_study() -> PromptsChoice | None:
     gain = _gain(whole)
     first = gain.relation if gain else names[0]
     drop_stale("relation", names)
-    titles = {one: f"{one} {whole.info.relation(one).label}".strip() for one in names}
+    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
     heed_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
     relation = middle.selectbox(
         "Relation",
@@ -138,7 +138,7 @@ def choose_study() -> PromptsChoice | None:
     )
     mark = (str(whole.info.folder), whole.info.digest, relation)
     study = _cached("prompts study", mark, lambda: whole.relation(relation))
-    sets = [one for one in study.pool.combinations() if len(study.pool.members(one)) > 1]
+    sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
     sets = sets or ["all"]
     first_set = gain.combination if gain and gain.combination in sets else sets[-1]
     drop_stale("set", sets)
@@ -178,7 +178,7 @@ def describe(choice: PromptsChoice) -> str:
     trained = n_from_training(choice.info.model, (fact.origin for fact in study.test))
     if trained:
         text += f" {trained:,} of the test facts come from sources that {model} was trained on."
-    blind = [one for one in choice.members if not choice.shows_subject(one)]
+    blind = [number for number in choice.members if not choice.shows_subject(number)]
     if blind:
         included = set(blind) & set(choice.eligible)
         text += (

@@ -32,8 +32,9 @@ EXAMPLE = "tried example"  # session key: the example prompt that was filled in 
 def example_of(choice: PromptsChoice) -> str:
     """Return the study's best prompt on the training facts, other than the manual one."""
     pool, accuracies = choice.study.pool, choice.study.train_accuracies
-    others = [one for one in choice.eligible or pool.eligible("all") if one != pool.manual]
-    best = max(others, key=lambda one: accuracies[one], default=None)
+    eligible = choice.eligible or pool.eligible("all")
+    others = [number for number in eligible if number != pool.manual]
+    best = max(others, key=lambda number: accuracies[number], default=None)
     return "" if best is None else pool.templates[best]
 
 
@@ -180,10 +181,10 @@ def _draw_result(
     if manual is not None:
         shown["Manual prompt"] = other = stored_growth(study, manual, facts)
         st.markdown(_headline(growth, other))
-    for column, (title, one) in zip(st.columns(2), shown.items(), strict=False):
+    for column, (title, result) in zip(st.columns(2), shown.items(), strict=False):
         with column.container(border=True, height="stretch"):
-            st.markdown(f"**{title}**: {plain(one.template)}")
-            end = one.curve()[-1]
+            st.markdown(f"**{title}**: {plain(result.template)}")
+            end = result.curve()[-1]
             st.metric(
                 f"P@1, {study.ranking} ranking",
                 f"{percent(end.value)} %",
@@ -192,7 +193,7 @@ def _draw_result(
             )
             st.caption(
                 f"95 % interval {percent(end.low)} to {percent(end.high)} %; "
-                f"{len(one.asked):,} of {growth.total:,} test facts"
+                f"{len(result.asked):,} of {growth.total:,} test facts"
             )
     if manual is not None and not running:
         _draw_flips(choice, growth, other, facts)
@@ -242,7 +243,7 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     figure = go.Figure()
     figure.add_scatter(
         x=x + x[::-1],
-        y=[100 * one.high for one in curve] + [100 * one.low for one in reversed(curve)],
+        y=[100 * point.high for point in curve] + [100 * point.low for point in reversed(curve)],
         fill="toself",
         line={"width": 0},
         fillcolor=charts.FAINT,
@@ -251,12 +252,12 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     )
     figure.add_scatter(
         x=x,
-        y=[100 * one.value for one in curve],
+        y=[100 * point.value for point in curve],
         mode="lines",
-        hovertext=[percent(one.value) for one in curve],
+        hovertext=[percent(point.value) for point in curve],
         line={"color": choice.colour, "width": 2.5},
         name="P@1 so far",
-        customdata=[(percent(one.low), percent(one.high)) for one in curve],
+        customdata=[(percent(point.low), percent(point.high)) for point in curve],
         hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: %{customdata[0]} to "
         "%{customdata[1]}<extra></extra>",
     )

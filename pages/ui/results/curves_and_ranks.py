@@ -161,11 +161,10 @@ def draw_calibration(choice: RunChoice) -> None:
     """Draw a reliability diagram and the expected calibration error of each run."""
 
     def bins(runs: list[Run]) -> pd.DataFrame:
-        lines = []
-        for run in runs:
-            found = metrics.calibrate(run, **_options(choice))
-            lines += [{"run": run.info.id, "ece": found.ece, **asdict(bin)} for bin in found.bins]
-        return pd.DataFrame(lines)
+        found = [metrics.calibrate(run, **_options(choice)) for run in runs]
+        return pd.DataFrame(
+            [{"run": one.run, "ece": one.ece, **asdict(bin)} for one in found for bin in one.bins]
+        )
 
     table = choice.table_of("bins", bins)
     left, right = st.columns([3, 1], gap="large")

@@ -46,8 +46,8 @@ class Chart:
 
 def _type_needs(choice: RunChoice, _: RunListing) -> str:
     chosen = set(choice.relations or choice.labels)
-    relations = (one for run in choice.runs for one in run.relations if one.name in chosen)
-    typed = any(one.type is not None and one.n for one in relations)
+    relations = (relation for run in choice.runs for relation in run.relations)
+    typed = any(one.type is not None and one.n for one in relations if one.name in chosen)
     return "" if typed else "relations with a type in the data (1-1, N-1 or N-M)"
 
 

@@ -207,7 +207,7 @@ def _draw_headline(
 def _draw_partial(choice: RunChoice) -> None:
     """Note which runs cover only a part of LAMA, unlike the published numbers."""
     datasets = dict.fromkeys(
-        (run.dataset, tuple((one.source, one.n + one.n_excluded) for one in run.relations))
+        (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
         for run in choice.runs
     )
     for data, counts in datasets:
@@ -237,17 +237,15 @@ def _draw_totals(choice: RunChoice, measure: Measure) -> None:
     by_type = _group(score_rows(choice, "type"), "source", "type")
     totals = _group(score_rows(choice, "source"), "source")
     over_facts = _group(_conceptnet_over_facts(choice), "source")
-    lines: list[tuple[str, str | None]] = []
-    for (source,) in totals:
+    lines: list[tuple[str, str | None, dict[str, dict[str, Any]]]] = []
+    for (source,), total in totals.items():
         kinds = [kind for kind in ("1-1", "N-1", "N-M") if (source, kind) in by_type]
-        lines += [(source, kind) for kind in kinds if len(kinds) > 1] + [(source, None)]
-        lines += [(source, OVER_FACTS)] * ((source,) in over_facts)
+        lines += [(source, kind, by_type[source, kind]) for kind in kinds if len(kinds) > 1]
+        lines.append((source, None, total))
+        if (source,) in over_facts:
+            lines.append((source, OVER_FACTS, over_facts[source,]))
     grid = []
-    for source, kind in lines:
-        if kind == OVER_FACTS:
-            part = over_facts[source,]
-        else:
-            part = totals[source,] if kind is None else by_type[source, kind]
+    for source, kind, part in lines:
         first = next(iter(part.values()))
         row: dict[str, Any] = {
             "corpus": source,
@@ -264,7 +262,7 @@ def _draw_totals(choice: RunChoice, measure: Measure) -> None:
     cell = clicked_cell(event)
     description = None
     if cell is not None:
-        source, kind = lines[cell[0]]
+        source, kind, _ = lines[cell[0]]
         description = _cell_description(choice, cell[1], f"{source} {kind or 'total'}")
     if draw_facts_button(description, "totals way") and cell is not None:
         types = [kind] if kind and kind != OVER_FACTS else []

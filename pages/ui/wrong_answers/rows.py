@@ -104,7 +104,7 @@ def make_table(
         "gold in data": facts["object_count"].to_numpy(),
     }
     if facts["prompt"].any():
-        columns["query"] = facts["query"].to_numpy()  # facts have several prompts
+        columns["query"] = facts["query"].to_numpy()  # shown only if facts have several prompts
     tags = joined.tags(of)
     if any(tags):
         columns["tags"] = [list(tags[row]) for row in rows]
