@@ -33,14 +33,6 @@ from pages.ui.shared.url_state import BOUND
 
 ANY = "any"
 CONFIDENT = 0.5  # lowest probability of a confident answer
-SORTS = (
-    "as in the data",
-    "best rank first",
-    "worst rank first",
-    "most confident first",
-    "least confident first",
-    "most frequent gold first",
-)
 TAGS_HELP = (
     "Facts with at least one of these tags in the selected model's run. The owner of this app adds "
     "tags to an opened fact, or to several rows at once."
@@ -49,11 +41,10 @@ TAGS_HELP = (
 
 @dataclass(frozen=True)
 class FactsChoice:
-    """The filter, the name of the selected run (`of`) and the sort order (one of SORTS)."""
+    """The filter, and the name of the selected run (`of`)."""
 
     filter: AnswerFilter
     of: str
-    sort: str
 
 
 def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
@@ -95,7 +86,6 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
     _draw_quick(names, of, choice.titles[names.index(of)])
-    sort = st.session_state.get("sort", SORTS[0])
     chosen = AnswerFilter(
         of=names.index(of),
         k=choice.k,
@@ -105,7 +95,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         text=(text or "").strip(),
         **more,
     )
-    return FactsChoice(chosen, of, sort)
+    return FactsChoice(chosen, of)
 
 
 def _draw_quick(names: Sequence[str], of: str, title: str) -> None:

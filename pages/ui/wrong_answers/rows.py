@@ -22,18 +22,29 @@ from pages.ui.shared.model_columns import boxes_of
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
-from pages.ui.wrong_answers.filters import SORTS, FactsChoice, narrow
+from pages.ui.wrong_answers.filters import FactsChoice, narrow
 from pages.ui.wrong_answers.tags import draw_fact_tags, draw_picked_tags
 
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_WORDS = 15
+SORTS = (
+    "as in the data",
+    "best rank first",
+    "worst rank first",
+    "most confident first",
+    "least confident first",
+    "most frequent gold first",
+)
 Ints = NDArray[np.int64]
 
 
-def sort_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice) -> Ints:
-    """Return the rows in the chosen order; ties keep the data's order, missing values come last."""
-    focus = joined.runs[chosen.filter.of]
+def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
+    """Return the rows in an order of SORTS for run number `of`.
+
+    Ties keep the data's order; missing values come last.
+    """
+    focus = joined.runs[of]
     keys = {
         "best rank first": focus.rank,
         "worst rank first": -focus.rank,
@@ -41,9 +52,7 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice) -> Ints:
         "least confident first": focus.confidence,
         "most frequent gold first": -joined.facts["object_count"].to_numpy(),
     }
-    if chosen.sort not in keys:
-        return rows
-    return rows[np.argsort(keys[chosen.sort][rows], kind="stable")]
+    return rows[np.argsort(keys[sort][rows], kind="stable")] if sort in keys else rows
 
 
 def fact_key(joined: JoinedAnswers, row: int) -> str:
@@ -154,7 +163,6 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     sort = sort_box.selectbox(
         "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
     )
-    chosen = replace(chosen, sort=sort)
     several = visitors.may("manage") and switches.toggle(
         "Tag several", key="several", help="Tick rows of the table and give them the same tags."
     )
@@ -170,7 +178,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     if n_pages > 1:
         with pages_box, st.container(horizontal=True, horizontal_alignment="right"):
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
-    rows = sort_rows(joined, rows, chosen)
+    rows = sort_rows(joined, rows, chosen.filter.of, sort)
     shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     with st.spinner("Completing the answers", show_time=True):
         whole = whole_answers(joined, shown, choice) if completes else None
