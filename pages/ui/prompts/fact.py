@@ -15,7 +15,7 @@ from pages.ui.shared.url_state import BOUND
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
-BLIND = '<div class="lx-muted">blank before the subject: hidden from the model</div>'
+BLIND = '<div class="lx-muted">blank before the subject: the model sees no subject</div>'
 
 
 def _most_divided_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
