@@ -41,7 +41,7 @@ def test_the_papers_values_stand_apart_from_another_models(page: Page, app_url: 
     expect(chart).not_to_contain_text("BERT")
     page.get_by_role("radio", name="Analyses and the paper", exact=True).click()
     page.get_by_role("radio", name="In the paper", exact=True).click()
-    expect(page.get_by_text("The two don't compare.").first).to_be_visible()
+    expect(page.get_by_text("Not comparable").first).to_be_visible()
 
 
 def test_a_typed_prompts_accuracy_grows_and_stops(page: Page, app_url: str) -> None:

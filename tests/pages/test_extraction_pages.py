@@ -73,7 +73,7 @@ def test_a_zero_answer_says_that_nothing_was_found(tmp_path: Path) -> None:
     assert run.facts["first"].isna().all() and run.facts["rank_raw"].eq(153).all()
     fact = run.facts.iloc[0]["fact_id"]
     app = without_faults(opened("facts", run.info.id, fact=f"{fact}#0"))
-    assert any("was not found: it comes after" in one.value for one in app.caption)
+    assert any("ranks after all other words" in one.value for one in app.caption)
     for view in ("Confusion", "Wrong answers"):
         without_faults(opened("facts", run.info.id, view=view))
 

@@ -21,7 +21,7 @@ from lama_core.runs.execute import execute
 from lama_core.runs.find import bundled_dir
 from lama_core.runs.info import RunInfo
 from pages.ui.prompts import study_choice
-from pages.ui.prompts.published import VIEWS, View, all_of, python_of
+from pages.ui.prompts.published import VIEWS, View, python_of, relations_of
 from pages.ui.prompts.study_choice import PromptsChoice, default_study
 from pages.ui.shared import cache, screens
 
@@ -153,7 +153,7 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     gained, lost = (right[own] & ~right[manual]).sum(), (right[manual] & ~right[own]).sum()
     points = 100 * (gained - lost) / len(relation.test)
     (said,) = (one.value for one in app.markdown if "Your prompt is better" in one.value)
-    assert f"gets {points:.1f} points more" in said and f"same {len(relation.test)} facts" in said
+    assert f"is {points:.1f} points higher" in said and f"same {len(relation.test)} facts" in said
     values = [metric.value for metric in app.metric]
     assert values == [f"{100 * right[one].mean():.1f} %" for one in (own, manual)]
     flips = app.dataframe[0].value
@@ -273,7 +273,7 @@ def test_gains_stand_above_the_papers_and_it_is_said_what_differs(
     assert set(ours["id"]) == {"P17", "P19", "P30", "P36", "P37", "P103", "P106", "P1376"}
     assert dict(zip(theirs["id"], theirs["gain"], strict=True))["P140"] == 60.0
     assert (ours["test facts"] > 0).all() and ours["gain"].is_monotonic_decreasing
-    assert "starter facts" in said and "not BERT" in said and "don't compare" in said
+    assert "starter facts" in said and "not BERT" in said and "Not comparable" in said
 
 
 def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., AppTest]) -> None:
@@ -315,4 +315,4 @@ def test_the_lines_of_python_give_the_table(home: Path, view: View) -> None:
     known: dict[str, object] = {}
     exec(f"{body}others = {last.partition(chr(10))[0]}\nfound = {view.python}", known)
     assert view.ours is not None
-    assert bool(known["found"]) == (not view.ours(choice, all_of(study)).empty)
+    assert bool(known["found"]) == (not view.ours(choice, relations_of(study)).empty)

@@ -177,7 +177,7 @@ def test_facts_that_one_model_gets_right_and_another_wrong(runs: tuple[Run, ...]
 @pytest.mark.usefixtures("here")
 def test_excluded_facts_are_shown_with_their_reason() -> None:
     shown = tables(open_page("facts", data="made-up", models=["gpt2"], rows="excluded"))[0]
-    assert set(shown["gpt2 answer"]) == {"left out: object is not one token of the model"}
+    assert set(shown["gpt2 answer"]) == {"excluded: object is not one token of the model"}
 
 
 @pytest.mark.usefixtures("here")

@@ -78,9 +78,9 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
         ("Ranks", "among the answers"),
         ("Margins", "Margin = score of the right answer"),
         ("Types", "a random order of the answers"),
-        ("Calibration", "the softmax of all answers' scores"),
-        ("Slices", "in percent of a slice's facts"),
-        ("Compare", "On the 8 facts of 2 relations that both count"),
+        ("Calibration", "softmax over all answers' scores"),
+        ("Slices", "percent of all facts of a slice"),
+        ("Compare", "On the 8 facts of 2 relations that both are scored on"),
     ],
 )
 def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], tab: str, text: str) -> None:
@@ -100,10 +100,10 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     (warning,) = app.warning
     assert "whole answers (at most 4)" in warning.value and "blank (4)" in warning.value
     # New York is more than one token: Eve is asked of the statements alone.
-    assert "On the 7 facts of 2 relations that both count" in said(app)
+    assert "On the 7 facts of 2 relations that both are scored on" in said(app)
     assert "**Different things are ranked**" in said(app)
     app = open_page("results", data="stated", runs=pair, tab="Margins")
-    assert "Without margins, since they rank words: filler." in said(app)
+    assert "No margins, because they rank words: filler." in said(app)
 
 
 @pytest.mark.usefixtures("here")
@@ -120,11 +120,11 @@ def test_a_link_to_a_bin_of_margins_lists_its_facts(runs: tuple[Run, Run]) -> No
 def test_an_opened_fact_shows_all_answers_and_its_margin(runs: tuple[Run, Run]) -> None:
     facts = runs[0].facts
     app = open_page("facts", data="stated", runs=runs[0].info.id, fact=f"{facts.fact_id[1]}#0")
-    assert "Margin of the gold: -1.00 nats." in said(app)
+    assert "Margin of the right answer: -1.00 nats." in said(app)
     (table,) = [one.body for one in app.get("html") if "prob. of the answers" in one.body]
     assert "<th>answer</th>" in table
     app = open_page("facts", data="stated", runs=runs[0].info.id, fact=f"{facts.fact_id[5]}#0")
-    assert "No answer is wrong" in said(app)
+    assert "No margin: no answer is wrong." in said(app)
 
 
 @pytest.mark.usefixtures("here")
@@ -133,9 +133,9 @@ def test_what_is_ranked_is_called_what_it_is(runs: tuple[Run, Run], words: Run) 
     app = open_page("facts", data="stated", runs=words.info.id, fact=key)
     (table,) = [one.body for one in app.get("html") if "prob. of" in one.body]
     assert "<th>word</th>" in table
-    for shown, heading in ((runs[0], "Answers"), (words, "Words")):
+    for shown, heading in ((runs[0], "answers"), (words, "words")):
         app = open_page("facts", data="stated", runs=shown.info.id, view="Wrong answers")
-        assert f"### {heading} that a model falls back on" in said(app)
+        assert f"### Most frequent wrong {heading}" in said(app)
 
 
 def test_bars_mark_the_gold_and_other_right_answers(runs: tuple[Run, Run]) -> None:

@@ -1,4 +1,4 @@
-"""What makes prompts differ: divergence against edit distance, and another model's weights."""
+"""Analyses of prompts: divergence by edit distance, and weights learnt on other models."""
 
 import math
 
@@ -17,7 +17,7 @@ from lama_core.probes.prompts.analyses import (
 )
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.rounding import fixed
-from pages.ui.prompts.study_choice import PromptsChoice, all_relations
+from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -25,23 +25,25 @@ from pages.ui.shared.url_state import pick, title_of
 
 
 def draw_analyses(choice: PromptsChoice) -> None:
-    """Both analyses over all relations of the study."""
-    studies = all_relations(choice.whole)
+    """Draw divergence by edit distance over all relations, and weights of other models."""
+    studies = load_relations(choice.whole)
     distance = pick("Edit distance", DISTANCES, key="distance", help=explain("Edit distance"))
-    pairs = [pair for one in studies for pair in prompt_pairs(one, choice.combination, distance)]
+    pairs = [
+        pair for study in studies for pair in prompt_pairs(study, choice.combination, distance)
+    ]
     found = measure_divergence(pairs)
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
     st.markdown(
-        f"**Do prompts that differ more in words differ more in what they get right?** "
-        f"Pearson's correlation {correlation} (the paper's: 0.25)",
+        f"**Do prompts with a larger edit distance get different facts right?** "
+        f"Pearson's correlation {correlation} (in the paper: 0.25)",
         help=explain("Divergence"),
     )
     figure = go.Figure()
-    for number, one in enumerate(found.bins):
-        at = [pair.divergence for pair in pairs if _in_bin(pair.distance, number)]
+    for number, bin_ in enumerate(found.bins):
+        values = [100 * pair.divergence for pair in pairs if _in_bin(pair.distance, number)]
         figure.add_box(
-            y=[100 * value for value in at],
-            name=f"{one.low:.1f} – {one.high:.1f}<br>{len(at):,} pairs",
+            y=values,
+            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{len(values):,} pairs",
             **charts.box_colours(choice.colour),
             boxmean=True,
             showlegend=False,
@@ -58,8 +60,8 @@ def draw_analyses(choice: PromptsChoice) -> None:
         f"{choice.study.ranking} ranking",
     )
     st.caption(
-        "Box: from the lower to the upper quartile of the pairs; line: the median; dashed: the "
-        "mean; whiskers: to the furthest pair within 1.5 times the box's length."
+        "Box: lower to upper quartile of the pairs; line: median; dashed: mean; whiskers: to the "
+        "furthest pair within 1.5 times the box's height."
     )
     _draw_transfer(choice)
     draw_export(
@@ -78,7 +80,7 @@ def _in_bin(distance: float, number: int) -> bool:
 
 
 def _draw_transfer(choice: PromptsChoice) -> None:
-    """The weights that other models learnt for this relation, used on this one."""
+    """Draw P@1 of this model with the ensemble weights that other models learnt."""
     rows = []
     others = [
         whole
@@ -94,12 +96,12 @@ def _draw_transfer(choice: PromptsChoice) -> None:
             other = whole.relation(choice.study.relation.name)
             found = transfer_weights(choice.study, other, choice.combination)
         except UserError:
-            continue  # a study without this ensemble has no weights to lend
+            continue  # that study lacks this ensemble
         rows.append(
             {
-                "weights of": title_of(info.model),
-                "P@1": 100 * found.other,
-                "with its own": 100 * found.own,
+                "weights from": title_of(info.model),
+                "P@1 with them": 100 * found.other,
+                "P@1 with own weights": 100 * found.own,
                 "facts": found.n,
             }
         )

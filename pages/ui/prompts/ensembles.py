@@ -1,4 +1,4 @@
-"""Top-K, optimised and oracle as bars next to the published values; weights; K and accuracy."""
+"""Ensembles of prompts: P@1 next to published values, custom weights, and P@1 by K."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from lama_core.probes.prompts.ensemble import PAPER
 from lama_core.probes.prompts.plan import request_of
 from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
-from pages.ui.prompts.study_choice import PromptsChoice, all_relations
+from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.prompts.weights import draw_weights
 from pages.ui.shared import charts, screens
 from pages.ui.shared.colours import PUBLISHED
@@ -36,34 +36,34 @@ SCOPES = ("this relation", "all relations")
 
 
 def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.DataFrame:
-    """Means over relations by set and method, with the paper's values in per cent.
+    """Return P@1 in percent by prompt set and method, averaged over relations.
 
-    model: what the paper calls it, "" for no values of the paper's.
+    `model` is the model's name in the paper, for the column `published`; "" leaves that empty.
     """
     frame = pd.DataFrame(
         [
             {
-                "set": one.combination,
-                "method": one.method,
-                "n": one.n,
-                "value": percentage(getattr(one, averaging), 6),
+                "set": score.combination,
+                "method": score.method,
+                "n": score.n,
+                "value": percentage(getattr(score, averaging), 6),
             }
-            for one in scores
+            for score in scores
         ]
     )
     table = frame.groupby(["set", "method"], sort=False, as_index=False).agg(
         value=("value", "mean"), relations=("value", "size"), facts=("n", "sum")
     )
     table["published"] = [
-        published(model, averaging, one, method)
-        for one, method in zip(table["set"], table["method"], strict=True)
+        published(model, averaging, set_, method)
+        for set_, method in zip(table["set"], table["method"], strict=True)
     ]
     table["title"] = table["method"].map(lambda method: METHOD_TITLES.get(method, method))
     return table
 
 
 def draw_ensembles(choice: PromptsChoice) -> None:
-    """The bars, then weights to move, and the curve over K."""
+    """Draw the bars, the sliders for custom weights, and the curve over K."""
     left, right = st.columns(2)
     averaging = pick(
         "Average",
@@ -74,16 +74,15 @@ def draw_ensembles(choice: PromptsChoice) -> None:
         help=explain("Micro and macro average"),
     )
     scope = pick("Facts", SCOPES, key="scope", place=right)
-    studies = (choice.study,) if scope == SCOPES[0] else all_relations(choice.whole)
+    studies = (choice.study,) if scope == SCOPES[0] else load_relations(choice.whole)
     scores = [score for study in studies for score in study.scores()]
-    which: Averaging = "macro" if averaging == "macro" else "micro"
-    if not any(one.combination == choice.combination for one in scores):
+    if any(score.combination == choice.combination for score in scores):
+        _draw_scores(choice, scores, studies, averaging)
+    else:
         show_note(
-            "This study holds no ensemble of these prompts: choose another set, or make a study "
+            "This study has no ensemble of these prompts. Choose another set, or start a study "
             "under **New study**."
         )
-    else:
-        _draw_scores(choice, scores, studies, which)
     with faults_shown():
         draw_weights(choice)
     _draw_curve(choice)
@@ -95,36 +94,37 @@ def _draw_scores(
     studies: Sequence[RelationStudy],
     averaging: Averaging,
 ) -> None:
-    """The bars of one set, next to the published values where the model is the paper's."""
+    """Draw the bars of one prompt set, next to published values if the paper has this model."""
     single = len(studies) == 1
-    # The paper's values are of its models, over all relations.
-    same = "" if single else paper_model(choice.info.model)
+    # The paper reports means over all relations only.
+    paper_name = "" if single else paper_model(choice.info.model)
     model = title_of(choice.info.model)
-    table = score_rows(scores, same, averaging)
+    table = score_rows(scores, paper_name, averaging)
     here = table[table["set"] == choice.combination]
     manual = table[(table["set"] == "manual") & (table["method"] == "top1")]
     rows = pd.concat([manual.assign(title="Manual"), here], ignore_index=True)
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
-    what = choice.study.relation.name if single else f"{len(studies)} relations"
+    relations = choice.study.relation.name if single else f"{len(studies)} relations"
     charts.show(
-        _bars(rows, model, choice.colour, same, averaging),
+        _bars(rows, model, choice.colour, paper_name, averaging),
         "ensembles chart",
         title=f"{TITLES[choice.combination]} prompts, {averaging}, {choice.study.ranking} ranking",
-        footnote=f"{model} on {choice.info.dataset}, {what}, {n_facts:,} test facts, "
+        footnote=f"{model} on {choice.info.dataset}, {relations}, {n_facts:,} test facts, "
         f"{choice.study.ranking} ranking"
-        + (f"; published: {same}, T-REx, 41 relations (Jiang et al. 2020)" if same else ""),
+        + f"; published: {paper_name}, T-REx, 41 relations (Jiang et al. 2020)"
+        * bool(paper_name),
     )
-    beside = (
-        f"Grey: {same} in the paper, on all 41 relations of T-REx, raw ranking. "
-        if same and choice.combination in LINES
-        else f"Values of the paper's models: **{screens.FOLDED}**. "
+    published_note = (
+        f"Grey: {paper_name} in the paper, on all 41 relations of T-REx, raw ranking. "
+        if paper_name and choice.combination in LINES
+        else f"For the paper's models, see **{screens.FOLDED}**. "
     )
-    st.caption(f"{beside}The oracle counts a fact when any prompt gets it right.")
+    st.caption(f"{published_note}Oracle: facts that at least one prompt gets right.")
     if "optimised (paper)" in set(rows["method"]):
         st.caption(
             f"The paper's recipe: Adam with default parameters and batches of {PAPER.batch_size}. "
-            "It doesn't give the number of epochs and the patience; here training ends after "
+            "The paper doesn't report epochs and patience; here training stops after "
             f"{PAPER.max_epochs} epochs, or {PAPER.patience} without a gain of {PAPER.min_gain:g}."
         )
     names = tuple(study.relation.name for study in studies)
@@ -133,25 +133,28 @@ def _draw_scores(
 
 
 def _bars(
-    rows: pd.DataFrame, model: str, colour: str, same: str, averaging: Averaging
+    rows: pd.DataFrame, model: str, colour: str, paper_name: str, averaging: Averaging
 ) -> go.Figure:
     figure = go.Figure()
-    said = {"value": ": {} %<br>{:,} test facts", "published": ", published: {} %"}
-    inks = {"value": (model, colour, 1.0), "published": (f"{same} (published)", PUBLISHED, 0.6)}
-    for column, (name, ink, opacity) in inks.items():
+    hovers = {"value": ": {} %<br>{:,} test facts", "published": ", published: {} %"}
+    looks = {
+        "value": (model, colour, 1.0),
+        "published": (f"{paper_name} (published)", PUBLISHED, 0.6),
+    }
+    for column, (name, fill, opacity) in looks.items():
         known = rows[rows[column].notna()]
         if len(known):
-            shown = known[column].map(partial(fixed, digits=1))
+            labels = known[column].map(partial(fixed, digits=1))
             texts = [
-                f"<b>{title}</b>" + said[column].format(value, n)
-                for title, value, n in zip(known["title"], shown, known["facts"], strict=True)
+                f"<b>{title}</b>" + hovers[column].format(value, n)
+                for title, value, n in zip(known["title"], labels, known["facts"], strict=True)
             ]
-            style: charts.Style = {"text": shown, "textposition": "outside", "cliponaxis": False}
-            style |= {"name": name, "marker_color": ink, "opacity": opacity}
+            style: charts.Style = {"text": labels, "textposition": "outside", "cliponaxis": False}
+            style |= {"name": name, "marker_color": fill, "opacity": opacity}
             charts.add(figure, go.Bar, known.assign(hover=texts), "title", column, **style)
     top = max(rows["value"].max(), rows["published"].fillna(0).max(), 5)
     return figure.update_layout(
-        xaxis_title="how prompts are combined",
+        xaxis_title="method of combining prompts",
         yaxis={"title": f"P@1, {averaging}, % of test facts", "range": [0, 1.12 * top]},
         height=380,
         barmode="group",
@@ -159,7 +162,7 @@ def _bars(
 
 
 def _draw_curve(choice: PromptsChoice) -> None:
-    """P@1 of Top-K for every K, log-linear against linear."""
+    """Draw P@1 of Top-K by K, for log-linear and linear ensembles."""
     curves = {
         kind: values for name, kind, values in choice.study.curves if name == choice.combination
     }
@@ -187,6 +190,6 @@ def _draw_curve(choice: PromptsChoice) -> None:
     charts.show(
         figure.update_layout(height=300),
         "curve chart",
-        title=f"Top-K of {choice.study.relation.name}",
+        title=f"P@1 by number of prompts, {choice.study.relation.name}",
         footnote=choice.footnote,
     )

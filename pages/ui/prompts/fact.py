@@ -1,4 +1,4 @@
-"""The same fact through every prompt, side by side (Jiang et al. 2020, figure 1)."""
+"""Answers of every prompt to one fact, side by side (Jiang et al. 2020, Figure 1)."""
 
 from html import escape
 
@@ -9,59 +9,60 @@ from lama_core.probes.prompts.study import RelationStudy
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import fill
 from pages.ui.prompts.study_choice import PromptsChoice
-from pages.ui.prompts.table import to_cloze
+from pages.ui.prompts.table import open_cloze
 from pages.ui.shared.url_state import BOUND
 
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
-BLIND = '<div class="lx-muted">blank before the subject: hidden from the model</div>'
+BLIND = '<div class="lx-muted">blank before the subject: the model sees no subject</div>'
 
 
-def _telling_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
-    """A fact on which the prompts differ most: about half of them right."""
+def _most_divided_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
+    """Return the fact on which the prompts differ most: the closest to half of them right."""
     share = (study.ranks[list(members)] == 1).mean(axis=0)
     return int(np.abs(share - 0.5).argmin())
 
 
 def draw_fact(choice: PromptsChoice) -> None:
-    """Choose a fact; one column a prompt with its five best answers."""
+    """Choose a fact and draw, for each prompt, a column with its five best answers."""
     study = choice.study
     names = [
         f"{fact.subject} – {gold}" for fact, gold in zip(study.test, study.objects, strict=True)
     ]
     right = (study.ranks[list(choice.members)] == 1).sum(axis=0)
-    # The key holds the relation: a fact's place means nothing in another relation.
-    place = st.selectbox(
+    fact = st.selectbox(
         "Fact",
         range(len(names)),
-        index=_telling_fact(study, choice.members),
+        index=_most_divided_fact(study, choice.members),
         key="fact",
         bind=BOUND if len(names) > 1 else None,
-        format_func=lambda one: f"{names[one]}  ({right[one]} of {len(choice.members)} right)",
-        help="Subject and object; in brackets how many of the prompts answer the object first.",
+        format_func=lambda number: (
+            f"{names[number]}  ({right[number]} of {len(choice.members)} right)"
+        ),
+        help="Subject and object; in brackets the number of prompts whose first answer is right.",
     )
     order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
-    st.html(_ensemble_line(choice, place))
+    st.html(_ensemble_chips(choice, fact))
     for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):
         row = order[first : min(first + PER_ROW, MOST_PROMPTS)]
         for column, prompt in zip(st.columns(PER_ROW), row, strict=False):
             with column.container(border=True, height="stretch"):
-                st.html(_answers(choice, prompt, place))
+                st.html(_answers(choice, prompt, fact))
                 if st.button("Ask it", key=f"ask {prompt}", icon=":material/edit_note:"):
                     template = study.pool.prompts[prompt].template
-                    to_cloze(choice, template, study.test[place].subject, study.objects[place])
+                    open_cloze(choice, template, fact)
     if len(order) > MOST_PROMPTS:
         rest = order[MOST_PROMPTS:]
         st.html(
             '<table class="lx"><tbody>'
-            + "".join(_line(choice, prompt, place) for prompt in rest)
+            + "".join(_line(choice, prompt, fact) for prompt in rest)
             + "</tbody></table>"
         )
 
 
 def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
-    """One prompt's query and best words as HTML; every text is escaped."""
+    """Return one prompt's query and best words as HTML; every text is escaped."""
     study = choice.study
     row = study.rows[prompt, fact]
     query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
@@ -86,6 +87,7 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
 
 
 def _line(choice: PromptsChoice, prompt: int, fact: int) -> str:
+    """Return one prompt's query and first answer as a table row in HTML."""
     study = choice.study
     row = study.rows[prompt, fact]
     first = study.words.get(int(study.first_answers(row)), "?")
@@ -99,15 +101,17 @@ def _line(choice: PromptsChoice, prompt: int, fact: int) -> str:
     )
 
 
-def _ensemble_line(choice: PromptsChoice, fact: int) -> str:
-    """What the ensembles make of the fact, in a line of chips."""
+def _ensemble_chips(choice: PromptsChoice, fact: int) -> str:
+    """Return each ensemble's first answer to the fact as HTML."""
     study = choice.study
     chips = []
-    for number, one in enumerate(study.ensembles):
-        if one.combination != choice.combination:
+    for number, ensemble in enumerate(study.ensembles):
+        if ensemble.combination != choice.combination:
             continue
         first = study.first_answers(study.ensemble_rows[number, fact])
         word = study.words.get(int(first), "?")
         mark = " ✓" if study.ensemble_ranks[number, fact] == 1 else ""
-        chips.append(f'<span class="lx-chip">{escape(one.method)}: {escape(word)}{mark}</span>')
+        chips.append(
+            f'<span class="lx-chip">{escape(ensemble.method)}: {escape(word)}{mark}</span>'
+        )
     return f"<div>{''.join(chips)}</div>"

@@ -1,4 +1,4 @@
-"""A new study of prompts, for the page Data and runs."""
+"""The form for a new study of prompts, on the page Data and runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,10 +33,10 @@ HALVES = "Half of the facts"
 
 
 def draw_form() -> None:
-    """Choose what to study, start it, watch it."""
+    """Draw the form, start the study and show its progress."""
     note = (
-        "Top-1 and the optimised ensembles are kept as runs, too: see them on Results, under the "
-        "ranking that is chosen there."
+        "Top-1 and the optimised ensembles are also stored as runs. Results shows them in the "
+        "ranking chosen there."
     )
     draw_run_form(RunForm("a study of prompts", _choose, _show, note))
 
@@ -48,7 +48,7 @@ def _show(names: Sequence[str]) -> None:
 
 
 def _choose() -> StudyRequest | None:
-    """The widgets of a new study; they are not part of the page's address."""
+    """Draw the widgets of a new study, which aren't part of the page's address."""
     data = facts_here()
     models = visitors.models_here()
     if not data or not models:
@@ -62,52 +62,55 @@ def _choose() -> StudyRequest | None:
             OWN_PROMPTS,
             prompt_set_names(),
             "study prompts",
-            "An imported set (LPAQA's, say, by the tab Import), or the path of a folder with mine, "
-            "paraphrase and manual_paraphrase in it. The relation's own template and paraphrases "
-            "are always asked, too.",
+            "An imported set (for example LPAQA's, from the tab Import), or the path of a folder "
+            "with the subfolders mine, paraphrase and manual_paraphrase. The relation's own "
+            "template and paraphrases are always included.",
         )
         known = cache.relations_of(dataset)
         if prompts:
-            here = relations_in(prompts_dir(prompts))
-            known = {name: title for name, title in known.items() if name in here}
+            with_prompts = relations_in(prompts_dir(prompts))
+            known = {name: title for name, title in known.items() if name in with_prompts}
             if not known:
-                raise UserError(f"{prompts} has prompts of no relation of {dataset}.")
+                raise UserError(
+                    f"{prompts} has no prompts for the relations of {dataset}. Choose another set."
+                )
         relations = choose_relations(known, "study relations")
         first = models.index("minilm-mlm") if "minilm-mlm" in models else 0
         model = st.selectbox("Model", models, index=first, key="study model", persist_state=KEPT)
-        what = "Facts a relation (at most, to train and to test)"
-        limit = choose_limit(100, "study limit", what=what)
+        limit = choose_limit(
+            100, "study limit", what="Facts per relation (maximum, each for training and test)"
+        )
     with right:
         training = _choose_set(
             "Training pairs",
             HALVES,
             pair_set_names(),
             "study training",
-            "An imported set that has training pairs (LPAQA's has), or the path of a folder with "
-            "one P*.jsonl a relation. Without them half of the facts train and the other half "
-            "test.",
+            "An imported set with training pairs (such as LPAQA's), or the path of a folder with "
+            f"one P*.jsonl per relation. **{HALVES}**: half of the facts are for training, the "
+            "other half for the test.",
         )
         ranking = pick(
             "Ranking",
             ("raw", "filtered"),
             key="study ranking",
             bound=False,
-            help=f"{explain('Filtered and raw ranking')} Prompts are chosen by it, and all of the "
-            "study is shown in it. The published values of prompts are raw.",
+            help=f"{explain('Filtered and raw ranking')} The study chooses prompts by this ranking "
+            "and reports all results in it. The published values use the raw ranking.",
         )
         own = st.text_area(
-            "Your own prompts (optional, one a line)",
+            "Your own prompts (optional, one per line)",
             key="study own",
             persist_state=KEPT,
-            help="For a single relation. [X] stands for the subject, [Y] for the blank.",
+            help="Only for a study of a single relation. [X] is the subject, [Y] the blank.",
         )
         blind = st.toggle(
             "Include subject-blind prompts in ensembles",
             key="study blind",
             persist_state=KEPT,
-            help="A causal model sees the text before the blank: a prompt with the subject later "
-            "hides the subject from it, and is excluded from ensembles. On: such prompts are "
-            "included.",
+            help="A causal model sees only the text before the blank, so a prompt with the subject "
+            "after the blank hides the subject from it. Turn on to include such prompts in "
+            "ensembles.",
         )
     templates = tuple(line.strip() for line in own.splitlines() if line.strip())
     request = StudyRequest(
@@ -131,7 +134,7 @@ def _choose() -> StudyRequest | None:
 def _choose_set(
     label: str, without: str, names: Sequence[str], key: str, meaning: str
 ) -> Path | None:
-    """An imported set by its name, or a folder that is typed in; None without one."""
+    """Choose an imported set by name, or enter the path of a folder; None for neither."""
     chosen = st.selectbox(
         label,
         [without, *names],

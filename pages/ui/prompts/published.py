@@ -1,4 +1,4 @@
-"""The paper's tables of prompts, and the same of the study on the screen."""
+"""The tables of Jiang et al. 2020, next to the same tables of the chosen study."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.rounding import rounded
-from pages.ui.prompts.study_choice import PromptsChoice, all_relations
+from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -38,9 +38,14 @@ MOST_CHANGES = 10
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One of the paper's tables. ours: the same of a study, None where a study hasn't it.
+    """One of the paper's tables.
 
-    counts: what a number of ours is and counts. python: what gives ours from `relations`.
+    Attributes:
+        id: Name of the published table.
+        title: Title on screen.
+        ours: Makes the same table from a study; None if a study lacks the data.
+        counts: What the numbers of a study count.
+        python: Python expression that computes these numbers from `relations`.
     """
 
     id: str
@@ -51,7 +56,7 @@ class View:
 
 
 def draw_published(choice: PromptsChoice) -> None:
-    """One table of the paper at a time: this study's numbers, then the paper's."""
+    """Choose a table of the paper; draw it for this study, then as published."""
     links.respell("table", {view.id: view.title for view in VIEWS.values()})
     shown = st.selectbox(
         "Table",
@@ -63,33 +68,33 @@ def draw_published(choice: PromptsChoice) -> None:
     )
     view = VIEWS[shown]
     table = published_table(PAPER, view.id)
-    theirs = table.frame().dropna(axis="columns", how="all")
+    paper = table.frame().dropna(axis="columns", how="all")
     ours = pd.DataFrame()
     if view.ours is not None:
-        relations = all_relations(choice.whole)
+        relations = load_relations(choice.whole)
         ours = view.ours(choice, relations)
         model = title_of(choice.info.model)
         st.markdown(f"**This study: {plain(model)} on {plain(choice.info.dataset)}**")
         if ours.empty:
-            st.caption("This study has none of it.")
+            st.caption("This study has no data for this table.")
         else:
             st.dataframe(_rounded(ours), hide_index=True, column_config=_columns(ours))
-            st.caption(f"{view.counts} {plain(_counted(choice, relations))}")
-    has = not ours.empty
+            st.caption(f"{view.counts} {plain(_describe_facts(choice, relations))}")
+    has_ours = not ours.empty
     st.markdown("**In the paper**")
-    st.dataframe(theirs, hide_index=True, column_config=_columns(theirs))
+    st.dataframe(paper, hide_index=True, column_config=_columns(paper))
     st.caption(plain(f"{table.title}. {table.note}"))
-    st.markdown(_apart(choice, table, both=has))
+    st.markdown(_differences(choice, table, has_ours=has_ours))
     draw_export(
         f"{PAPER} {view.id}",
-        lambda: ours if has else theirs,
+        lambda: ours if has_ours else paper,
         choice.made() | {"paper": table.citation, "table": view.id},
-        python_of(choice, view, ours=has),
+        python_of(choice, view, ours=has_ours),
     )
 
 
 def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
-    """Lines that give the table that is taken away. ours: whether it is this study's."""
+    """Return Python code that computes the exported table; ours: of this study, not published."""
     if not ours:
         return (
             "from lama_core.papers.published import published_table\n\n"
@@ -101,52 +106,52 @@ def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
         "from lama_core.probes.prompts.spec import find_study\n\n"
         "def relations_of(name):\n"
         "    study = find_study(name)\n"
-        "    return [study.relation(one) for one in study.relations]\n\n"
+        "    return [study.relation(name) for name in study.relations]\n\n"
         f"relations = relations_of({choice.info.id!r})\n"
         f"others = {[one.info.id for one in _others(choice)]!r}\n"
         f"{view.python}"
     )
 
 
-def _counted(choice: PromptsChoice, relations: Relations) -> str:
-    n_facts = sum(len(one.test) for one in relations)
+def _describe_facts(choice: PromptsChoice, relations: Relations) -> str:
+    n_test = sum(len(relation.test) for relation in relations)
+    n_train = sum(len(relation.train) for relation in relations)
     return (
-        f"{len(relations)} relations, {n_facts:,} test facts, {choice.study.ranking} ranking; "
-        f"prompts were chosen and weighted on {sum(len(one.train) for one in relations):,} "
-        "training facts."
+        f"{len(relations)} relations, {n_test:,} test facts, {choice.study.ranking} ranking; "
+        f"prompts are chosen and weighted on {n_train:,} training facts."
     )
 
 
-def _apart(choice: PromptsChoice, table: PublishedTable, *, both: bool) -> str:
-    """How the two sets of numbers differ, in words."""
+def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool) -> str:
+    """Describe how the published numbers and those of the study differ."""
     of_model = table.metric not in ("statistics", "edit_distance", "pattern")
-    theirs = (
-        f"The paper's numbers are of LAMA's T-REx ({N_RELATIONS} relations, {N_FACTS:,} facts) "
-        "with LPAQA's prompts, chosen and weighted on other pairs of the same relations"
+    setup = (
+        f"The paper uses LAMA's T-REx ({N_RELATIONS} relations, {N_FACTS:,} facts) and LPAQA's "
+        "prompts, chosen and weighted on other pairs of the same relations"
     )
-    theirs += "; of BERT where it names no other model; raw ranking." if of_model else "."
-    if not both:
+    setup += "; BERT unless it names another model; raw ranking." if of_model else "."
+    if not has_ours:
         return (
-            f"{theirs} A study doesn't hold these numbers: "
-            f"`lama-explorer reproduce {PAPER} --table {table.id}` makes them where it can."
+            f"{setup} A study doesn't store these numbers. Where possible, "
+            f"`lama-explorer reproduce {PAPER} --table {table.id}` computes them."
         )
     info = choice.info
     n_facts = sum(relation.n for relation in info.relations)
     lama = info.dataset.startswith("lama")
-    said = differing(
+    differences = differing(
         data="" if lama else f"{plain(info.dataset)} facts",
         relations=(len(info.relations), N_RELATIONS),
         facts=(n_facts, N_FACTS),
         limit=info.limit,
         model="BERT" if of_model and info.model not in BERTS else "",
     )
-    return f"{theirs} What differs here: {said or 'nothing'}." + (
-        " The two don't compare." if said else ""
-    )
+    if not differences:
+        return f"{setup} This study uses the same facts and model."
+    return f"{setup} Not comparable, because this study differs: {differences}."
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with numbers as they are shown: a browser rounds halves otherwise."""
+    """Return the table with rounded numbers; browsers would round halves differently."""
     shown = frame.copy()
     for name in frame.columns[[kind.kind == "f" for kind in frame.dtypes]]:
         digits = 3 if re.fullmatch(WEIGHT, str(name)) else 1
@@ -155,7 +160,7 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
-    """Headings and formats by what a column holds."""
+    """Return headings and formats by the kind of column."""
     formats: dict[Any, Any] = {}
     for name in frame.columns:
         if str(name).startswith("gain"):
@@ -167,78 +172,78 @@ def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
     return formats
 
 
-# --- what of a table a study has ------------------------------------------------------------------
+# --- the paper's tables, computed from a study ----------------------------------------------------
 
 
 def _statistics(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     columns = {}
-    for title, facts in (
-        ("test facts", [one.test for one in relations]),
-        ("training facts", [one.train for one in relations]),
+    for title, samples in (
+        ("test facts", [relation.test for relation in relations]),
+        ("training facts", [relation.train for relation in relations]),
     ):
-        found = [paper_tables.fact_statistics(one) for one in facts if one]
+        found = [paper_tables.fact_statistics(facts) for facts in samples if facts]
         columns[title] = {
-            "subject-object pairs": fmean(one.n_pairs for one in found),
-            "unique subjects": fmean(one.n_subjects for one in found),
-            "unique objects": fmean(one.n_objects for one in found),
-            "object entropy": fmean(one.entropy for one in found),
+            "subject-object pairs": fmean(statistics.n_pairs for statistics in found),
+            "unique subjects": fmean(statistics.n_subjects for statistics in found),
+            "unique objects": fmean(statistics.n_objects for statistics in found),
+            "object entropy": fmean(statistics.entropy for statistics in found),
         }
     return pd.DataFrame(columns).rename_axis("property").reset_index()
 
 
 def _combined(average: Averaging, _: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found: dict[str, dict[str, object]] = {}
-    for one in make_table(relations, relations[0].model):
-        if one.combination in LINES and one.method in COLUMNS:
-            line = found.setdefault(LINES[one.combination], {})
-            line[COLUMNS[one.method]] = 100 * getattr(one, average)
-            line["test facts"] = one.n_facts
+    for score in make_table(relations, relations[0].model):
+        if score.combination in LINES and score.method in COLUMNS:
+            line = found.setdefault(LINES[score.combination], {})
+            line[COLUMNS[score.method]] = 100 * getattr(score, average)
+            line["test facts"] = score.n_facts
     frame = pd.DataFrame.from_dict(found, orient="index").rename_axis("prompts").reset_index()
     return frame.reindex(columns=["prompts", *COLUMNS.values(), "test facts"])
 
 
 def _gains(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for one in relations if (gain := paper_tables.mined_gain(one))]
+    found = [gain for relation in relations if (gain := paper_tables.mined_gain(relation))]
     return pd.DataFrame(
         [
             {
-                "id": one.relation,
-                "relation": one.label,
-                "manual prompt": one.before,
-                "mined prompt": one.after,
-                "gain": 100 * one.gain,
-                "test facts": one.n,
+                "id": gain.relation,
+                "relation": gain.label,
+                "manual prompt": gain.before,
+                "mined prompt": gain.after,
+                "gain": 100 * gain.gain,
+                "test facts": gain.n,
             }
-            for one in sorted(found, key=lambda one: -one.gain)
+            for gain in sorted(found, key=lambda gain: -gain.gain)
         ]
     )
 
 
 def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for one in relations if (gain := paper_tables.weighted_gain(one))]
+    found = [gain for relation in relations if (gain := paper_tables.weighted_gain(relation))]
     rows = []
-    for one in sorted(found, key=lambda one: -one.gain):
-        row: dict[str, object] = {"id": one.relation, "relation": one.label}
-        for place, (template, weight) in enumerate(one.weights[:3], start=1):
-            row |= {f"prompt {place}": template, f"weight {place}": weight}
-        rows.append(row | {"gain": 100 * one.gain, "test facts": one.n})
+    for gain in sorted(found, key=lambda gain: -gain.gain):
+        row: dict[str, object] = {"id": gain.relation, "relation": gain.label}
+        for rank, (template, weight) in enumerate(gain.weights[:3], start=1):
+            row |= {f"prompt {rank}": template, f"weight {rank}": weight}
+        rows.append(row | {"gain": 100 * gain.gain, "test facts": gain.n})
     return pd.DataFrame(rows)
 
 
 def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [one for study in relations for one in paper_tables.word_changes(study)]
-    found.sort(key=lambda one: -one.gain.gain)
+    found = [change for study in relations for change in paper_tables.word_changes(study)]
+    found.sort(key=lambda change: -change.gain.gain)
     return pd.DataFrame(
         [
             {
-                "id": one.gain.relation,
-                "change": one.change,
-                "before": one.gain.before,
-                "after": one.gain.after,
-                "gain": 100 * one.gain.gain,
-                "test facts": one.gain.n,
+                "id": change.gain.relation,
+                "change": change.change,
+                "before": change.gain.before,
+                "after": change.gain.after,
+                "gain": 100 * change.gain.gain,
+                "test facts": change.gain.n,
             }
-            for one in found[:MOST_CHANGES]
+            for change in found[:MOST_CHANGES]
         ]
     )
 
@@ -247,10 +252,10 @@ def _models(choice: PromptsChoice, _: Relations) -> pd.DataFrame:
     rows = []
     for study in [choice.whole, *_others(choice)]:
         row: dict[str, object] = {"model": title_of(study.info.model)}
-        for one in make_table(all_of(study), study.info.model):
-            chosen = "top1" if one.combination == "manual" else "optimised"
-            if one.combination in LINES and one.method == chosen:
-                row[LINES[one.combination]] = 100 * one.micro
+        for score in make_table(relations_of(study), study.info.model):
+            chosen = "top1" if score.combination == "manual" else "optimised"
+            if score.combination in LINES and score.method == chosen:
+                row[LINES[score.combination]] = 100 * score.micro
         rows.append(row | {"test facts": study.info.n})
     return pd.DataFrame(rows)
 
@@ -259,7 +264,7 @@ def _transfer(choice: PromptsChoice, relations: Relations) -> pd.DataFrame:
     rows = []
     for other in _others(choice):
         for combination, title in LINES.items():
-            found = paper_tables.mean_transfer(relations, all_of(other), combination)
+            found = paper_tables.mean_transfer(relations, relations_of(other), combination)
             if found is not None:
                 rows.append(
                     {
@@ -276,7 +281,10 @@ def _distances(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     rows = []
     for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
         edits = [
-            n for one in relations for name in sets for n in paper_tables.edit_distances(one, name)
+            distance
+            for relation in relations
+            for name in sets
+            for distance in paper_tables.edit_distances(relation, name)
         ]
         if edits:
             rows.append(
@@ -286,32 +294,32 @@ def _distances(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 
 def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [paper_tables.majority(one.objects) for one in relations]
+    found = [paper_tables.majority(relation.objects) for relation in relations]
     return pd.DataFrame(
         [
             {
                 "baseline": "Majority",
-                "micro": 100 * fmean(one.micro for one in found),
-                "macro": 100 * fmean(one.macro for one in found),
-                "test facts": sum(len(one.objects) for one in relations),
+                "micro": 100 * fmean(baseline.micro for baseline in found),
+                "macro": 100 * fmean(baseline.macro for baseline in found),
+                "test facts": sum(len(relation.objects) for relation in relations),
             }
         ]
     )
 
 
 def _others(choice: PromptsChoice) -> list[Study]:
-    """Studies of the same facts and sets with other models."""
+    """Return the studies of the same facts and prompt sets with other models."""
     return [
-        one
-        for one in list_studies(on_problem=lambda _: None)
-        if one.info.data_digest == choice.info.data_digest
-        and one.info.model != choice.info.model
-        and one.details["combinations"] == choice.whole.details["combinations"]
+        study
+        for study in list_studies(on_problem=lambda _: None)
+        if study.info.data_digest == choice.info.data_digest
+        and study.info.model != choice.info.model
+        and study.details["combinations"] == choice.whole.details["combinations"]
     ]
 
 
-def all_of(study: Study) -> list[RelationStudy]:
-    """Every relation of a study."""
+def relations_of(study: Study) -> list[RelationStudy]:
+    """Return all relations of a study."""
     return [study.relation(name) for name in study.relations]
 
 
@@ -337,23 +345,23 @@ VIEWS = {
             "table4",
             "Table 4: mined prompts against manual ones",
             _gains,
-            "Gain: P@1 of the mined prompt that is best on the training facts minus that of the "
-            "manual one, each on the test facts.",
+            "Gain on the test facts: P@1 of the best mined prompt (by training facts) minus P@1 of "
+            "the manual prompt.",
             python="[paper_tables.mined_gain(one) for one in relations]",
         ),
         View(
             "table5",
             "Table 5: weights of mined prompts",
             _weights,
-            "Gain: P@1 of the optimised ensemble of the mined prompts minus that of the best of "
-            "them on the training facts.",
+            "Gain: P@1 of the optimised ensemble of mined prompts minus P@1 of the best mined "
+            "prompt (by training facts).",
             python="[paper_tables.weighted_gain(one) for one in relations]",
         ),
         View(
             "table6",
             "Table 6: one word changed",
             _changes,
-            "Gain: P@1 of the second prompt minus that of the first, which differs in one word.",
+            "Gain: P@1 of the second prompt minus P@1 of the first; they differ in one word.",
             python="[change for one in relations for change in paper_tables.word_changes(one)]",
         ),
         View("table7", "Table 7: middle-word and dependency prompts"),
@@ -361,16 +369,16 @@ VIEWS = {
             "table8",
             "Table 8: models",
             _models,
-            f"{P_AT_1} Other models: studies of the same facts that are here.",
+            f"{P_AT_1} Other models: installed studies of the same facts.",
             "[make_table(one, one[0].model) for one in (relations, *map(relations_of, others))]",
         ),
-        View("table9", "Table 9: facts that names don't give away (UHN)"),
+        View("table9", "Table 9: facts that can't be guessed from names (UHN)"),
         View("table10", "Table 10: Google-RE"),
         View(
             "table12",
             "Table 12: another model's weights",
             _transfer,
-            f"{P_AT_1} Other models: studies of the same facts that are here.",
+            f"{P_AT_1} Other models: installed studies of the same facts.",
             "[paper_tables.mean_transfer(relations, relations_of(one), name) for one in others\n"
             " for name in ('mine', 'mine+man', 'mine+para', 'man+para')]",
         ),
@@ -388,7 +396,7 @@ VIEWS = {
             "edit-distances",
             "Section 5.2: edit distance of prompts",
             _distances,
-            "Mean of the words to be changed between two prompts of a relation.",
+            "Mean number of words to change between two prompts of a relation.",
             "[paper_tables.edit_distances(one, 'mine') for one in relations]",
         ),
         View(

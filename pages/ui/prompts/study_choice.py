@@ -1,4 +1,4 @@
-"""Which study, relation and prompts the tab Prompts shows; all of it in the address bar."""
+"""The study, relation and prompts that the tab Prompts shows; the address holds them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,6 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.origins import n_from_training
 from lama_core.probes.prompts.gains import Gain
-from lama_core.probes.prompts.plan import StudyRequest, request_of
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
@@ -23,12 +22,12 @@ from pages.ui.shared.messages import plain, show_fault
 from pages.ui.shared.url_state import BOUND, choose, drop_stale, heed_unknown, pick, title_of
 
 T = TypeVar("T")
-MADE = "study made"  # in the session: the study that its user made and asked to see
+MADE = "study made"  # session key: the study that the user just made
 
 
 @dataclass(frozen=True)
 class PromptsChoice:
-    """What is on the screen. combination: the prompt sets that are shown together."""
+    """The study, one of its relations, and the combination of prompt sets shown."""
 
     whole: Study
     study: RelationStudy
@@ -36,12 +35,8 @@ class PromptsChoice:
 
     @property
     def info(self) -> RunInfo:
-        """What the study was made from."""
+        """The study's data, model and settings."""
         return self.whole.info
-
-    def request(self) -> StudyRequest:
-        """What makes the numbers of this relation again."""
-        return request_of(self.whole, (self.study.relation.name,))
 
     @property
     def colour(self) -> str:
@@ -50,21 +45,21 @@ class PromptsChoice:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Positions of the prompts that are shown."""
+        """Positions of the prompts shown, in the study's pool."""
         return self.study.pool.members(self.combination)
 
     @property
     def eligible(self) -> tuple[int, ...]:
-        """Positions of those from which ensembles are made."""
+        """Positions of the prompts shown that ensembles include."""
         return self.study.pool.eligible(self.combination)
 
     def shows_subject(self, prompt: int) -> bool:
-        """Whether the model sees the subject in this prompt."""
+        """Return whether the model sees the subject in this prompt."""
         return shows_subject(self.study.pool.prompts[prompt].template, self.info.context)
 
     @property
     def footnote(self) -> str:
-        """How the numbers were made, in one line."""
+        """Model, data and settings in one line, for charts."""
         info, study = self.info, self.study
         return (
             f"{title_of(info.model)} on {info.dataset}, {study.relation.name}: "
@@ -73,8 +68,8 @@ class PromptsChoice:
         )
 
     def made(self) -> dict[str, object]:
-        """How the numbers were made, for an export."""
-        made = self.whole.details
+        """Return how the numbers were computed, for an export."""
+        details = self.whole.details
         return {
             "study": self.info.id,
             "model": self.info.model,
@@ -85,65 +80,65 @@ class PromptsChoice:
             "candidates": self.info.candidates,
             "ranking": self.info.ranking,
             "limit": self.info.limit,
-            "train_limit": made["train_limit"],
-            "seed": made["seed"],
+            "train_limit": details["train_limit"],
+            "seed": details["seed"],
         }
 
 
 def default_study(studies: Sequence[Study]) -> Study:
-    """The study to open on: where chosen prompts gain most over the manual one; else the first."""
+    """Return the study where chosen prompts gain most over the manual one; else the first."""
     return max(studies, key=lambda study: gain.mean if (gain := _gain(study)) else -math.inf)
 
 
 def _gain(study: Study) -> Gain | None:
-    """What its best way of choosing gains; None where that isn't known."""
+    """Return the largest gain over the manual prompt; None if unknown."""
     try:
         return cache.gain_of(study.info)
     except UserError:
-        return None  # damaged: it says so once it is chosen
+        return None  # damaged; choosing the study shows the error
 
 
 def choose_study() -> PromptsChoice | None:
-    """The widgets in one row; None while there is no study at all."""
+    """Draw the widgets that choose a study, relation and prompts; None without studies."""
     studies = {study.info.id: study for study in list_studies(on_problem=show_fault)}
     if not studies:
         return None
-    models = {
-        name: f"{title_of(study.info.model)} on {study.info.dataset}"
-        for name, study in studies.items()
+    # Labels are in the address, so they are unique even if another study is added later.
+    labels = {
+        key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
+        for key, study in studies.items()
     }
-    # Told apart also while there is one: the label is in the address, and another may come.
-    labels = {name: f"{label} ({name.rsplit('-', 1)[-1][:4]})" for name, label in models.items()}
     made = [studies[name] for name in st.session_state.get(MADE, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
     left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
     name = choose(
         "Model and facts",
         list(studies),
-        show=lambda one: labels[one],
+        show=labels.__getitem__,
         key="study",
         place=left,
         first=first_study,
-        help="One model's answers to one set of facts through many prompts. The page opens on the "
-        "study whose chosen and weighted prompts gain most over the manual ones.",
+        help="One model's answers to one set of facts with many prompts. At first, this is the "
+        "study with the largest gain over the manual prompts.",
     )
     whole = studies[name]
     names = whole.relations
     gain = _gain(whole)
     first = gain.relation if gain else names[0]
     drop_stale("relation", names)
-    shown = {one: _relation_title(whole.info, one) for one in names}
-    heed_unknown("Relation", "relation", shown, shown[st.session_state.get("relation", first)])
+    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
+    heed_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
     relation = middle.selectbox(
         "Relation",
         list(names),
         index=names.index(first),
-        format_func=lambda one: shown[one],
+        format_func=titles.__getitem__,
         key="relation",
         bind=BOUND,
     )
-    study = _loaded(whole, relation)
-    sets = [one for one in study.pool.combinations() if len(study.pool.members(one)) > 1]
+    mark = (str(whole.info.folder), whole.info.digest, relation)
+    study = _cached("prompts study", mark, lambda: whole.relation(relation))
+    sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
     sets = sets or ["all"]
     first_set = gain.combination if gain and gain.combination in sets else sets[-1]
     drop_stale("set", sets)
@@ -153,67 +148,56 @@ def choose_study() -> PromptsChoice | None:
             sets,
             key="set",
             first=first_set,
-            format_func=lambda one: TITLES[one],
+            format_func=TITLES.__getitem__,
             help=explain("Sets of prompts"),
         )
         st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
     choice = PromptsChoice(whole, study, combination)
     if study.ranking == "filtered" and study.removed is None:
         st.warning(
-            "This study doesn't hold the other valid objects that its filtered ranking excludes: "
-            "single answers are shown with them. Delete its folder and make it again to see them "
-            "without.",
+            "This study doesn't store the other valid objects that its filtered ranking excludes, "
+            "so lists of single answers include them. To exclude them, delete the study's folder "
+            "and start the study again.",
             icon=":material/warning:",
         )
     return choice
 
 
 def describe(choice: PromptsChoice) -> str:
-    """What every number of the tab counts, in a sentence or two."""
+    """Describe the ranking, facts and candidates that every number of the tab uses."""
     study, model = choice.study, plain(title_of(choice.info.model))
-    meant = {
-        "raw": "every candidate counts, other valid objects too",
+    meaning = {
+        "raw": "all candidates are ranked, including other valid objects",
         "filtered": "other valid objects of the subject are excluded",
     }[study.ranking]
-    said = (
-        f"All of this tab: **{study.ranking} ranking** ({meant}). "
+    text = (
+        f"This tab uses the **{study.ranking} ranking** ({meaning}). "
         f"{plain(study.relation.name)}: {len(study.train):,} training and {len(study.test):,} test "
         f"facts, {study.n_candidates:,} candidates ({plain(choice.info.candidates)})."
     )
     trained = n_from_training(choice.info.model, (fact.origin for fact in study.test))
     if trained:
-        said += f" {trained:,} of the test facts come from sources that {model} was trained on."
-    blind = [one for one in choice.members if not choice.shows_subject(one)]
+        text += f" {trained:,} of the test facts come from sources that {model} was trained on."
+    blind = [number for number in choice.members if not choice.shows_subject(number)]
     if blind:
-        kept = [one for one in blind if one in choice.eligible]
-        said += (
+        included = set(blind) & set(choice.eligible)
+        text += (
             f" **{len(blind)} of {len(choice.members)} prompts hide the subject from {model}**: "
-            "the blank comes before it, and a causal model sees only what comes before the blank. "
-            f"This study {'includes them in' if kept else 'excludes them from'} its ensembles."
+            "the subject comes after the blank, and a causal model sees only the text before it. "
+            f"This study {'includes them in' if included else 'excludes them from'} its ensembles."
         )
-    return said
+    return text
 
 
-def _kept(key: str, mark: tuple[str, ...], load: Callable[[], T]) -> T:
-    """What is loaded, kept in the session while what has this mark is looked at."""
-    kept = st.session_state.get(key)
-    if kept is None or kept[0] != mark:
-        kept = st.session_state[key] = (mark, load())
-    return cast(T, kept[1])
+def _cached(key: str, mark: tuple[str, ...], load: Callable[[], T]) -> T:
+    """Return what `load` returns; the session caches it under `key` until `mark` changes."""
+    entry = st.session_state.get(key)
+    if entry is None or entry[0] != mark:
+        entry = st.session_state[key] = (mark, load())
+    return cast(T, entry[1])
 
 
-def _loaded(whole: Study, relation: str) -> RelationStudy:
-    """The relation's results."""
-    mark = (str(whole.info.folder), whole.info.digest, relation)
-    return _kept("prompts study", mark, lambda: whole.relation(relation))
-
-
-def all_relations(whole: Study) -> tuple[RelationStudy, ...]:
-    """Every relation of a study."""
+def load_relations(whole: Study) -> tuple[RelationStudy, ...]:
+    """Return all relations of a study, cached in the session."""
     mark = (str(whole.info.folder), whole.info.digest)
-    return _kept("prompts studies", mark, lambda: tuple(map(whole.relation, whole.relations)))
-
-
-def _relation_title(info: RunInfo, relation: str) -> str:
-    """The relation's name and label."""
-    return f"{relation} {info.relation(relation).label}".strip()
+    return _cached("prompts studies", mark, lambda: tuple(map(whole.relation, whole.relations)))

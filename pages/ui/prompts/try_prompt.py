@@ -1,7 +1,7 @@
-"""A prompt of the user's next to the manual one on the same facts, with the paired difference.
+"""The user's prompt compared with the manual one on the same facts.
 
-Of a prompt that the study holds, the result is there at once. A new one is queried fact by fact,
-until the user is satisfied.
+Results of a prompt of the study are shown at once. A new prompt is queried in batches of facts,
+until all facts are done or the user stops.
 """
 
 from collections.abc import Sequence
@@ -26,19 +26,20 @@ from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
 STATE = "trying"
-EXAMPLE = "tried example"  # in the session: the prompt that was filled in last
+EXAMPLE = "tried example"  # session key: the example prompt that was filled in last
 
 
 def example_of(choice: PromptsChoice) -> str:
-    """The prompt of the study, other than the manual one, that is best on the training facts."""
+    """Return the study's best prompt on the training facts, other than the manual one."""
     pool, accuracies = choice.study.pool, choice.study.train_accuracies
-    others = [one for one in choice.eligible or pool.eligible("all") if one != pool.manual]
-    best = max(others, key=lambda one: accuracies[one], default=None)
+    eligible = choice.eligible or pool.eligible("all")
+    others = [number for number in eligible if number != pool.manual]
+    best = max(others, key=lambda number: accuracies[number], default=None)
     return "" if best is None else pool.templates[best]
 
 
 def draw_try(choice: PromptsChoice) -> None:
-    """The prompt and its result: the study's, else the model's as far as it was queried."""
+    """Draw the input and the prompt's result: the study's, or that of querying the model."""
     study, model = choice.study, plain(title_of(choice.info.model))
     _fill_in(example_of(choice))
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")
@@ -47,8 +48,8 @@ def draw_try(choice: PromptsChoice) -> None:
         key="try",
         bind=BOUND,
         placeholder="[X] is a city in [Y] .",
-        help="[X] is the subject, [Y] the blank. A prompt of the study shows its "
-        "result at once; click **Try it** for a new one.",
+        help="[X] is the subject, [Y] the blank. Prompts of the study show their result at once; "
+        "click **Try it** for a new one.",
     )
     clicked = go_box.button(
         "Try it", type="primary", icon=":material/play_arrow:", disabled=not template
@@ -81,7 +82,7 @@ def draw_try(choice: PromptsChoice) -> None:
 
 
 def _fill_in(example: str) -> None:
-    """Fill in the example where there is no prompt, or an example of something else."""
+    """Fill in the example if the input is empty or holds the example of another choice."""
     before = st.session_state.get("try", "")
     if links.entered() or not before:
         before = st.query_params.get("try", before)
@@ -92,7 +93,7 @@ def _fill_in(example: str) -> None:
 
 
 def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
-    """The result on the facts that were queried so far; more of them while it runs."""
+    """Draw the result on the facts queried so far, and query more while it runs."""
     place = st.empty()
     if state["growth"].asked:
         with place.container():
@@ -110,7 +111,7 @@ def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
         return
     with faults_shown():
         while not state["growth"].is_whole:
-            state["growth"] = _grown(choice, state["growth"])
+            state["growth"] = _query_batch(choice, state["growth"])
             with place.container():
                 _draw_grown(choice, state)
     state["running"] = False
@@ -122,7 +123,8 @@ def _set_running(running: bool) -> None:
     st.session_state[STATE]["running"] = running
 
 
-def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
+def _query_batch(choice: PromptsChoice, growth: Growth) -> Growth:
+    """Query the model about the next batch of facts, in random order."""
     from lama_core.models.cache import load_model
     from lama_core.probes.prompts.accuracy_growth import grow
     from lama_core.probes.prompts.fact_queries import make_asked
@@ -156,7 +158,7 @@ def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
 
 
 def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
-    """The result so far, and how it came about."""
+    """Draw the result so far and, once stopped, P@1 by number of facts."""
     growth: Growth = state["growth"]
     places = {fact.id: place for place, fact in enumerate(choice.study.test)}
     order = state["order"][: len(growth.asked)]
@@ -169,48 +171,51 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
 def _draw_result(
     choice: PromptsChoice, growth: Growth, facts: Sequence[int], *, running: bool = False
 ) -> None:
-    """Both prompts on the same facts, by position: the difference, P@1 of each, and the flips."""
+    """Draw the paired difference of both prompts, P@1 of each, and the facts that differ.
+
+    `facts` holds the positions of the queried facts among the test facts.
+    """
     study = choice.study
     shown = {"Your prompt": growth}
     manual = study.pool.manual
     if manual is not None:
         shown["Manual prompt"] = other = stored_growth(study, manual, facts)
         st.markdown(_headline(growth, other))
-    for column, (title, one) in zip(st.columns(2), shown.items(), strict=False):
+    for column, (title, result) in zip(st.columns(2), shown.items(), strict=False):
         with column.container(border=True, height="stretch"):
-            st.markdown(f"**{title}**: {plain(one.template)}")
-            end = one.curve()[-1]
+            st.markdown(f"**{title}**: {plain(result.template)}")
+            end = result.curve()[-1]
             st.metric(
                 f"P@1, {study.ranking} ranking",
                 f"{percent(end.value)} %",
-                help="With Wilson's interval. If you stop because you like what you see, it is "
-                "too narrow: you have looked many times.",
+                help="The interval is Wilson's. It is too narrow if you stop because you like the "
+                "result so far (repeated looks at the data).",
             )
             st.caption(
                 f"95 % interval {percent(end.low)} to {percent(end.high)} %; "
-                f"{len(one.asked):,} of {growth.total:,} test facts"
+                f"{len(result.asked):,} of {growth.total:,} test facts"
             )
     if manual is not None and not running:
         _draw_flips(choice, growth, other, facts)
 
 
 def _headline(own: Growth, manual: Growth) -> str:
-    """Which of the two prompts is ahead, in a sentence."""
+    """Return in a sentence which of the two prompts is better."""
     found = own.less(manual)
     low, high = found.interval.low, found.interval.high
-    ahead = "more" if found.difference >= 0 else "fewer"
-    said = (
-        f"your prompt gets {percent(abs(found.difference))} points {ahead} than the manual prompt "
-        f"on the same {found.n:,} facts (95 % interval of the paired difference: "
+    ahead = "higher" if found.difference >= 0 else "lower"
+    comparison = (
+        f"P@1 of your prompt is {percent(abs(found.difference))} points {ahead} than that of the "
+        f"manual prompt on the same {found.n:,} facts (95 % interval of the paired difference: "
         f"{percent(low, signed=True)} to {percent(high, signed=True)})."
     )
     if low <= 0 <= high:
-        return f"**No clear difference**: {said}"
-    return f"**Your prompt is {'better' if low > 0 else 'worse'}**: {said}"
+        return f"**No clear difference**: {comparison}"
+    return f"**Your prompt is {'better' if low > 0 else 'worse'}**: {comparison}"
 
 
 def _draw_flips(choice: PromptsChoice, own: Growth, manual: Growth, facts: Sequence[int]) -> None:
-    """The facts that only one of the prompts gets right; a click opens one on the page Ask."""
+    """Draw the facts that only one prompt gets right; a click opens one on the page Ask."""
     flips = np.flatnonzero(own.right != manual.right).tolist()
     gained = int(own.right[flips].sum())
     st.markdown(
@@ -238,7 +243,7 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     figure = go.Figure()
     figure.add_scatter(
         x=x + x[::-1],
-        y=[100 * one.high for one in curve] + [100 * one.low for one in reversed(curve)],
+        y=[100 * point.high for point in curve] + [100 * point.low for point in reversed(curve)],
         fill="toself",
         line={"width": 0},
         fillcolor=charts.FAINT,
@@ -247,12 +252,12 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     )
     figure.add_scatter(
         x=x,
-        y=[100 * one.value for one in curve],
+        y=[100 * point.value for point in curve],
         mode="lines",
-        hovertext=[percent(one.value) for one in curve],
+        hovertext=[percent(point.value) for point in curve],
         line={"color": choice.colour, "width": 2.5},
         name="P@1 so far",
-        customdata=[(percent(one.low), percent(one.high)) for one in curve],
+        customdata=[(percent(point.low), percent(point.high)) for point in curve],
         hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: %{customdata[0]} to "
         "%{customdata[1]}<extra></extra>",
     )

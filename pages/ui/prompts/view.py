@@ -1,4 +1,4 @@
-"""Prompts: how much a model knows depends on the wording (Jiang et al. 2020)."""
+"""The Prompts tab of Results: effect of the prompt on accuracy (Jiang et al. 2020)."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ VIEWS = ("Try a prompt", "Prompts", "Ensembles", "One fact", screens.FOLDED)
 
 
 def draw_view(name: str, choice: PromptsChoice) -> None:
-    """One way of looking at the study; what it needs is imported when it is opened."""
+    """Draw one view of the study; its module is imported only then."""
     if name == "Try a prompt":
         from pages.ui.prompts.try_prompt import draw_try
 
@@ -38,7 +38,7 @@ def draw_view(name: str, choice: PromptsChoice) -> None:
 
 
 def draw_prompts_tab() -> None:
-    """Choose a study and a relation; look at the prompts in one of several ways."""
+    """Draw the choice of study and relation, and the chosen view."""
     choice = choose_study()
     if choice is None:
         show_note(
@@ -55,5 +55,7 @@ def draw_prompts_tab() -> None:
     draw_view(pick("View", VIEWS, key="prompts_view", label_visibility="collapsed"), choice)
     st.caption(describe(choice))
     if choice.study.notes:
-        with st.expander(f"{counted(len(choice.study.notes), 'note')} on what was excluded"):
+        with st.expander(
+            f"{counted(len(choice.study.notes), 'note')} on excluded facts and prompts"
+        ):
             st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))

@@ -1,4 +1,4 @@
-"""Weights to move, and the ensemble's accuracy with them."""
+"""Sliders for custom prompt weights, and the ensemble's accuracy with them."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ Floats = NDArray[np.float32]
 
 
 def starting_weights(choice: PromptsChoice, start: str) -> Floats:
-    """The weights that sliders begin with, float32 [prompt of the pool]."""
+    """Return the initial weights of the sliders, float32 [prompt of the pool]."""
     study = choice.study
     members = list(choice.eligible)
     weights = np.zeros(len(study.pool.entries), np.float32)
@@ -31,40 +31,40 @@ def starting_weights(choice: PromptsChoice, start: str) -> Floats:
 
 
 def draw_weights(choice: PromptsChoice) -> None:
-    """Sliders of the heaviest prompts; P@1 of the weighted mean next to that of other weights."""
+    """Draw sliders for the prompts with the largest weights, and P@1 with the chosen weights."""
     study = choice.study
     if len(choice.eligible) < 2:
         return
-    st.markdown("**Your own weights**: move them, and see P@1 change")
+    st.markdown("**Your own weights**: move the sliders to see how P@1 changes")
     start = pick(
         "Begin with",
         STARTS,
         key="start",
-        help="**optimised**: the fitted weights. **top1**, **top3**: the best on the training "
-        "facts, with equal weights. **equal**: all prompts.",
+        help="**optimised**: the fitted weights. **top1**, **top3**: the best prompts on the "
+        "training facts, equally weighted. **equal**: all prompts, equally weighted.",
     )
-    first = starting_weights(choice, start or STARTS[0])
+    first = starting_weights(choice, start)
     order = np.argsort(-first - 1e-3 * study.train_accuracies, kind="stable")
     shown = [int(number) for number in order if int(number) in choice.eligible][:MOST_SLIDERS]
     sliders, result = st.columns([3, 2], gap="large")
     weights = np.zeros_like(first)
     with sliders:
-        for place, number in enumerate(shown):
+        for position, number in enumerate(shown):
             weights[number] = st.slider(
                 plain(study.pool.prompts[number].template),
                 0,
                 100,
                 round(100 * float(first[number])),
                 format="%d",
-                key=f"weight{place}-{study.relation.name}-{choice.combination}-{start}",
+                key=f"weight{position}-{study.relation.name}-{choice.combination}-{start}",
                 bind=BOUND,
                 help=f"P@1 on training facts: {percent(study.train_accuracies[number])} %",
             )
         if len(choice.eligible) > len(shown):
             rest = len(choice.eligible) - len(shown)
-            st.caption(f"The other {rest} prompts have no weight here.")
+            st.caption(f"The other {rest} prompts have weight 0.")
     if not weights.sum():
-        result.info("Give at least one prompt some weight.", icon=":material/tune:")
+        result.info("Give at least one prompt a weight above 0.", icon=":material/tune:")
         return
     weights = weights / weights.sum()
     with result:
@@ -72,6 +72,7 @@ def draw_weights(choice: PromptsChoice) -> None:
 
 
 def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
+    """Draw P@1 with these weights next to P@1 with the optimised, best and equal weights."""
     study = choice.study
     own = study.judge(weights)
     accuracy = float(own.correct.mean())
@@ -105,8 +106,8 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
     )
     if unsure:
         note += (
-            f" On {unsure} of them a word outside the {study.shortlist.n_kept} kept candidates "
-            "might come first."
+            f" For {unsure} of them, a word outside the {study.shortlist.n_kept} stored candidates "
+            "could have the highest score."
         )
     st.caption(note)
     table = pd.DataFrame({"prompt": study.pool.templates, "weight": weights.astype(float)})
@@ -116,7 +117,7 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
 
 
 def _python_of(choice: PromptsChoice, table: pd.DataFrame) -> str:
-    """The lines of Python that give the accuracy of these weights."""
+    """Return Python code that computes the accuracy with these weights."""
     weights = dict(zip(table["prompt"], table["weight"].round(6), strict=True))
     return (
         "import numpy as np\nfrom lama_core.probes.prompts.spec import find_study\n\n"

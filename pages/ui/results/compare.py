@@ -1,4 +1,4 @@
-"""Two runs on the same facts: who is ahead, by how much, how surely, and on which facts."""
+"""The Compare tab of Results: the paired difference of two runs on the same facts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.comparison import CompareRequest, Comparison, what_differs
+from lama_core.metrics.comparison import (
+    CompareRequest,
+    Comparison,
+    Difference,
+    MeanDifference,
+    what_differs,
+)
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.metrics.slices import slice_differences
@@ -30,42 +36,39 @@ if TYPE_CHECKING:
 
 Points = list[dict[str, Any]]
 FACTS_HELP = (
-    "Every one of the {unit} counts the same. Interval: {method}. McNemar's exact test: if neither "
-    "run were better, each of the {unit} that only one gets right would go to either with "
-    "probability 1/2. p is the chance of a split at least as uneven."
+    "All {unit} have the same weight. Interval: {method}. p is from McNemar's exact test: the "
+    "probability of a split at least this uneven if each of the {unit} that only one run gets "
+    "right were equally likely to favour A or B."
 )
 RELATIONS_HELP = (
-    "Every relation counts the same, as in LAMA's tables: the mean of the relations' differences. "
-    "Interval and test are Student's t over the relations, taken as a sample: would others show it "
-    "too? With few relations the interval is wide."
+    "Mean of the relations' differences; all relations have the same weight, as in LAMA's tables. "
+    "Interval and test: Student's t over the relations, treated as a sample of all possible "
+    "relations. With few relations the interval is wide."
 )
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The runs A and B. titles: as people read them. colours: of the charts."""
+    """The runs A and B, with their titles on screen and their colours in charts."""
 
     runs: tuple[RunInfo, RunInfo]
     titles: tuple[str, str]
     colours: tuple[str, str]
 
-    def show(self, figure: "go.Figure", choice: RunChoice, key: str, of: str = "") -> Points:
-        """A chart of the differences; what was clicked. of: what its rows are, for its title."""
+    def show(self, figure: "go.Figure", choice: RunChoice, key: str, suffix: str = "") -> Points:
+        """Draw a chart of differences and return the clicked points; suffix: end of its title."""
         a, b = self.titles
         return charts.show(
             figure,
             key,
-            title=f"P@{choice.k} of {b} (B) minus {a} (A){of}",
+            title=f"P@{choice.k} of {b} (B) minus {a} (A){suffix}",
             footnote=f"{choice.ranking} ranking",
             picture=choice.picture,
         )
 
 
 def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
-    """The tab: choose A and B among all runs, see the difference by relation and where they differ.
-
-    Raises UserError for two runs without a fact in common.
-    """
+    """Draw the tab: choose runs A and B, compare them overall, by relation and by slice."""
     pair = _choose_pair(choice, listing)
     if pair is None:
         return
@@ -75,18 +78,18 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
             pair.runs,
             choice.ranking,
             choice.relations,
-            lambda both: _compare(both, choice),
+            lambda runs: _compare(runs, choice),
             choice.k,
         )
     except UserError as error:
         show_note(
-            f"{plain(str(error))} Choose two runs on the same facts, or make another on the page "
+            f"{plain(str(error))} Choose two runs on the same facts, or start another on the page "
             "**Data and runs**."
         )
         return
     with st.container(key="headline"):
-        said = plain(metrics.paired_headline(found, pair.titles, k=choice.k))
-        st.subheader(said, anchor=False)
+        headline = metrics.paired_headline(found, pair.titles, k=choice.k)
+        st.subheader(plain(headline), anchor=False)
     if note := what_differs(*(run.info for run in cache.aligned(pair.runs))):
         st.warning(note, icon=":material/balance:")
     _draw_flips(choice, pair, found)
@@ -114,9 +117,9 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     )
     st.caption(
         f"On the {found.over_facts.n:,} {found.units} of "
-        f"{counted(found.over_relations.n, 'relation')} that both count. Whiskers: 95 % intervals; "
-        "filled where the interval excludes 0. Click a relation to see the facts where the runs "
-        "differ.",
+        f"{counted(found.over_relations.n, 'relation')} that both are scored on. Whiskers: 95 % "
+        "intervals. Filled point: the interval excludes 0. Click a relation to see the facts where "
+        "the runs differ.",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     for point in points:
@@ -136,35 +139,36 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
 
 
 def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
-    """Runs A and B, at first the first two that are shown; None, with a note, without two."""
-    shown = [run.id for run in choice.runs]
-    here = choice.runs[0].dataset
-    others = sorted(listing, key=lambda run: run.dataset != here)
-    runs = [*choice.runs, *(run for run in others if run.id not in shown)]
-    if len(runs) < 2:
-        show_note("This needs two runs: make another on the page **Data and runs**.")
+    """Choose runs A and B, by default the first two shown; None if there aren't two."""
+    dataset = choice.runs[0].dataset
+    by_id = {run.id: run for run in choice.runs}
+    for run in sorted(listing, key=lambda run: run.dataset != dataset):
+        by_id.setdefault(run.id, run)
+    if len(by_id) < 2:
+        show_note("A comparison needs two runs: start another on the page **Data and runs**.")
         return None
-    titles = dict(zip([run.id for run in runs], run_names(runs, show=title_of), strict=True))
+    first, second, *_ = ids = list(by_id)
+    titles = dict(zip(ids, run_names(list(by_id.values()), show=title_of), strict=True))
     with st.container(key="pair"):  # style.css hides it on a telephone with the choice of runs
         left, right = st.columns(2)
-    a = _choose_run("A", "run_a", titles, runs[0].id, left)
-    b = _choose_run("B", "run_b", titles, runs[1].id, right)
+    a = _choose_run("A", "run_a", titles, first, left)
+    b = _choose_run("B", "run_b", titles, second, right)
     if a == b:
-        show_note("A run does not differ from itself: choose another.")
+        show_note("A and B are the same run: choose another.")
         return None
-    by_id = {run.id: run for run in listing}
-    both = (by_id[a], by_id[b])
-    first, second = run_names(both, show=title_of)
-    return Pair(both, (first, second), run_colours(choice, both))
+    listed = {run.id: run for run in listing}
+    runs = (listed[a], listed[b])
+    title_a, title_b = run_names(runs, show=title_of)
+    return Pair(runs, (title_a, title_b), run_colours(choice, runs))
 
 
 def _choose_run(
     label: str, key: str, titles: Mapping[str, str], first: str, place: DeltaGenerator
 ) -> str:
-    """A run by its title; its name stands in the address."""
-    asked, widget = st.query_params.get(key), f"{key} shown"
-    if asked in titles and links.entered():
-        st.session_state[widget] = asked
+    """Choose a run by its title; the address holds its id."""
+    requested, widget = st.query_params.get(key), f"{key} shown"
+    if requested in titles and links.entered():
+        st.session_state[widget] = requested
     elif st.session_state.get(widget) not in titles:
         st.session_state[widget] = first
     chosen = place.selectbox(label, list(titles), key=widget, format_func=titles.__getitem__)
@@ -173,15 +177,15 @@ def _choose_run(
 
 
 def _draw_slices(choice: RunChoice, pair: Pair) -> None:
-    """The difference on slices of the facts, of the way of slicing that is chosen."""
+    """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
     table = cache.of_runs(
         "differences",
         pair.runs,
         choice.ranking,
         choice.relations,
-        lambda both: slice_differences(
-            join_answers(both, ranking=choice.ranking), k=choice.k, relations=choice.relations
+        lambda runs: slice_differences(
+            join_answers(runs, ranking=choice.ranking), k=choice.k, relations=choice.relations
         ),
         choice.k,
     )
@@ -198,7 +202,7 @@ def _draw_slices(choice: RunChoice, pair: Pair) -> None:
         f", by {by}",
     )
     st.caption(
-        "Each slice over all its facts together. Whiskers: 95 % intervals.",
+        "P@k over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals.",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     a, b = (run.id for run in pair.runs)
@@ -206,59 +210,44 @@ def _draw_slices(choice: RunChoice, pair: Pair) -> None:
     draw_export("slice differences", lambda: table, choice.made(), request)
 
 
-def _compare(both: list[Run], choice: RunChoice) -> Comparison:
-    if differing_candidates([run.info for run in both]):
-        both = list(align(both))
+def _compare(runs: list[Run], choice: RunChoice) -> Comparison:
+    """Compare two runs, aligned first if their candidates differ."""
+    a, b = align(runs) if differing_candidates([run.info for run in runs]) else runs
     return metrics.compare(
-        both[0], both[1], ranking=choice.ranking, k=choice.k, relations=choice.relations or None
+        a, b, ranking=choice.ranking, k=choice.k, relations=choice.relations or None
     )
 
 
 def _tests(found: Comparison) -> dict[str, object]:
-    """Both differences over all relations, each with the interval and the test of its unit."""
-    whole, mean = found.over_facts, found.over_relations
+    """Return the differences over facts and over relations with interval and test, for exports."""
+    mean = found.over_relations
+    ahead = {"ahead_a": mean.ahead_a, "ahead_b": mean.ahead_b, "equal": mean.equal}
     return {
         "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
-        "over_facts": {
-            "unit": found.unit,
-            "n": whole.n,
-            "difference": whole.difference,
-            "low": whole.interval.low,
-            "high": whole.interval.high,
-            "test": "McNemar, exact",
-            "p": found.mcnemar.p,
-        },
-        "over_relations": {
-            "unit": "relation",
-            "n": mean.n,
-            "difference": mean.difference,
-            "low": _known(mean.interval.low),
-            "high": _known(mean.interval.high),
-            "test": "Student's t",
-            "p": _known(mean.p),
-            "ahead_a": mean.ahead_a,
-            "ahead_b": mean.ahead_b,
-            "equal": mean.equal,
-        },
+        "over_facts": _test(found.unit, found.over_facts, "McNemar, exact", found.mcnemar.p),
+        "over_relations": _test("relation", mean, "Student's t", mean.p) | ahead,
     }
 
 
-def _known(value: float) -> float | None:
-    return None if value != value else value
+def _test(unit: str, found: Difference | MeanDifference, test: str, p: float) -> dict[str, object]:
+    """Return a difference with interval and test; NaN becomes None."""
+    numbers = {"low": found.interval.low, "high": found.interval.high, "test": test, "p": p}
+    return {"unit": unit, "n": found.n, "difference": found.difference} | {
+        name: None if value != value else value for name, value in numbers.items()
+    }
 
 
 def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, str]:
-    """The two runs' colours: as in the other charts, where they are shown there."""
+    """Return the colours of the two runs: those of the other charts, if the runs are in them."""
     both = RunChoice(pair, run_names(pair), "", "", (), (), (), 1, "filtered", "png")
+    defaults = list(both.colours.values())
     known = dict(zip([run.id for run in choice.runs], choice.colours.values(), strict=True))
-    first, second = (
-        known.get(run.id, colour) for run, colour in zip(pair, both.colours.values(), strict=True)
-    )
-    return (first, second if second != first else list(both.colours.values())[1])
+    a, b = (known.get(run.id, default) for run, default in zip(pair, defaults, strict=True))
+    return a, b if b != a else defaults[1]
 
 
 def _draw_flips(choice: RunChoice, pair: Pair, found: Comparison) -> None:
-    """The two lists of facts where the runs differ."""
+    """Draw links to the facts that only A, or only B, gets right."""
     with st.container(horizontal=True, key="ways"):
         for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):
             label = f"{counted(n, found.unit)} that only {plain(pair.titles[ahead])} gets right"
@@ -267,7 +256,7 @@ def _draw_flips(choice: RunChoice, pair: Pair, found: Comparison) -> None:
 
 
 def _draw_tests(found: Comparison) -> None:
-    """The figures over all facts and over relations, each with its interval and test."""
+    """Draw the differences over facts and relations with interval and test, and the agreement."""
     whole, mean, test, agreed = (
         found.over_facts,
         found.over_relations,
@@ -283,8 +272,8 @@ def _draw_tests(found: Comparison) -> None:
     )
     cells[0].caption(
         f"{percent(whole.a)} → {percent(whole.b)} %; 95 % interval {_ends(whole.interval)}. "
-        f"McNemar's test over the {unit}: p {_p_value(test.p)} ({test.only_a:,} that only A gets "
-        f"right, {test.only_b:,} only B)"
+        f"McNemar's test over the {unit}: p {_p_value(test.p)} "
+        f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
     )
     cells[1].metric(
         f"B minus A over {counted(mean.n, 'relation')}",
@@ -294,7 +283,7 @@ def _draw_tests(found: Comparison) -> None:
     cells[1].caption(
         f"mean {percent(mean.a)} → {percent(mean.b)} %; "
         + (
-            "no interval and no test: they need several relations whose differences vary"
+            "no interval and no test: both need several relations with different differences"
             if mean.p != mean.p
             else f"95 % interval {_ends(mean.interval)}. Student's t over the relations: p "
             f"{_p_value(mean.p)} (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in "
@@ -305,12 +294,12 @@ def _draw_tests(found: Comparison) -> None:
     cells[2].caption(
         f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
     )
-    cells[3].metric("Kappa of being right", fixed(agreed.kappa, 2), help=explain("Kappa"))
-    cells[3].caption(f"{counted(found.n_unpaired, 'row')} that only one run counts: excluded")
+    cells[3].metric("Cohen's kappa of right answers", fixed(agreed.kappa, 2), help=explain("Kappa"))
+    cells[3].caption(f"excluded: {counted(found.n_unpaired, 'row')} that only one run is scored on")
 
 
 def _to_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:
-    """Open Wrong answers on the facts that one run gets right and the other wrong."""
+    """Open the facts that run `ahead` (0: A, 1: B) gets right and the other gets wrong."""
     names = run_names(pair.runs)
     params: dict[str, str | list[str]] = {**choice.params(), "models": [], "prompts": ""}
     params |= {"data": pair.runs[0].dataset, "runs": [run.id for run in pair.runs]}

@@ -1,6 +1,7 @@
-"""The Results page beyond P@1: curves, ranks, calibration, and what goes with a right answer."""
+"""Charts of Results beyond P@1: P@k curves, ranks, calibration, margins and correlations."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +16,7 @@ from lama_core.papers.published import published_table
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run
-from pages.ui.results.overview import made, to_facts, with_chance
+from pages.ui.results.overview import open_facts, provenance, with_chance
 from pages.ui.shared import cache, charts
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
@@ -24,17 +25,22 @@ from pages.ui.shared.url_state import BOUND
 
 TEN_SENTENCES = "ten-sentences"
 PATTERNS = (
-    " **The starter's sentences are patterns**, the same for all facts of a relation: this is how "
-    "sensitive a model is to wording. The paper's are ten natural mentions of each fact."
+    " **The starter's sentences are templates**, the same for all facts of a relation, so the "
+    "spread shows sensitivity to wording. The paper uses ten natural mentions of each fact."
 )
 BOX = (
-    "Box: from the lower to the upper quartile, the middle half of the facts; line: the median; "
-    "whiskers: from the 5th to the 95th percentile, 90 % of the facts; diamond: the mean."
+    "Box: lower to upper quartile (the middle half of the facts); line: median; whiskers: 5th to "
+    "95th percentile; diamond: mean."
 )
+
+
+def _options(choice: RunChoice) -> dict[str, Any]:
+    """Return the options that most functions of `metrics` take."""
+    return {"ranking": choice.ranking, "relations": choice.relations or None}
 
 
 def python_of(choice: RunChoice, call: str) -> str:
-    """The lines of Python that give the same figures from the runs."""
+    """Return Python code that computes the same numbers from the runs."""
     relations = list(choice.relations) or None
     return (
         f"from lama_core import metrics\n{choice.lines_of_runs()}"
@@ -43,38 +49,32 @@ def python_of(choice: RunChoice, call: str) -> str:
 
 
 def draw_curves(choice: RunChoice) -> None:
-    """Figure 2: mean P@k from 1 to 100."""
-    relations = choice.relations or None
-    table = choice.table_of(
-        "curves",
-        lambda runs: metrics.precision_curves(runs, ranking=choice.ranking, relations=relations),
-    )
+    """Draw mean P@k for k from 1 to 100 (Petroni et al. 2019, Figure 2)."""
+    options = _options(choice)
+    table = choice.table_of("curves", lambda runs: metrics.precision_curves(runs, **options))
     points = choice.show(
         charts.precision_curves(with_chance(choice, table), choice.inks, choice.k, choice.counts),
         "curve chart",
         f"Mean P@k from 1 to 100, {choice.data}",
     )
     st.caption(
-        "Mean over relations of the share of facts whose right answer is among the first k, as in "
-        "Figure 2 of Petroni et al. 2019. Hover for the 95 % interval. "
-        + "Dotted: the same of a random order of the answers. " * choice.guessable
-        + "Click a point to see the facts that it counts.",
+        "P@k: facts whose right answer is among the first k, mean over relations, as in Figure 2 "
+        "of Petroni et al. 2019. Hover for the 95 % interval. "
+        + "Dotted: P@k of a random order of the answers. " * choice.guessable
+        + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
     for point in points:
         title, k = point["customdata"][:2]
-        to_facts(choice, title, rank_max=int(k))
+        open_facts(choice, title, rank_max=int(k))
     lines = python_of(choice, "metrics.precision_curves(runs, **options)")
-    draw_export("curves", lambda: table, made(choice, "source"), lines)
+    draw_export("curves", lambda: table, provenance(choice, "source"), lines)
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
-    """At which rank the right answer comes: a histogram, and box plots as in Figure 4."""
-    relations = choice.relations or None
-    table = choice.table_of(
-        "histogram",
-        lambda runs: metrics.rank_histogram(runs, ranking=choice.ranking, relations=relations),
-    )
+    """Draw the ranks of the right answers as a histogram and as box plots."""
+    options = _options(choice)
+    table = choice.table_of("histogram", lambda runs: metrics.rank_histogram(runs, **options))
     points = choice.show(
         charts.rank_histogram(table, choice.inks, choice.counts),
         "rank chart",
@@ -85,11 +85,8 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     )
     for point in points:
         title, low, high = point["customdata"][:3]
-        to_facts(choice, title, rank_min=int(low), rank_max=int(high))
-    boxes = choice.table_of(
-        "quartiles",
-        lambda runs: metrics.rank_quartiles(runs, ranking=choice.ranking, relations=relations),
-    )
+        open_facts(choice, title, rank_min=int(low), rank_max=int(high))
+    boxes = choice.table_of("quartiles", lambda runs: metrics.rank_quartiles(runs, **options))
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(
         choice,
@@ -97,7 +94,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         "box chart",
         axis="rank of the right answer",
         title=f"Ranks by model, {choice.data}",
-        caption=f"Over facts. {BOX} Click a diamond to see the facts.",
+        caption=f"{BOX} Click a diamond to see the facts.",
     )
     lines = python_of(
         choice, "metrics.rank_histogram(runs, **options)\nmetrics.rank_quartiles(runs, **options)"
@@ -107,7 +104,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
 
 
 def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
-    """Figure 4 itself: the mean rank over ten sentences a fact."""
+    """Draw the mean rank over ten sentences per fact (Petroni et al. 2019, Figure 4)."""
     models = {run.model for run in choice.runs}
     spread = {
         run.model: run
@@ -124,65 +121,50 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
     runs = tuple(spread.values())
     shown = replace(choice, runs=runs, names=run_names(runs))
 
-    def distribution(found: list[Run]) -> pd.DataFrame:
+    quantiles = {"low": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "high": 0.95}
+
+    def distributions(runs: list[Run]) -> pd.DataFrame:
         lines = []
-        for run in found:
+        for run in runs:
             ranks = metrics.average_ranks(run, ranking=choice.ranking)["mean_rank"]
-            ends = ranks.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
-            names = ("low", "q1", "median", "q3", "high")
-            lines.append(
-                {"run": run.info.id, "n": len(ranks), "mean": float(ranks.mean())}
-                | dict(zip(names, ends, strict=True))
-            )
+            line = {"run": run.info.id, "n": len(ranks), "mean": float(ranks.mean())}
+            lines.append(line | {name: ranks.quantile(q) for name, q in quantiles.items()})
         return pd.DataFrame(lines)
 
-    table = replace(shown, relations=()).table_of("spread", distribution)
+    table = replace(shown, relations=()).table_of("spread", distributions)
     _draw_boxes(
         replace(shown, prompts=TEN_SENTENCES, exact=()),
         table,
         "spread chart",
         axis="fact's mean rank over ten sentences",
         title=f"Mean rank over ten sentences, {choice.data}",
-        caption="Each fact's rank is averaged over ten sentences that state it, for at most 100 "
-        f"facts a relation, chosen at random among those that count. The boxes show how these "
-        f"averages spread over facts, not how the ten sentences of one fact differ. {BOX} Click a "
-        "diamond to see the facts." + PATTERNS * (choice.data == STARTER),
+        caption="Each fact's rank is the mean over ten sentences that state the fact, for at most "
+        "100 scored facts per relation, chosen at random. The boxes show the spread over facts, "
+        f"not over the ten sentences of one fact. {BOX} Click a diamond to see the facts."
+        + PATTERNS
+        * (choice.data == STARTER),
     )
 
 
 def _draw_boxes(
     choice: RunChoice, boxes: pd.DataFrame, key: str, *, axis: str, title: str, caption: str
 ) -> None:
-    """A box a run; a click on its mean opens the run's facts."""
+    """Draw one box per run; a click on its mean opens the run's facts."""
     points = choice.show(charts.rank_boxes(boxes, choice.inks, axis, choice.counts), key, title)
     st.caption(caption)
     for point in points:
         if "customdata" in point:
-            to_facts(choice, point["customdata"][0])
+            open_facts(choice, point["customdata"][0])
 
 
 def draw_calibration(choice: RunChoice) -> None:
-    """How often a first answer is right, by the probability that the model gives it."""
+    """Draw a reliability diagram and the expected calibration error of each run."""
 
     def bins(runs: list[Run]) -> pd.DataFrame:
-        lines = []
-        for run in runs:
-            found = metrics.calibrate(
-                run, ranking=choice.ranking, relations=choice.relations or None
-            )
-            lines += [
-                {
-                    "run": run.info.id,
-                    "ece": found.ece,
-                    "low": b.low,
-                    "high": b.high,
-                    "n": b.n,
-                    "confidence": b.confidence,
-                    "accuracy": b.accuracy,
-                }
-                for b in found.bins
-            ]
-        return pd.DataFrame(lines)
+        found = [metrics.calibrate(run, **_options(choice)) for run in runs]
+        return pd.DataFrame(
+            [{"run": one.run, "ece": one.ece, **asdict(bin)} for one in found for bin in one.bins]
+        )
 
     table = choice.table_of("bins", bins)
     left, right = st.columns([3, 1], gap="large")
@@ -201,35 +183,32 @@ def draw_calibration(choice: RunChoice) -> None:
                 help=explain("Expected calibration error"),
             )
     st.caption(
-        f"Facts are put into ten bins by the probability of the first answer ({_over(choice)}). "
-        "Below the dashed line a model is surer than it should be. The larger a "
-        "point, the more facts. Click one to see them."
+        f"Ten bins of facts by the probability of the first answer ({_over(choice)}). "
+        "Below the dashed line a model is overconfident. Larger points have more facts; click one "
+        "to see them."
     )
     for point in points:
         if "customdata" in point:
             title, low, high = point["customdata"][:3]
-            to_facts(choice, title, conf=[f"{low:.2f}", f"{high:.2f}"])
+            open_facts(choice, title, conf=[f"{low:.2f}", f"{high:.2f}"])
     lines = python_of(choice, "[metrics.calibrate(run, **options) for run in runs]")
     draw_export("calibration", lambda: table, choice.made(), lines)
 
 
 def _over(choice: RunChoice) -> str:
-    """What the probabilities of the runs' first answers sum to one over."""
-    words, answers = "over the model's whole vocabulary", "the softmax of all answers' scores"
+    """Describe how the probabilities of first answers are normalised."""
+    words, answers = "over the model's whole vocabulary", "softmax over all answers' scores"
     if not choice.any_statements:
         return words
-    return answers if choice.all_statements else f"{words}; of statements {answers}"
+    return answers if choice.all_statements else f"{words}; in whole-answer runs {answers}"
 
 
 def draw_margins(choice: RunChoice) -> None:
-    """How far the right answers are ahead of the best wrong one, of runs of statements."""
-    relations = choice.relations or None
-    table = choice.table_of(
-        "margins",
-        lambda runs: metrics.margin_histogram(runs, ranking=choice.ranking, relations=relations),
-    )
+    """Draw a histogram of the margins of right answers; only whole-answer runs have margins."""
+    options = _options(choice)
+    table = choice.table_of("margins", lambda runs: metrics.margin_histogram(runs, **options))
     if table.empty:
-        show_note("No fact of these has a margin: its relation has no wrong answer.")
+        show_note("No margins: the relations of these facts have no wrong answers.")
         return
     points = choice.show(
         charts.margins(table, choice.inks, choice.counts),
@@ -242,18 +221,15 @@ def draw_margins(choice: RunChoice) -> None:
         if not run.ranks_statements
     ]
     st.caption(
-        "Margin = score of the right answer minus the best score of the wrong ones, in nats of the "
-        "score that the run was made with. Above 0 the right answer is first in the filtered "
-        "ranking. The answers are the run's own. Click a bar to see its facts."
-        + (
-            f" Without margins, since they rank words: {plain(', '.join(without))}."
-            if without
-            else ""
-        )
+        "Margin = score of the right answer minus the best score of a wrong answer, in nats, with "
+        "the run's own answers and score. Above 0 the right answer is first in the filtered "
+        "ranking. Click a bar to see its facts."
+        + f" No margins, because they rank words: {plain(', '.join(without))}."
+        * bool(without)
     )
     for point in points:
         title, low, high, right = point["customdata"][:4]
-        to_facts(
+        open_facts(
             choice,
             title,
             margin_min=_end(low),
@@ -269,19 +245,19 @@ def _end(value: float | None) -> str:
 
 
 def draw_correlates(choice: RunChoice) -> None:
-    """Figure 3's matrix for one run, next to the paper's."""
+    """Draw the correlations of one run next to the paper's (Petroni et al. 2019, Figure 3)."""
     which, of, vectors = st.columns([2, 1, 3], vertical_alignment="bottom")
     name = which.selectbox("Model", choice.names, key="of", bind=BOUND)
     number = choice.names.index(name)
     run, title = choice.runs[number], choice.titles[number]
     is_model = run.model_kind in KINDS
     with_vectors = is_model & vectors.toggle(
-        "Include the vectors (SOCS): this loads the model",
+        "Include SOCS: this loads the model",
         key="vectors",
         bind=BOUND,
         disabled=not is_model,
-        help="SOCS is the cosine of subject and object. Ours is of the model's own input "
-        "embeddings, the mean over a name's subword tokens; the paper took spaCy's vectors.",
+        help="SOCS: cosine similarity of subject and object. Here it uses the model's input "
+        "embeddings, averaged over a name's subword tokens; the paper uses spaCy's vectors.",
     )
     sources = metrics.correlation_sources(run, choice.relations)
     source = of.selectbox(
@@ -289,25 +265,17 @@ def draw_correlates(choice: RunChoice) -> None:
         sources,
         key="figure_source",
         bind=BOUND,
-        help="The paper's figure is of T-REx alone.",
+        help="The paper's figure covers T-REx only.",
     )
 
     def matrix(runs: list[Run]) -> metrics.Correlations:
-        take = None
+        vectors_of = None
         if with_vectors:
             from lama_core.models.cache import load_model
 
-            model = load_model(runs[0].info.model)
-            take = getattr(model, "word_vectors", None)
+            vectors_of = getattr(load_model(run.model), "word_vectors", None)
         mentions = metrics.mentions_of(run.model) if is_model else metrics.wordfreq_mentions()
-        return metrics.correlate(
-            runs[0],
-            mentions,
-            take,
-            ranking=choice.ranking,
-            relations=choice.relations or None,
-            source=source,
-        )
+        return metrics.correlate(runs[0], mentions, vectors_of, source=source, **_options(choice))
 
     with st.spinner("Correlating", show_time=True):
         found = cache.of_runs(
@@ -344,23 +312,23 @@ def draw_correlates(choice: RunChoice) -> None:
     st.caption(
         "Pearson's correlation over facts. "
         + ", ".join(f"**{short}**: {long}" for short, long in LABELS.items())
-        + f". Mentions are counted in: {plain(found.mentions)}."
+        + f". Source of the mention counts: {plain(found.mentions)}."
     )
     if points:
-        to_facts(choice, title)
+        open_facts(choice, title)
     call = (
         "from lama_core.models.cache import load_model\n"
         f'vectors = load_model("{run.model}").word_vectors\n'
         if with_vectors
         else "vectors = None\n"
     )
-    counted = "metrics.wordfreq_mentions()"
+    mentions = "metrics.wordfreq_mentions()"
     if "wordfreq" not in found.mentions:
         call += (
             "from pathlib import Path\nfrom lama_core.metrics.correlates import corpus_mentions\n"
         )
-        counted = f'corpus_mentions(Path("assets/models/{run.model}"))'
-    call += f"metrics.correlate(runs[{number}], {counted}, vectors, source={source!r}, **options)"
+        mentions = f'corpus_mentions(Path("assets/models/{run.model}"))'
+    call += f"metrics.correlate(runs[{number}], {mentions}, vectors, source={source!r}, **options)"
     draw_export(
         "correlations",
         lambda: found.matrix.rename_axis("measure").reset_index(),

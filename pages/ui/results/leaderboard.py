@@ -1,4 +1,4 @@
-"""BEAR's leaderboard beside the P@1 of runs of statements on BEAR."""
+"""BEAR's leaderboard next to the P@1 of whole-answer runs on BEAR."""
 
 import pandas as pd
 import streamlit as st
@@ -33,7 +33,7 @@ PYTHON = (
 
 
 def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
-    """The table, where a run is of statements on BEAR. scores: of the choice, by relation."""
+    """Draw the table if a whole-answer run is on BEAR; `scores` are the runs' by relation."""
     names = {
         name: run
         for run, name in zip(choice.runs, choice.titles, strict=True)
@@ -45,7 +45,7 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
     found = {name: over_facts(scores[scores["name"] == name]) for name in names}
     table = _rows(names, found)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    counted = f"Facts that count, of the leaderboard's {N_FACTS:,}."
+    n_facts_help = f"Scored facts, out of the leaderboard's {N_FACTS:,}."
     st.dataframe(
         table,
         hide_index=True,
@@ -55,25 +55,28 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
         column_order=[str(name) for name in table if name != "differs"],
         column_config={
             "model": text(pinned=True),
-            "asked": text(width="medium"),
-            "P@1": number(format="%.1f", help="In percent, over facts: each counts the same."),
+            "asked": text("prompts", width="medium"),
+            "P@1": number(
+                format="%.1f", help="Percent of the scored facts, not averaged by relation."
+            ),
             "chance": number(format="%.1f", help="Mean over facts of 1 / answers, in percent."),
-            "facts": number(format="localized", help=counted),
-            "relations": number(help=f"That have such facts, of {N_RELATIONS}."),
+            "facts": number(format="localized", help=n_facts_help),
+            "relations": number(help=f"Relations with scored facts, out of {N_RELATIONS}."),
             "published": number(
                 format="%.1f", help="Accuracy in percent, mean over the three templates."
             ),
             "± error": number(format="%.1f", help="Standard error of that mean, in percent."),
         },
     )
-    for name, differs in zip(names, table["differs"], strict=False):  # ours stand first
+    for name, differs in zip(names, table["differs"], strict=False):  # our runs come first
         st.caption(f"**What differs**, {plain(name)}: {plain(differs)}.")
     st.caption(
-        "**published**: the leaderboard of BEAR's authors (Wiland et al. 2024), the mean over "
-        f"three templates of the accuracy over all {N_FACTS:,} facts of {N_RELATIONS} relations, "
-        "and its standard error; its random baseline is the mean over facts of 1 / answers. A run "
-        "of ours asks one template: `lama-explorer reproduce wiland2024` asks all three. **P@1** "
-        "here is over facts, as theirs; above it is the mean over relations."
+        "**published**: the leaderboard by BEAR's authors (Wiland et al. 2024). Mean accuracy over "
+        f"three templates, each on all {N_FACTS:,} facts of {N_RELATIONS} relations, and its "
+        "standard error. Their random baseline is the mean over facts of 1 / answers. These runs "
+        "use one template; `lama-explorer reproduce wiland2024` uses all three. **P@1** in this "
+        "table is over facts, as on the leaderboard; in the table above it is the mean over "
+        "relations."
     )
     draw_export(
         "leaderboard",
@@ -90,17 +93,17 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
 
 
 def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFrame:
-    """Our runs, with what the leaderboard has of the same models; then its others, best first."""
+    """Return the runs with the published scores of their models, then the other models."""
     printed = {
         str(row.labels[0]): tuple(map(_percent, row.values))
         for row in published_table(PAPER, BOARD).rows
     }
-    of_model = {reference: name for name, reference in BEAR_MODELS.items()}
+    published_names = {reference: name for name, reference in BEAR_MODELS.items()}
     ours, shown = [], set()
     for name, run in names.items():
-        figures, known = found[name], of_model.get(run.model, "")
-        shown.add(known)
-        mean, error = printed.get(known, (None, None))
+        figures, published_name = found[name], published_names.get(run.model, "")
+        shown.add(published_name)
+        mean, error = printed.get(published_name, (None, None))
         unusual = [run.prompts.partition(", ")[2]]
         unusual += ["other answers"] * (run.candidates != OWN_WORDS)
         differs = differs_from_leaderboard(

@@ -1,4 +1,4 @@
-"""The More tab: a menu of charts, each with the question that it answers; the chosen one."""
+"""The More tab of Results: a menu of charts by the question they answer, and the chosen chart."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,16 +23,19 @@ from pages.ui.shared.run_choice import RunChoice, draw_same
 
 Draw = Callable[[RunChoice, RunListing], None]
 PROBES = "Analogy probes"
-OF_RUNS = ("data", "among")  # parameters that mean other runs in analogy probes
+OF_RUNS = ("data", "among")  # address parameters with another meaning in analogy probes
 PER_ROW = 3
 
 
 @dataclass(frozen=True)
 class Chart:
-    """question: what it answers. needs: what it takes that isn't here, in words; empty for nothing.
+    """A chart of the menu.
 
-    draw: None for a chart that no choice of runs changes. of_runs: whether it is drawn of the
-    chosen runs.
+    Attributes:
+        question: The question that the chart answers.
+        draw: Draws the chart.
+        needs: Returns what is missing for the chart, in words; empty if nothing is missing.
+        of_runs: Whether the chart shows the chosen runs.
     """
 
     question: str
@@ -43,8 +46,8 @@ class Chart:
 
 def _type_needs(choice: RunChoice, _: RunListing) -> str:
     chosen = set(choice.relations or choice.labels)
-    relations = (one for run in choice.runs for one in run.relations if one.name in chosen)
-    typed = any(one.type is not None and one.n for one in relations)
+    relations = (relation for run in choice.runs for relation in run.relations)
+    typed = any(one.type is not None and one.n for one in relations if one.name in chosen)
     return "" if typed else "relations with a type in the data (1-1, N-1 or N-M)"
 
 
@@ -66,7 +69,7 @@ CHARTS = {
     ),
     screens.RANKS: Chart("At which rank does the right answer come?", draw_ranks),
     "Relation types": Chart(
-        "Do models do better where a subject has one answer only?",
+        "Do models do better if a subject has only one right answer?",
         lambda choice, _: draw_types(choice),
         _type_needs,
     ),
@@ -75,11 +78,11 @@ CHARTS = {
         lambda choice, _: draw_calibration(choice),
     ),
     "Correlations": Chart(
-        "What goes with a right answer: confidence, frequency, length of the subject?",
+        "What correlates with a right answer: confidence, frequency, length of the subject?",
         lambda choice, _: draw_correlates(choice),
     ),
     "Slices": Chart(
-        "On which facts is a model better: frequent answers, names that give the answer away?",
+        "On which facts is a model better: frequent answers, subjects that contain the answer?",
         lambda choice, _: draw_slices(choice),
     ),
     "Margins": Chart(
@@ -93,7 +96,7 @@ CHARTS = {
         _wording_needs,
     ),
     "LAMA T-REx": Chart(
-        "What did these models reach on LAMA's own T-REx facts?",
+        "How well do two models do on all of LAMA's T-REx facts?",
         lambda choice, _: draw_measured(choice),
         of_runs=False,
     ),
@@ -104,14 +107,14 @@ CHARTS = {
 
 
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
-    """The menu, or the chart of the address. with_runs: chooses runs and draws what is shown."""
+    """Draw the menu or the chart of the address; `with_runs` lets users choose the runs for it."""
     name = st.query_params.get("chart", "")
-    if name == PROBES:  # of its own runs
+    if name == PROBES:  # it has runs of another kind
         _draw_head(name)
         _draw_probes()
         return
     if name and name not in CHARTS and links.entered():
-        show_note(plain(f"{name}: no such chart. Choose one."))
+        show_note(plain(f"Unknown chart {name!r}. Choose one below."))
     with_runs(lambda choice, listing: _draw(name, choice, listing))
 
 
@@ -123,7 +126,7 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> None:
     _draw_head(name)
     if missing := chart.needs(choice, listing):
         show_note(f"Needs: {missing}.")
-        _draw_way_to_runs(name, choice, listing)
+        _draw_link_to_runs(name, choice, listing)
         return
     if chart.of_runs:
         draw_same(choice)
@@ -131,7 +134,7 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> None:
 
 
 def _draw_head(name: str) -> None:
-    """The chart's name and question, and the way back to the menu."""
+    """Draw the chart's name and question, and the button back to the menu."""
     links.put("chart", [name])
     if st.button("All charts", icon=":material/arrow_back:", type="tertiary"):
         links.go(screens.RESULTS, links.kept(["chart", *([] if CHARTS[name].of_runs else OF_RUNS)]))
@@ -157,18 +160,20 @@ def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
                 st.caption(CHARTS[name].question)
                 if missing:
                     st.caption(f"**Needs:** {missing}.")
-                    _draw_way_to_runs(name, choice, listing)
+                    _draw_link_to_runs(name, choice, listing)
 
 
-def _draw_way_to_runs(name: str, choice: RunChoice, listing: RunListing) -> None:
-    """The way to the runs that a chart needs: those that are here, or a new one."""
-    here = [run for run in listing if run.dataset == choice.data and run.ranks_statements]
-    if name == "Margins" and here:
+def _draw_link_to_runs(name: str, choice: RunChoice, listing: RunListing) -> None:
+    """Link to runs that a chart needs: existing ones, or the form for a new one."""
+    usable = [run for run in listing if run.dataset == choice.data and run.ranks_statements]
+    if name == "Margins" and usable:
         if st.button("Show whole-answer runs", key=f"runs for {name}"):
-            there = choice.params() | {"prompts": here[0].prompts, "models": [], "runs": []}
-            links.go(screens.RESULTS, there | {"tab": "More", "chart": name})
+            params = choice.params() | {"prompts": usable[0].prompts, "models": [], "runs": []}
+            links.go(screens.RESULTS, params | {"tab": "More", "chart": name})
     else:
-        label = "Start a run"
         st.page_link(
-            screens.DATA, label=label, icon=":material/play_arrow:", query_params=screens.NEW_RUN
+            screens.DATA,
+            label="Start a run",
+            icon=":material/play_arrow:",
+            query_params=screens.NEW_RUN,
         )

@@ -1,4 +1,4 @@
-"""A new run of cloze queries or of statements, for the page Data and runs."""
+"""The form for a new run (words at a blank, or whole answers), on the page Data and runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,32 +32,32 @@ from pages.ui.shared.run_form import (
 )
 from pages.ui.shared.url_state import pick
 
-WORDS, ANSWERS = ASKED = ("words at a blank", "whole answers")
+WORDS, ANSWERS = RANKED = ("words at a blank", "whole answers")
 TEMPLATE_HELP = (
-    "Which of each relation's templates, counted from 0. Relations without templates use their "
-    "facts' own sentences, with 0 only."
+    "Number of the template of each relation, from 0. For relations without templates only 0 is "
+    "possible: they use the sentence of each fact."
 )
 
 
 def draw_form() -> None:
-    """Choose what to run, start it, watch it."""
-    asked = pick(
+    """Draw the form, start the run and show its progress."""
+    ranked = pick(
         "Rank",
-        ASKED,
+        RANKED,
         key="new kind",
         first=WORDS,
         bound=False,
         help=explain("Words or whole answers"),
     )
-    if asked == ANSWERS:
-        draw_run_form(RunForm("a run of statements", _choose_statements, _show))
+    if ranked == ANSWERS:
+        draw_run_form(RunForm("a whole-answer run", _choose_statements, _show))
     else:
         draw_run_form(RunForm("a probing run", _choose, _show))
 
 
 @dataclass(frozen=True, slots=True)
-class What:
-    """What is asked of whom, in a run of either kind, and the columns for its other widgets."""
+class Common:
+    """The settings that both kinds of run share, and the columns for the other widgets."""
 
     data: str
     relations: tuple[str, ...]
@@ -71,8 +71,8 @@ def _show(names: Sequence[str]) -> None:
     links.go(screens.RESULTS, {"data": data, "runs": list(names)})
 
 
-def _choose_what() -> What | None:
-    """The widgets that both kinds of run have; None where no facts are here."""
+def _choose_common() -> Common | None:
+    """Draw the widgets that both kinds of run share; None if no data with facts is installed."""
     names = facts_here()
     if not names:
         draw_no_data("facts")
@@ -82,35 +82,35 @@ def _choose_what() -> What | None:
         data = st.selectbox("Data", names, key="new data", persist_state=KEPT)
         relations = choose_relations(cache.relations_of(data), "new relations")
         models = choose_models("new models")
-    return What(data, relations, models, left, right)
+    return Common(data, relations, models, left, right)
 
 
 def _choose_statements() -> StatementsRequest | None:
-    """The widgets of a new run of statements; they are not part of the page's address."""
-    what = _choose_what()
-    if what is None:
+    """Draw the widgets of a new whole-answer run, which aren't part of the page's address."""
+    common = _choose_common()
+    if common is None:
         return None
-    with what.left:
+    with common.left:
         limit = choose_limit(
             20,
             "new statements limit",
-            help="The first so many facts of each relation in file order; of each, all answers are "
-            "scored. Empty: all.",
+            help="Uses the first N facts of each relation, in file order, and scores every answer "
+            "for each. Empty: all facts.",
         )
-    with what.right:
+    with common.right:
         template = st.number_input(
             "Template",
             0,
-            most_templates(cache.dataset_of(what.data), what.relations) - 1,
+            most_templates(cache.dataset_of(common.data), common.relations) - 1,
             0,
-            key=f"new template {what.data} {what.relations}",
+            key=f"new template {common.data} {common.relations}",
             persist_state=KEPT,
             help=TEMPLATE_HELP,
         )
         answers = _choose_answers()
         part = pick("Score", PARTS, key="new part", bound=False, help=explain("Tokens that count"))
         aggregate = pick(
-            "Taken together by",
+            "Combine tokens by",
             AGGREGATES,
             key="new aggregate",
             bound=False,
@@ -123,13 +123,13 @@ def _choose_statements() -> StatementsRequest | None:
             bound=False,
             help=explain("Hidden with a token"),
         )
-    if not what.models:
+    if not common.models:
         show_note("Choose at least one model.")
         return None
     return StatementsRequest(
-        dataset=what.data,
-        models=what.models,
-        relations=what.relations,
+        dataset=common.data,
+        models=common.models,
+        relations=common.relations,
         template=int(template),
         answers=answers,
         aggregate=aggregate,
@@ -140,7 +140,7 @@ def _choose_statements() -> StatementsRequest | None:
 
 
 def _choose_answers() -> str:
-    """What is ranked: the relations' own answers, or a file's, for whoever may type paths."""
+    """Choose the answers: each relation's own, or a file's if the user may enter paths."""
     if not visitors.may("paths"):
         return RELATION
     path = st.text_input(
@@ -148,8 +148,8 @@ def _choose_answers() -> str:
         key="new answers",
         persist_state=KEPT,
         placeholder="Each relation's own",
-        help="A file with an answer a line, for every relation; "
-        "left empty, the relation's own: the data's list, or all its objects.",
+        help="A text file with one answer per line, used for every relation. Empty: each "
+        "relation's own answers, which are the list in the data or, without one, all objects.",
     ).strip()
     if not path:
         return RELATION
@@ -158,20 +158,23 @@ def _choose_answers() -> str:
 
 
 def _choose() -> ProbeRequest | None:
-    """The widgets of a new run; they are not part of the page's address."""
-    what = _choose_what()
-    if what is None:
+    """Draw the widgets of a new cloze run, which aren't part of the page's address."""
+    common = _choose_common()
+    if common is None:
         return None
-    with what.right:
-        meaning = "The first so many facts of each relation in file order. Empty: all."
-        limit = choose_limit(100, "new limit", help=meaning)
+    with common.right:
+        limit = choose_limit(
+            100,
+            "new limit",
+            help="Uses the first N facts of each relation, in file order. Empty: all facts.",
+        )
         prompts = choose_possible(
             "Prompts",
             (*PROMPT_SETS, *LPAQA_SETS),
-            cache.impossible_prompts(what.data, what.relations, limit),
+            cache.impossible_prompts(common.data, common.relations, limit),
             key="new prompts",
             help="\n\n".join(
-                [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
+                [f"**{name}**: {prompt_set.meaning}" for name, prompt_set in PROMPT_SETS.items()]
                 + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
             ),
         )
@@ -187,37 +190,37 @@ def _choose() -> ProbeRequest | None:
             ("left", "both"),
             key="new context",
             bound=False,
-            help="**left**: the text left of the blank, as in the paper. **both**: the whole "
-            "sentence; slower.",
+            help="**left**: only the text before the blank, as in the paper. **both**: the whole "
+            "sentence (slower).",
         )
-        book = _choose_book()
-    if not what.models:
+        open_book = _choose_open_book()
+    if not common.models:
         show_note("Choose at least one model.")
         return None
     if prompts is None or candidates is None:
-        show_note("Choose other data: these have no prompts or candidates that work.")
+        show_note("No prompts or candidates work with these data. Choose other data.")
         return None
     return ProbeRequest(
-        dataset=what.data,
-        models=what.models,
-        relations=what.relations,
+        dataset=common.data,
+        models=common.models,
+        relations=common.relations,
         prompts=prompts,
         candidates=candidates,
         context="both" if context == "both" else None,
         limit=limit,
-        open_book=book,
+        open_book=open_book,
     )
 
 
-def _choose_book() -> str | None:
-    """What models read from, where the embedded model's training text is here."""
+def _choose_open_book() -> str | None:
+    """Choose the retrieval corpus: minilm-mlm's training text, if it is installed."""
     if not corpus_files():
         return None
-    opened = st.toggle(
+    is_open_book = st.toggle(
         "Open-book context",
         key="new open book",
         persist_state=KEPT,
-        help="Puts the passage of minilm-mlm's training text that is nearest to a query before it: "
-        "the run measures whether a model can read the answer.",
+        help="Prepends the most similar passage of minilm-mlm's training text to each query. The "
+        "run then measures whether a model can read the answer there.",
     )
-    return STARTER if opened else None
+    return STARTER if is_open_book else None

@@ -1,4 +1,4 @@
-"""What is said next to the P@k of a model whose training sources are known."""
+"""Note on how many facts come from a model's training sources, next to its P@k."""
 
 from functools import partial
 
@@ -13,8 +13,8 @@ from pages.ui.shared.run_choice import RunChoice
 
 
 def draw_origins(choice: RunChoice) -> None:
-    """How many facts come from a model's training sources, and P@k on those and on the others."""
-    said = []
+    """Say how many facts come from a model's training sources, and P@k on these and the rest."""
+    notes = []
     for run, title in zip(choice.runs, choice.titles, strict=True):
         found = cache.of_runs(
             "trained on",
@@ -25,12 +25,12 @@ def draw_origins(choice: RunChoice) -> None:
             choice.k,
         )
         if found is not None:
-            said.append(sentence(found, title, k=choice.k, counts=run.counts))
-    if not said:
-        return
-    for one in said:
-        st.caption(f":material/menu_book: {plain(one)}")
-    if st.button(f"P@{choice.k} by origin", icon=":material/arrow_forward:", type="tertiary"):
+            notes.append(sentence(found, title, k=choice.k, counts=run.counts))
+    for note in notes:
+        st.caption(f":material/menu_book: {plain(note)}")
+    if notes and st.button(
+        f"P@{choice.k} by origin", icon=":material/arrow_forward:", type="tertiary"
+    ):
         links.go(
             screens.RESULTS,
             {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN},

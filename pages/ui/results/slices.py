@@ -1,8 +1,8 @@
-"""Slices: what models get right on some kinds of facts, and what their wrong answers are."""
+"""The Slices chart of Results: P@k and kinds of wrong answers on groups of facts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +11,13 @@ from lama_core.glossary import explain
 from lama_core.metrics.fact_answers import WRONG_KINDS
 from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_training
 from lama_core.rounding import percent, percentage
-from pages.ui.results.overview import MOST_INTERVALS, draw_way, request_of, to_facts
+from pages.ui.results.overview import (
+    MOST_INTERVALS,
+    clicked_cell,
+    draw_facts_button,
+    open_facts,
+    results_request,
+)
 from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
@@ -20,15 +26,15 @@ from pages.ui.shared.url_state import BOUND
 from pages.ui.wrong_answers.filters import params_of
 
 EVERY = "every way"
-MORE = ("interval", "chance", "macro")  # hidden where there are many runs
+MORE = ("interval", "chance", "macro")  # columns that are hidden if there are many runs
 CHANCE_HELP = (
-    "The mean over the slice's facts of k / answers of their relation: P@k of a random order."
+    "P@k of a random order: the mean over the slice's facts of k / answers of their relation."
 )
-MOST_KINDS = 2  # for more runs only the first kind of wrong answers is shown; the menu has the rest
+MOST_KINDS = 2  # with more runs only the first kind of wrong answers is shown by default
 
 
 def draw_slices(choice: RunChoice) -> None:
-    """The chart: a row a slice, with P@k and wrong answers of each run. Numbers open facts."""
+    """Draw a table with one row per slice: P@k and kinds of wrong answers of each run."""
     joined = cache.joined_answers(choice.runs, choice.ranking)
     slicing = slicings(joined)
     ways = [name for name in slicing if name != "all"]
@@ -47,38 +53,36 @@ def draw_slices(choice: RunChoice) -> None:
     shown = table if way == EVERY else table[table["by"].isin(["all", way])]
     keys = list(dict.fromkeys(zip(shown["by"], shown["slice"], strict=True)))
     cell = _draw_table(shown, keys, choice, slicing, way)
-    title, what = _column(cell[1], choice) if cell else ("", "")
-    said = f"{' '.join(keys[cell[0]])}, {title or choice.titles[0]}" if cell else None
-    follow = draw_way(said, "slices way")
+    title, kind = _split_column(cell[1], choice) if cell else ("", "")
+    title = title or choice.titles[0]
+    opens = draw_facts_button(f"{' '.join(keys[cell[0]])}, {title}" if cell else None, "slices way")
     st.caption(
-        f"**P@{choice.k}**: in percent of a slice's facts, over all facts together. In percent of "
-        "the facts whose first answer is wrong: " + explain("Kinds of wrong answers")
+        f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. Kinds of "
+        "wrong answers, in percent of wrong first answers: " + explain("Kinds of wrong answers")
     )
     if note := unknown_training(joined.readers):
         st.caption(plain(note))
-    # In the order of the command line, which takes one run after the other.
+    # In the order of the command line: one run after the other.
     by_run = table.sort_values("number", kind="stable").drop(columns="number")
     draw_export(
         "slices",
         lambda: by_run,
         choice.made(),
-        replace(request_of(choice, "relation"), slices=True),
+        replace(results_request(choice, "relation"), slices=True),
     )
-    if cell is None or not follow:
+    if cell is None or not opens:
         return
     by, name = keys[cell[0]]
-    params = params_of(slicing[by].slices[name])
-    if what in WRONG_KINDS:
-        to_facts(choice, title, **params, kind=what)
-    to_facts(choice, title or choice.titles[0], **params)
+    kinds = {"kind": kind} if kind in WRONG_KINDS else {}
+    open_facts(choice, title, **params_of(slicing[by].slices[name]), **kinds)
 
 
-def _column(column: str, choice: RunChoice) -> tuple[str, str]:
-    """The run's title of a column, and what of it; empty for a column of all runs."""
+def _split_column(column: str, choice: RunChoice) -> tuple[str, str]:
+    """Split a column's name into run title and measure; both empty for a column of all runs."""
     for title in choice.titles:
-        for what in ("", "n", *MORE, *WRONG_KINDS):
-            if column == f"{title} {what}".rstrip():
-                return title, what
+        for measure in ("", "n", *MORE, *WRONG_KINDS):
+            if column == f"{title} {measure}".rstrip():
+                return title, measure
     return "", ""
 
 
@@ -89,7 +93,7 @@ def _draw_table(
     slicing: Mapping[str, Slicing],
     way: str,
 ) -> tuple[int, str] | None:
-    """The rows, and the cell that was clicked."""
+    """Draw the table and return the selected cell, if any."""
     lines = {(line["by"], line["slice"], line["number"]): line for line in table.to_dict("records")}
     grid = []
     for by, name in keys:
@@ -109,20 +113,23 @@ def _draw_table(
                 row[f"{run} {kind}"] = percentage(line[kind.replace(" ", "_")]) if known else None
         grid.append(row)
     number_column, n_runs = st.column_config.NumberColumn, len(choice.titles)
-    ways = "\n\n".join(f"**{one.name}**: {one.help}" for one in slicing.values())
+    help_text = "\n\n".join(f"**{way.name}**: {way.help}" for way in slicing.values())
     config: dict[str, Any] = {
-        "slice by": st.column_config.TextColumn(help=ways, pinned=True, width=130),
+        "slice by": st.column_config.TextColumn(help=help_text, pinned=True, width=130),
         "slice": st.column_config.TextColumn(pinned=True, width=130 if way == EVERY else 220),
     }
     hidden: set[str] = set() if way == EVERY else {"slice by"}
     for run in choice.titles:
         config[f"{run} n"] = number_column(
-            "facts", format="localized", help=f"Facts of the slice that {run} counts", width="small"
+            "facts",
+            format="localized",
+            help=f"Facts of the slice that {run} is scored on.",
+            width="small",
         )
         config[run] = number_column(
             format="%.1f",
-            help=f"P@{choice.k}: facts of the slice whose right answer is among {run}'s first "
-            f"{choice.k}, in percent.",
+            help=f"P@{choice.k}: percent of the slice's facts whose right answer is among {run}'s "
+            f"first {choice.k}.",
         )
         config[f"{run} interval"] = st.column_config.TextColumn(
             "95 %", help="95 % interval of P@k, over the slice's facts.", width=84
@@ -131,17 +138,17 @@ def _draw_table(
         config[f"{run} macro"] = number_column(
             "macro P@1",
             format="%.1f",
-            help=f"Balanced: the mean over the slice's gold answers of {run}'s P@1, in percent, so "
-            "that every answer counts the same.",
+            help=f"{run}'s P@1 in percent, averaged over the slice's right answers instead of its "
+            "facts, so all answers have the same weight.",
         )
         for kind in WRONG_KINDS:
             config[f"{run} {kind}"] = number_column(
                 kind,
                 format="%.1f",
-                help=f"Of {run}'s wrong first answers, in percent. "
+                help=f"Percent of {run}'s wrong first answers. "
                 + explain("Kinds of wrong answers"),
             )
-        hidden |= {f"{run} {one}" for one in MORE} if n_runs > MOST_INTERVALS else set()
+        hidden |= {f"{run} {measure}" for measure in MORE} if n_runs > MOST_INTERVALS else set()
         hidden |= {f"{run} {kind}" for kind in WRONG_KINDS[1:]} if n_runs > MOST_KINDS else set()
         hidden |= {f"{run} another valid"} if choice.ranking == "filtered" else set()
     frame = pd.DataFrame(grid)
@@ -156,5 +163,4 @@ def _draw_table(
         placeholder="–",
         height="content",
     )
-    cells = event["selection"]["cells"]
-    return cast(tuple[int, str], tuple(cells[0])) if cells else None
+    return clicked_cell(event)

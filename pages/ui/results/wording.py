@@ -1,4 +1,4 @@
-"""What other wordings of the same facts change: paraphrases, negated and misprimed queries."""
+"""Effect of wording on the same facts: paraphrases, negated and misprimed queries."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from lama_core.metrics.score_tables import ResultsRequest
 from lama_core.rounding import percentage, rounded
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.results.overview import to_facts
+from pages.ui.results.overview import open_facts
 from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -25,15 +25,15 @@ SEVERAL = ("paraphrases", "ten-sentences")
 
 
 def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo], list[RunInfo]]:
-    """The runs of the shown models on altered queries, and on several wordings of a fact."""
+    """Return the shown models' runs on altered queries, and those on several wordings of a fact."""
     models = {run.model for run in choice.runs}
-    here = [run for run in listing if run.dataset == choice.data and run.model in models]
-    altered = [run for run in here if run.kind == "contrast"]
-    return altered, [run for run in here if _is_asked_in_several_ways(run)]
+    runs = [run for run in listing if run.dataset == choice.data and run.model in models]
+    altered = [run for run in runs if run.kind == "contrast"]
+    return altered, [run for run in runs if _has_several_wordings(run)]
 
 
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
-    """Both tables, each where there are such runs."""
+    """Draw both tables, or the runs that a table needs."""
     altered, several = wording_runs(choice, listing)
     title = "Negated and misprimed queries compared with plain ones"
     if altered:
@@ -49,14 +49,14 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
         _draw_needs(choice, title, SEVERAL)
 
 
-def _is_asked_in_several_ways(run: RunInfo) -> bool:
+def _has_several_wordings(run: RunInfo) -> bool:
     wordings = max((len(relation.templates) for relation in run.relations), default=0)
     return wordings > 1 or run.prompt_kind == "ten sentences"
 
 
 def _draw_needs(choice: RunChoice, title: str, prompts: Sequence[str]) -> None:
-    data = plain(f"a run of these models on {choice.data} with the prompts {' or '.join(prompts)}.")
-    st.caption(f"**{title}** needs {data}")
+    run = plain(f"a run of these models on {choice.data} with the prompts {' or '.join(prompts)}.")
+    st.caption(f"**{title}** needs {run}")
 
 
 def _contrast_rows(runs: list[Run], choice: RunChoice) -> pd.DataFrame:
@@ -91,17 +91,17 @@ def _percent(label: str) -> Any:
     return st.column_config.NumberColumn(label, format="%.1f %%")
 
 
-_CONTRAST_COLUMNS: dict[str, Callable[[], Any]] = {
-    "overlap": lambda: _percent("same first"),
-    "spearman": lambda: st.column_config.NumberColumn("Spearman", format="%.2f"),
-    "plain": lambda: _percent("P@1 plain"),
-    "altered": lambda: _percent("P@1"),
+_CONTRAST_COLUMNS: dict[str, Any] = {
+    "overlap": _percent("same first"),
+    "spearman": st.column_config.NumberColumn("Spearman", format="%.2f"),
+    "plain": _percent("P@1 plain"),
+    "altered": _percent("P@1"),
 }
-_CONSISTENCY_COLUMNS: dict[str, Callable[[], Any]] = {
-    "wordings": lambda: st.column_config.NumberColumn("wordings", format="%d"),
-    "consistency": lambda: _percent("consistency"),
-    "accuracy": lambda: _percent("P@1"),
-    "consistent": lambda: _percent("consistent P@1"),
+_CONSISTENCY_COLUMNS: dict[str, Any] = {
+    "wordings": st.column_config.NumberColumn("wordings", format="%d"),
+    "consistency": _percent("consistency"),
+    "accuracy": _percent("P@1"),
+    "consistent": _percent("consistent P@1"),
 }
 
 
@@ -110,29 +110,26 @@ def _draw(
     infos: Sequence[RunInfo],
     what: str,
     make: Callable[[list[Run], RunChoice], pd.DataFrame],
-    columns: dict[str, Callable[[], Any]],
+    columns: dict[str, Any],
 ) -> None:
-    """The means by run, then every relation; a row opens its facts."""
+    """Draw the means by run, then a row per relation that opens its facts."""
     runs = tuple(infos)
     titles = run_names(runs, show=title_of)
     names = dict(zip([run.id for run in runs], titles, strict=True))
-    table = cache.of_runs(what, runs, choice.ranking, (), lambda found: make(found, choice))
+    table = cache.of_runs(what, runs, choice.ranking, (), lambda loaded: make(loaded, choice))
     if choice.relations:
         table = table[table["relation"].isin(choice.relations)].reset_index(drop=True)
     if table.empty:
-        st.caption("These runs have none of the chosen relations.")
+        st.caption("The chosen relations aren't in these runs.")
         return
     labels = {r.name: choice.labels.get(r.name, r.name) for run in runs for r in run.relations}
-    shown = table.assign(
-        run=table["run"].map(names), relation=table["relation"].map(lambda name: labels[name])
-    )
-    config = {name: column() for name, column in columns.items()}
-    config["n"] = st.column_config.NumberColumn("facts", format="localized")
+    shown = table.assign(run=table["run"].map(names), relation=table["relation"].map(labels))
+    config = columns | {"n": st.column_config.NumberColumn("facts", format="localized")}
     means = shown.groupby(["run", "prompts"], sort=False).agg(
         relations=("relation", "size"), n=("n", "sum"), **{name: (name, "mean") for name in columns}
     )
     st.dataframe(_as_shown(means.reset_index()), hide_index=True, column_config=config)
-    st.caption("Means over relations; below, each relation. Tick a row to see its facts.")
+    st.caption("Above: means over relations. Below: each relation. Tick a row to see its facts.")
     order = ["run", "prompts", "relation", "n", *columns]
     event = st.dataframe(
         _as_shown(shown[order]),
@@ -146,7 +143,7 @@ def _draw(
     picked = event["selection"]["rows"]
     if picked:
         row = table.iloc[picked[0]]
-        to_facts(choice, runs=[row["run"]], relations=[labels[row["relation"]]])
+        open_facts(choice, runs=[row["run"]], relations=[labels[row["relation"]]])
     request = ResultsRequest(
         tuple(run.id for run in runs),
         ranking=choice.ranking,
@@ -158,7 +155,7 @@ def _draw(
 
 
 def _as_shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The figures rounded, shares in percent; their formats alone would round halves down."""
+    """Round the numbers, shares in percent; browsers would round halves differently."""
     return table.assign(
         **{
             name: table[name].map(partial(rounded, digits=2) if name == "spearman" else percentage)

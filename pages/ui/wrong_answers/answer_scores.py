@@ -1,4 +1,4 @@
-"""One fact of a run of statements: the scores of all its answers, as bars."""
+"""Scores of all answers to one fact of a whole-answer run, as bars."""
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,14 @@ from lama_core.runs.info import Run
 from pages.ui.shared import charts
 from pages.ui.shared.run_choice import RunChoice
 
-HIGHEST = 460  # pixels; more answers are scrolled
+MAX_HEIGHT = 460  # pixels; a taller chart scrolls
 
 
 def scores_table(run: Run, at: int, gold: str) -> tuple[pd.DataFrame, int] | None:
-    """All answers to the fact of a row of `Run.facts`, best first, and how many can't be written.
+    """Return all answers to the fact in row `at`, best first, and the number without a score.
 
-    Columns word, score, prob (softmax over the answers), mark (`gold`, `also right` or empty).
-    None where the run didn't keep them.
+    Columns: word, score, prob (softmax over the answers), mark (`gold`, `also right` or empty).
+    None if the run didn't store the scores. The model can't tokenize answers without a score.
     """
     found = run.scores_of(at)
     if found is None:
@@ -44,31 +44,35 @@ def scores_table(run: Run, at: int, gold: str) -> tuple[pd.DataFrame, int] | Non
 def draw_scores_of_answers(
     run: RunAnswers, row: int, gold: str, colour: str, name: str, choice: RunChoice
 ) -> None:
-    """The bars, and what else there is to know of them."""
+    """Draw the bars, and notes on the margin and on marked and missing answers."""
     at = int(run.at[row])
     found = scores_table(run.run, at, gold)
     if found is None:
-        st.caption("Of so many answers the run keeps the ten best and the gold, not every score.")
+        st.caption(
+            "This relation has many answers, so the run stored only the scores of the ten best and "
+            "of the right answer."
+        )
         return
     table, n_unknown = found
     figure = charts.answer_scores(table, colour)
-    with st.container(height=min(HIGHEST, figure.layout.height + 60), border=False):
+    with st.container(height=min(MAX_HEIGHT, figure.layout.height + 60), border=False):
         charts.show(
             figure,
             f"answer scores {name}",
             title=f"Scores of all {len(table):,} answers, {name}",
             picture=choice.picture,
         )
-    said = [f"Margin of the gold: {fixed(float(run.margin[row]), 2, signed=True)} nats."]
-    if np.isnan(run.margin[row]):
-        said = ["No answer is wrong, so the gold has no margin."]
+    margin = float(run.margin[row])
+    notes = [f"Margin of the right answer: {fixed(margin, 2, signed=True)} nats."]
+    if np.isnan(margin):
+        notes = ["No margin: no answer is wrong."]
     n_valid = int(run.run.facts["n_valid"].iloc[at])
     n_known = len(right_answers(run.run, at))
     if n_valid > n_known:
-        said.append(
-            f"The data have {n_valid:,} right answers; the run's facts name {n_known:,} of them, "
-            "which are marked."
+        notes.append(
+            f"The data have {n_valid:,} right answers. Only the {n_known:,} that the run's facts "
+            "name are marked."
         )
     if n_unknown:
-        said.append(f"{n_unknown:,} answers aren't shown: the model can't write them.")
-    st.caption(" ".join(said))
+        notes.append(f"{n_unknown:,} answers aren't shown: the model can't tokenize them.")
+    st.caption(" ".join(notes))

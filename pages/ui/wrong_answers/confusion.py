@@ -1,10 +1,8 @@
-"""Golds by first answers: which words a model says for which, as a chart and as a table."""
+"""Confusion matrix of right answers and a model's first answers, as a chart and a table."""
 
 from typing import Any, cast
 
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from lama_core.metrics.confusion import N_WORDS, Confusion, confusion
 from lama_core.metrics.fact_answers import JoinedAnswers
@@ -15,16 +13,15 @@ from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import pick
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
-from pages.ui.wrong_answers.rows import describe_filter, python_of
+from pages.ui.wrong_answers.rows import Ints, describe_filter, python_of
 
-Ints = NDArray[np.int64]
 SIZES = (10, N_WORDS, 40)
 
 
 def draw_confusion(
     joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
-    """The view: a chart of the most frequent words, and a table of every pair."""
+    """Draw a chart of the most frequent words and a table of every pair."""
     head, box = st.columns([5, 2], vertical_alignment="bottom")
     head.markdown(f"### Right answers and the first answers of {plain(chosen.of)}")
     size = pick(
@@ -33,12 +30,12 @@ def draw_confusion(
         key="words",
         first=N_WORDS,
         place=box,
-        help="The most frequent words; all others share one row and one column.",
+        help="How many of the most frequent words; the rest are grouped as **Other**.",
     )
     found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
     if not found.n:
         st.info(
-            f"{plain(chosen.of)} counts none of these facts: loosen a filter.",
+            f"{plain(chosen.of)} isn't scored on any of these facts. Remove a filter.",
             icon=":material/filter_alt_off:",
         )
         return
@@ -64,19 +61,19 @@ def draw_confusion(
 
 
 def _describe(found: Confusion, chosen: FactsChoice) -> str:
-    """What the chart counts, in numbers."""
-    said = f"{counted(found.n, 'fact')} with a first answer of {plain(chosen.of)}: "
-    said += f"{found.n_golds:,} right answers, {found.n_answers:,} first answers. Green: right."
+    """Return the numbers of facts and words in the chart."""
+    text = f"{counted(found.n, 'fact')} with a first answer of {plain(chosen.of)}: "
+    text += f"{found.n_golds:,} right answers, {found.n_answers:,} first answers. Green: right."
     golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     if golds or answers:
         other = [f"{golds:,} right answers"] * bool(golds)
         other += [f"{answers:,} first answers"] * bool(answers)
-        said += f" **Other** stands for {' and '.join(other)}; the table has every pair."
-    return f"{said} Click a cell to see its facts."
+        text += f" **Other** groups {' and '.join(other)}; the table lists every pair."
+    return f"{text} Click a cell to see its facts."
 
 
 def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
-    """Every gold and answer that meet; a row that is picked leads to its facts."""
+    """Draw every pair of right and first answer that occurs; a ticked row opens its facts."""
     st.markdown("### Every pair")
     number = st.column_config.NumberColumn
     event: Any = st.dataframe(
@@ -89,7 +86,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
             "share": number(
                 "% of this right answer",
                 format="%.1f",
-                help="facts / all of the facts chosen above that have this gold and an answer",
+                help="facts / facts chosen above with this right answer and any first answer",
             ),
         },
         key="confusion pairs",
@@ -97,7 +94,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
         selection_mode="single-row",
         height=420 if len(found.pairs) > 10 else "content",
     )
-    st.caption("Pick a row to see its facts: by its box, or by Shift and Space on the keyboard.")
+    st.caption("Tick a row to see its facts; on the keyboard, press Shift and Space.")
     picked = cast(list[int], event["selection"]["rows"])
     if picked and picked[0] < len(found.pairs):
         line = found.pairs.iloc[picked[0]]

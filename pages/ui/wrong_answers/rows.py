@@ -1,7 +1,7 @@
-"""The rows of Wrong answers, one fact opened, and the words that models fall back on."""
+"""The table of facts in Wrong answers, the opened fact, and the most frequent wrong answers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,29 @@ from pages.ui.shared.model_columns import boxes_of
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
-from pages.ui.wrong_answers.filters import SORTS, FactsChoice, narrow
+from pages.ui.wrong_answers.filters import FactsChoice, narrow
 from pages.ui.wrong_answers.tags import draw_fact_tags, draw_picked_tags
 
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_WORDS = 15
+SORTS = (
+    "as in the data",
+    "best rank first",
+    "worst rank first",
+    "most confident first",
+    "least confident first",
+    "most frequent gold first",
+)
 Ints = NDArray[np.int64]
 
 
-def sort_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice) -> Ints:
-    """The rows in the chosen order; ties keep the order of the data, unknown values come last."""
-    focus = joined.runs[chosen.filter.of]
+def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
+    """Return the rows in an order of SORTS for run number `of`.
+
+    Ties keep the data's order; missing values come last.
+    """
+    focus = joined.runs[of]
     keys = {
         "best rank first": focus.rank,
         "worst rank first": -focus.rank,
@@ -41,19 +52,17 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice) -> Ints:
         "least confident first": focus.confidence,
         "most frequent gold first": -joined.facts["object_count"].to_numpy(),
     }
-    if chosen.sort not in keys:
-        return rows
-    return rows[np.argsort(keys[chosen.sort][rows], kind="stable")]
+    return rows[np.argsort(keys[sort][rows], kind="stable")] if sort in keys else rows
 
 
 def fact_key(joined: JoinedAnswers, row: int) -> str:
-    """What names a row in the address bar: the fact, and which of its prompts."""
+    """Return the key of a row in the address: the fact's id and the prompt's number."""
     line = joined.facts.iloc[row]
     return f"{line['fact_id']}#{line['prompt']}"
 
 
 def find_fact(joined: JoinedAnswers, key: str) -> int | None:
-    """The row of that key; None if it isn't among them."""
+    """Return the row with that key; None if there is no such row."""
     name, _, prompt = key.rpartition("#")
     facts = joined.facts
     at = np.flatnonzero((facts["fact_id"] == name) & (facts["prompt"].astype(str) == prompt))
@@ -61,9 +70,11 @@ def find_fact(joined: JoinedAnswers, key: str) -> int | None:
 
 
 def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[int, list[str]]:
-    """What wrong answers of left-to-right models begin, a text a row, empty where they are whole.
+    """Return the longer words that wrong answers of causal models begin.
 
-    By the run's number; only of models that are here.
+    Returns:
+        Run number -> one text per row, empty if the answer is a complete word or right. Only runs
+        whose causal model is installed.
     """
     found = {}
     for number, info in enumerate(choice.runs):
@@ -89,9 +100,9 @@ def make_table(
     choice: RunChoice,
     whole: Mapping[int, Sequence[str]] | None = None,
 ) -> pd.DataFrame:
-    """What is shown of some rows: the fact, and for each run its answer and the gold's place.
+    """Return the table on screen: each fact, and for each run its answer and the gold's rank.
 
-    of: the run whose tags are shown, if it has any. whole: as `whole_answers` gives them.
+    `of` is the number of the run whose tags are shown; `whole` comes from `whole_answers`.
     """
     facts = joined.facts.iloc[rows]
     labels = choice.labels
@@ -102,7 +113,7 @@ def make_table(
         "gold in data": facts["object_count"].to_numpy(),
     }
     if facts["prompt"].any():
-        columns["query"] = facts["query"].to_numpy()  # the same fact is asked in several ways
+        columns["query"] = facts["query"].to_numpy()  # shown only if facts have several prompts
     tags = joined.tags(of)
     if any(tags):
         columns["tags"] = [list(tags[row]) for row in rows]
@@ -115,9 +126,8 @@ def make_table(
         if whole and number in whole:
             longer = pd.Series(list(whole[number]), dtype=object)
             marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
-        left_out = "left out: " + reasons.astype(str)
-        unasked = left_out.where(reasons.notna(), None)
-        columns[f"{name} answer"] = np.where(answers.notna(), marked, unasked)
+        excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
+        columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
         columns[f"{name} prob"] = run.confidence[rows]
         columns[f"{name} rank"] = run.rank[rows]
         columns[f"{name} log-prob"] = run.log_prob[rows]
@@ -127,7 +137,7 @@ def make_table(
 
 
 def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataFrame:
-    """The same to be taken away: plain values, the sentence that was asked, a column a reason."""
+    """Return the table for export: unformatted values, the query, and the reason of exclusion."""
     facts = joined.facts.iloc[rows]
     columns: dict[str, Any] = {"fact_id": facts["fact_id"].to_numpy()}
     for name in ("relation", "source", "type", "subject", "object", "query"):
@@ -147,41 +157,40 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
 
 
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
-    """One page of rows; the one that is picked opens next to them, or several are tagged."""
+    """Draw one page of the table; a selected row opens next to it, or several rows get tags."""
     sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
     switches = more_box.container(horizontal=True)
     sort = sort_box.selectbox(
         "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
     )
-    chosen = replace(chosen, sort=sort)
     several = visitors.may("manage") and switches.toggle(
-        "Tag several", key="several", help="Pick rows of the table and put the same tags on them."
+        "Tag several", key="several", help="Tick rows of the table and give them the same tags."
     )
-    go_on = any(map(cache.goes_on, choice.runs)) and switches.toggle(
-        "Whole words",
+    completes = any(map(cache.goes_on, choice.runs)) and switches.toggle(
+        "Complete words",
         key="whole",
         bind=BOUND,
-        help="A left-to-right model's wrong answer may be the first token of a longer word: `new` "
-        "of New York. On: the model is asked how each goes on (of the page that is shown).",
+        help="A causal model's wrong answer may be only the first token of a longer word, like "
+        "`new` for New York. Turn on to let the model complete the answers on this page.",
     )
     n_pages = max(1, -(-len(rows) // PAGE_SIZE))
     page = 1
     if n_pages > 1:
         with pages_box, st.container(horizontal=True, horizontal_alignment="right"):
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
-    rows = sort_rows(joined, rows, chosen)
+    rows = sort_rows(joined, rows, chosen.filter.of, sort)
     shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-    with st.spinner("Asking how the answers go on", show_time=True):
-        whole = whole_answers(joined, shown, choice) if go_on else None
+    with st.spinner("Completing the answers", show_time=True):
+        whole = whole_answers(joined, shown, choice) if completes else None
     table = make_table(joined, shown, chosen.filter.of, choice, whole)
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "gold in data": number(
-            "frequency", help="Facts of the relation with this gold in the data."
+            "frequency", help="Facts of the relation with this right answer in the data."
         ),
         "subject": st.column_config.TextColumn(pinned=True),
         "gold": st.column_config.TextColumn("right answer"),
-        "tags": st.column_config.ListColumn(help=f"Kept with the run of {chosen.of}."),
+        "tags": st.column_config.ListColumn(help=f"Stored with the run of {chosen.of}."),
     }
     for name in choice.names:
         config |= {
@@ -194,7 +203,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     if len(set(table["relation"])) == 1 and len(choice.relations) == 1:
         table = table.drop(columns="relation")
     if not len(table):
-        st.info("No fact passes these filters: loosen one.", icon=":material/filter_alt_off:")
+        st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
         return
     widget = f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}"
 
@@ -229,21 +238,20 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
 
 
 def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
-    """Buttons to the facts before and after this one, in the order of the list, and to close it."""
+    """Draw buttons to the previous and next fact of the list, and to close the fact."""
     at = np.flatnonzero(rows == row)
-    place = int(at[0]) if len(at) else None
+    position = int(at[0]) if len(at) else None
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
-            there = None if place is None else place + step
-            inside = there is not None and 0 <= there < len(rows)
+            target = -1 if position is None else position + step
+            inside = 0 <= target < len(rows)
             if st.button(
                 f"{label} fact", icon=f":material/{icon}:", type="tertiary", disabled=not inside
             ):
-                assert there is not None
-                st.query_params["fact"] = fact_key(joined, int(rows[there]))
+                st.query_params["fact"] = fact_key(joined, int(rows[target]))
                 st.rerun()
-        if place is not None:
-            st.caption(f"{place + 1:,} of {len(rows):,}", width="content")
+        if position is not None:
+            st.caption(f"{position + 1:,} of {len(rows):,}", width="content")
         if st.button("Close", icon=":material/close:", type="tertiary"):
             del st.query_params["fact"]
             st.rerun()
@@ -252,9 +260,9 @@ def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
 def draw_fact(
     joined: JoinedAnswers, row: int, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
-    """One fact: the query, its tags, and each run's ten best answers.
+    """Draw one fact: the query, its tags, and each run's ten best answers.
 
-    rows: of the list that it is opened from, in their order.
+    `rows` is the list that the fact was opened from, in its order.
     """
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
@@ -269,57 +277,54 @@ def draw_fact(
             if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 models = tuple(dict.fromkeys(named))
-                asked = () if models == DEFAULT_MODELS else models
-                link = {"text": str(fact["query"]), "gold": gold, "models": asked}
+                models = () if models == DEFAULT_MODELS else models
+                link = {"text": str(fact["query"]), "gold": gold, "models": models}
                 links.go(screens.ASK, link)
         draw_fact_tags(joined, row, chosen)
         for number in range(len(choice.names)):
             with st.container():
-                _draw_one(joined, row, number, choice, gold)
+                _draw_run(joined, row, number, choice, gold)
 
 
-def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
-    run, name = joined.runs[number], choice.names[number]
-    at = int(run.at[row])
-    of_words = not choice.runs[number].ranks_statements
-    detail = f"{choice.runs[number].prompts}{' prompts' * of_words}, {choice.ranking} rank"
-    predictions.draw_head(choice.runs[number].model, name, choice.colours[name], detail)
+def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
+    """Draw one run's best answers to a fact."""
+    run, info, name = joined.runs[number], choice.runs[number], choice.names[number]
+    at, colour = int(run.at[row]), choice.colours[name]
+    detail = f"{info.prompts}{' prompts' * (not info.ranks_statements)}, {choice.ranking} rank"
+    predictions.draw_head(info.model, name, colour, detail)
     if at < 0:
-        st.caption("This run didn't ask it.")
+        st.caption("This fact isn't in the run.")
         return
     if np.isnan(run.rank[row]):
-        st.caption(f"Left out: {plain(str(run.excluded[row]))}.")
+        st.caption(f"Excluded: {plain(str(run.excluded[row]))}.")
         return
     top = run.run.top
-    given = tuple(
-        Prediction(place, str(word), float(log_prob), float(np.exp(log_prob)))
-        for place, (word, log_prob) in enumerate(
+    answers = tuple(
+        Prediction(rank, str(word), float(log_prob), float(np.exp(log_prob)))
+        for rank, (word, log_prob) in enumerate(
             zip(top.words[at], top.log_probs[at], strict=True), start=1
         )
         if word is not None
     )[:N_PREDICTIONS]
-    if cache.goes_on(choice.runs[number]):
-        with st.spinner("Asking how the answers go on", show_time=True):
-            given = _continued(given, str(joined.facts["query"].iloc[row]), choice.runs[number])
-    info = choice.runs[number]
-    if info.model_kind not in KINDS and np.isnan(run.log_prob[row]):
-        if given:
-            answer = BlankAnswer(given, over=_over(info))
-            predictions.draw_answers(answer, choice.colours[name])
+    if cache.goes_on(info):
+        with st.spinner("Completing the answers", show_time=True):
+            answers = _completed(answers, str(joined.facts["query"].iloc[row]), info)
+    rank, log_prob = int(run.rank[row]), float(run.log_prob[row])
+    if info.model_kind not in KINDS and np.isnan(log_prob):
+        if answers:
+            predictions.draw_answers(BlankAnswer(answers, over=_over(info)), colour)
         st.caption(
-            f"The right answer was not found: it comes after all other words, at rank "
-            f"{int(run.rank[row]):,}."
+            f"The model didn't find the right answer, so it ranks after all other words: {rank:,}."
         )
         return
-    mark = Gold(gold, int(run.rank[row]), float(run.log_prob[row]), (gold,), True)
-    answer = BlankAnswer(given, mark, over=_over(info))
-    predictions.draw_answers(answer, choice.colours[name])
+    mark = Gold(gold, rank, log_prob, (gold,), True)
+    predictions.draw_answers(BlankAnswer(answers, mark, over=_over(info)), colour)
     if info.ranks_statements:
-        draw_scores_of_answers(run, row, gold, choice.colours[name], name, choice)
+        draw_scores_of_answers(run, row, gold, colour, name, choice)
 
 
 def _over(info: RunInfo) -> Over:
-    """What the probabilities of a run's answers sum to one over."""
+    """Return the set over which the probabilities of a run's answers sum to one."""
     if info.ranks_statements:
         return "answers"
     if info.model_kind not in KINDS:
@@ -327,23 +332,25 @@ def _over(info: RunInfo) -> Over:
     return "rescored" if info.model_kind == "causal" and info.context == "both" else "vocabulary"
 
 
-def _continued(given: tuple[Prediction, ...], query: str, info: RunInfo) -> tuple[Prediction, ...]:
-    words = tuple(item.token for item in given)
-    queries = (query,) * len(words)
-    whole = cache.whole_words(info.model, info.precision, info.fold_case, queries, words)
-    return tuple(replace(item, begins=word) for item, word in zip(given, whole, strict=True))
+def _completed(
+    answers: tuple[Prediction, ...], query: str, info: RunInfo
+) -> tuple[Prediction, ...]:
+    """Add to each answer the longer word that it begins, if any."""
+    tokens = tuple(answer.token for answer in answers)
+    queries = (query,) * len(tokens)
+    words = cache.whole_words(info.model, info.precision, info.fold_case, queries, tokens)
+    return tuple(replace(answer, begins=word) for answer, word in zip(answers, words, strict=True))
 
 
 def draw_fallbacks(
     joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
-    """The words that each model gives when it is wrong; a click shows the facts."""
-    one, several = ("answer", "Answers") if choice.all_statements else ("word", "Words")
-    st.markdown(f"### {several} that a model falls back on")
+    """Draw each model's most frequent wrong first answers; a click shows their facts."""
+    noun = "answer" if choice.all_statements else "word"
+    st.markdown(f"### Most frequent wrong {noun}s")
     st.caption(
-        f"The most frequent wrong first answers on the facts chosen above. Where one {one} takes a "
-        "large share, the model answers the relation and not the subject. Click a bar to see the "
-        "facts."
+        f"Wrong first answers on the facts chosen above. If one {noun} has a large share, the "
+        "model answers by relation and ignores the subject. Click a bar to see the facts."
     )
     table = fallbacks(joined, rows, n=N_WORDS)
     if table.empty:
@@ -371,13 +378,12 @@ def draw_fallbacks(
 
 
 def describe_filter(chosen: FactsChoice) -> dict[str, Any]:
-    """The filter as a record."""
-    fields = chosen.filter.__dataclass_fields__
-    return {"filter": {name: getattr(chosen.filter, name) for name in fields}}
+    """Return the filter for an export."""
+    return {"filter": asdict(chosen.filter)}
 
 
 def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
-    """The lines of Python that give the same facts."""
+    """Return Python code that selects the same facts."""
     return (
         "from lama_core.metrics.fact_answers import AnswerFilter, fallbacks, join_answers\n"
         f"{choice.lines_of_runs()}"

@@ -1,4 +1,4 @@
-"""Tags on facts: everyone sees them, the owner of the app writes them."""
+"""Tags on facts. Everyone sees them; only the owner of the app changes them."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from pages.ui.shared import visitors
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.wrong_answers.filters import FactsChoice
 
-EXAMPLES = "Choose or type one: wrong in the data, ambiguous, ..."
+EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
 
 
 def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None:
-    """The tags of one fact in the run in focus; the owner may change them."""
+    """Draw the tags of one fact in the selected run; the owner can change them."""
     info = joined.runs[chosen.filter.of].run.info
     (key,) = _rows_of(joined, [row])
     with faults_shown():
@@ -24,8 +24,8 @@ def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None
             if own:
                 st.markdown(f"Tags in the run of {plain(chosen.of)}: {plain(', '.join(own))}")
             return
-        # The key holds what the file says, so that what another window wrote isn't undone here.
-        kept = st.multiselect(
+        # The key holds the stored tags, so the widget can't undo a change from another window.
+        chosen_tags = st.multiselect(
             f"Tags in the run of {chosen.of}",
             [*own, *(tag for tag in known_tags(tags) if tag not in own)],
             default=own,
@@ -34,25 +34,25 @@ def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None
             max_selections=MOST_TAGS,
             placeholder=EXAMPLES,
         )
-        if tuple(kept) != own:
+        if tuple(chosen_tags) != own:
             change_tags(
                 info,
                 [key],
-                add=[tag for tag in kept if tag not in own],
-                remove=[tag for tag in own if tag not in kept],
+                add=[tag for tag in chosen_tags if tag not in own],
+                remove=[tag for tag in own if tag not in chosen_tags],
             )
             st.rerun()
 
 
 def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsChoice) -> None:
-    """Tags for several facts at once."""
+    """Draw the form that adds or removes tags of several facts."""
     info = joined.runs[chosen.filter.of].run.info
     keys = _rows_of(joined, rows)
     with st.container(border=True), faults_shown():
         known = known_tags(read_tags(info))
         box, buttons = st.columns([3, 2], vertical_alignment="bottom")
         tags = box.multiselect(
-            f"Tags for the picked facts, in the run of {chosen.of}",
+            f"Tags for the ticked facts, in the run of {chosen.of}",
             known,
             key="tags of picked",
             accept_new_options=True,
@@ -61,10 +61,10 @@ def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsCh
         )
         with buttons, st.container(horizontal=True):
             ready = bool(tags and len(rows))
-            put = st.button(f"Put on {len(rows)}", icon=":material/new_label:", disabled=not ready)
-            off = st.button("Take off", icon=":material/label_off:", disabled=not ready)
-        if put or off:
-            change_tags(info, keys, add=tags if put else (), remove=tags if off else ())
+            add = st.button(f"Add to {len(rows)}", icon=":material/new_label:", disabled=not ready)
+            remove = st.button("Remove", icon=":material/label_off:", disabled=not ready)
+        if add or remove:
+            change_tags(info, keys, add=tags if add else (), remove=tags if remove else ())
             st.rerun()
 
 

@@ -1,4 +1,4 @@
-"""Wrong answers: one row a fact with every model's answer, to look at errors one by one."""
+"""The Wrong answers tab: one row per fact with every model's answer."""
 
 from pages.ui.shared import cache
 from pages.ui.shared.run_choice import RunChoice
@@ -9,7 +9,7 @@ from pages.ui.wrong_answers.rows import draw_fallbacks, draw_rows
 
 
 def draw_wrong_answers(choice: RunChoice) -> None:
-    """Choose filters; list the facts, or count the answers."""
+    """Draw the filters, then the facts, the confusion matrix or the frequent wrong answers."""
     joined = cache.joined_answers(choice.runs, choice.ranking)
     chosen = choose_filters(choice, joined)
     rows = joined.select(chosen.filter)
