@@ -65,8 +65,8 @@ def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answ
     monkeypatch.setenv("LAMA_QUERY_TOKENS", "12")
     found = table(opened(f"Rome is in ___.\n{'Rome ' * 20}is in ___."))
     short, long = found[f"{MODEL} answer"]
-    assert "at most 12 are taken here: shorten it" in long
-    assert short and "taken here" not in short
+    assert "the maximum here is 12. Shorten it" in long
+    assert short and "maximum here" not in short
 
 
 def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
@@ -80,14 +80,14 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
     monkeypatch.setattr(cache, "first_answers", lambda *_, **__: pytest.fail("it was asked"))
     (refused,) = (one.value for one in opened(f"{typed}\nC ___.").error)
     assert refused == plain(
-        "3 sentences for 1 model are 3 questions, and at most 2 are taken at once here: take out "
+        "3 sentences for 1 model are 3 queries; the maximum of a batch here is 2. Remove "
         "sentences or models."
     )
 
 
 def test_each_model_counts() -> None:
     limits_of_pages().check_sentences(500, 2)
-    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 questions, and at "):
+    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 queries; the maximum "):
         limits_of_pages().check_sentences(500, 3)
     UNLIMITED.check_sentences(500, 8)
 

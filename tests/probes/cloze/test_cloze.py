@@ -300,9 +300,9 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
     model = tiny_model("smollm2")
     query = parse_query(LONG)
     for limit in (5, 12):  # its left side is short: both sides count
-        with pytest.raises(UserError, match=f"at most {limit} are taken here"):
+        with pytest.raises(UserError, match=f"the maximum here is {limit}"):
             ask(model, query, FULL, limits=Limits(tokens=limit))
-    with pytest.raises(UserError, match="at most 5 are taken here"):
+    with pytest.raises(UserError, match="the maximum here is 5"):
         ask(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
     few = ask(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
     assert few.n_over == 20 and few.n_wanted is None

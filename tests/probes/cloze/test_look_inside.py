@@ -149,7 +149,7 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
     for look in (read_layers, lambda *a, **k: attribute(*a, "erasure", **k)):
-        with pytest.raises(UserError, match=r"tokens for .*at most 5 are taken here"):
+        with pytest.raises(UserError, match=r"tokens for .*; the maximum here is 5"):
             look(model, QUERY, columns, limits=Limits(tokens=5))
     monkeypatch.setattr(type(model), "tokens_per_pass", 1)
     started = time.monotonic()

@@ -103,7 +103,7 @@ def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answere
     ]
     found = ask_lines(model, lines, candidates, limits=Limits(tokens=10))
     assert [bool(one.word) for one in found.answers] == [True, False, False, False]
-    assert "at most 10 are taken here: shorten it" in found.answers[1].fault
+    assert "the maximum here is 10. Shorten it" in found.answers[1].fault
     assert f"at most {MAX_PIECES} are scored" in found.answers[2].fault
     assert found.answers[3].fault
 

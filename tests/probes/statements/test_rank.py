@@ -89,7 +89,7 @@ def test_what_the_time_doesnt_allow_is_left_out_and_said() -> None:
 
 
 def test_a_text_of_too_many_tokens_is_refused() -> None:
-    with pytest.raises(UserError, match="has 8 tokens for fake, and at most 7 are taken here"):
+    with pytest.raises(UserError, match="has 8 tokens for fake; the maximum here is 7"):
         ranked(limits=Limits(tokens=7), answers=("Oslo",))
     assert ranked(limits=Limits(tokens=8), answers=("Oslo",)).answers
 

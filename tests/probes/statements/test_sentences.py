@@ -104,7 +104,7 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(
 
 
 def test_a_visitors_limits_hold() -> None:
-    with pytest.raises(UserError, match="at most 4 are taken here"):
+    with pytest.raises(UserError, match="the maximum here is 4"):
         score_sentences(ByWord(), ASKED, Limits(tokens=4))
     long = tuple(f"{word} " * 3000 for word in ("a", "b", "c", "d"))
     cut = score_sentences(ByWord(kind="masked"), replace(ASKED, texts=long), Limits(seconds=0.0))

@@ -150,7 +150,7 @@ def test_facts_that_cant_be_asked_say_why(tmp_path: Path) -> None:
     assert rows["excluded"] == [None, DUPLICATE, NOT_A_CANDIDATE, NO_FIT]
     assert made.info.n_candidates == 2 and made.words == {"": frozenset({"Lima", "New York"})}
     (tmp_path / "others.txt").write_text("Bogotá")
-    with pytest.raises(NothingCounts, match=r"None of the 4 facts can be asked of table: .*among"):
+    with pytest.raises(NothingCounts, match=r"None of the 4 facts can be scored with table: .*among"):
         run(data, tmp_path, model, answers=f"file:{tmp_path / 'others.txt'}")
 
 
@@ -287,9 +287,9 @@ def test_no_more_statements_than_that_are_at_once_and_each_is_in_its_place(n_ans
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ("", "the list of answers is empty: give one answer a line"),
-        (" \n\n", "the list of answers is empty: give one answer a line"),
-        ("Lima\nOslo\nLima", "The answer 'Lima' is there twice: leave one out"),
+        ("", "the list of answers is empty: write one answer per line"),
+        (" \n\n", "the list of answers is empty: write one answer per line"),
+        ("Lima\nOslo\nLima", "The answer 'Lima' is there twice: remove one"),
         ("Lima\n" + "x" * 301, "Answer 2 is longer than 300 letters: shorten it"),
         ("a\0b", "the list of answers is not text"),
     ],
