@@ -61,7 +61,7 @@ def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:
 def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
     app = opened(subject="the ___ of")
     assert [one.value for one in app.error] == [
-        plain("The subject holds a blank (___): the relation's template brings its own.")
+        plain("The subject contains a blank (___), which the template already has: remove it.")
     ]
     assert not app.dataframe
 

@@ -51,11 +51,11 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     assert f"rank <b>{found[f'{MODEL} rank'][2]:,.0f}</b>" in html
     (warned,) = (one.value for one in app.warning)
     assert warned.startswith(plain("Line 3: The text has no blank"))
-    assert plain("Line 6: It has 2 blanks") in warned
-    (said,) = (one.value for one in app.caption if "golds first" in one.value)
+    assert plain("Line 6: The sentence has 2 blanks") in warned
+    (said,) = (one.value for one in app.caption if "right answer" in one.value)
     assert said == plain(
-        "P@1 100.0 % (1 of 1 golds first); 3 of 5 sentences answered; 2 golds not among the "
-        "candidates, and not counted"
+        "P@1 100.0 % (1 of 1 right answers first); 3 of 5 sentences answered; 2 right answers not "
+        "among the candidates, not counted"
     )
 
 
@@ -132,9 +132,9 @@ def test_the_csv_holds_the_sentences_that_the_filters_leave(
 
 def test_too_many_and_nothing_are_said_in_a_sentence() -> None:
     assert [one.value for one in opened("A ___.\n" * 501).error] == [
-        plain("501 sentences are given; at most 500 are asked at once: take some out.")
+        plain("There are 501 sentences; the maximum is 500. Remove some.")
     ]
-    assert "No sentence can be asked; line 1" in opened("nothing").error[0].value.replace("\\", "")
+    assert "No sentence is valid. Line 1" in opened("nothing").error[0].value.replace("\\", "")
 
 
 def test_an_address_holds_what_fits_into_it() -> None:

@@ -236,7 +236,7 @@ def test_each_blank_has_its_own_gold(tiny_model: Models) -> None:
     query = parse_query("[MASK] is a city in [MASK].")
     answer = ask(model, query, FULL, gold="Paris | ")
     assert [blank.gold and blank.gold.word for blank in answer.blanks] == ["Paris", None]
-    with pytest.raises(UserError, match="2 blanks, and 1 gold word is given: write one a blank"):
+    with pytest.raises(UserError, match="2 blanks, but there is 1 right answer: write one for each"):
         ask(model, query, FULL, gold="Paris")
 
 
