@@ -70,7 +70,7 @@ def test_options_choose_what_is_ranked_and_how(
         (("--part", "half"), "Choose from"),
         (("--limit", "0"), "limit can't be 0"),
         (("--relation", "P3"), "has no relation 'P3'"),
-        (("--answers", "file:TWICE"), "The answer 'Lima' is there twice: remove one."),
+        (("--answers", "file:TWICE"), "The answer 'Lima' occurs twice: remove one."),
         (("--answers", "file:NONE"), "the list of answers is empty: write one answer per line."),
     ],
 )

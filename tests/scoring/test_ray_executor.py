@@ -183,7 +183,9 @@ def test_a_cluster_without_room_is_said_to_have_none(
     ray.get([block.ready() for block in blocks])
     (spec,) = make_specs(data, "slow")
     try:
-        with pytest.raises(UserError, match=r"no resources for a worker for 1 seconds .* needs 1 CPU\)"):
+        with pytest.raises(
+            UserError, match=r"no resources for a worker for 1 seconds .* needs 1 CPU\)"
+        ):
             execute(spec, folder=tmp_path, executor=RayExecutor(), load=hash_model)
     finally:
         for block in blocks:
