@@ -20,7 +20,7 @@ class Shown:
         title: Title of the table.
         heads: Column heads of the table.
         rows: Rows of the table, as texts.
-        shares: A share for each row, between 0 and 1, drawn as a bar; or none.
+        shares: A share for each row, between 0 and 1, drawn as a bar; may be empty.
         notes: Notes below the table.
         firsts: (query, model) -> first answer, for steps with queries.
         values: (row, model) -> share, for charts.

@@ -154,7 +154,7 @@ def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """What a plan keeps of a model: everything except its weights, to save memory."""
+    """The description and vocabulary of a model, without its weights, to save memory."""
 
     reference: str
     name: str
@@ -165,7 +165,7 @@ class KnownModel:
 
 
 def ask_of(reference: str, load: Load, precision: Precision) -> KnownModel:
-    """Load a model and return what a plan keeps of it."""
+    """Load a model and return its description and vocabulary."""
     model = load(reference, precision=precision)
     return KnownModel(
         reference, model.name, model.identity, model.kind, model.precision, model.vocabulary

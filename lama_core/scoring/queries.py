@@ -192,7 +192,7 @@ def _lacking(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What the rows of one relation are made from.
+    """The facts and templates from which the rows of one relation are made.
 
     Attributes:
         relation: The relation.
@@ -283,7 +283,7 @@ def _ten_sentences(source: _Source, fact: Fact) -> list[Question]:
 
 
 def _misprimed(source: _Source) -> list[Question]:
-    """Return each fact's misprimed sentence, or its query with a wrong object put before it."""
+    """Return each fact's misprimed sentence, or its query preceded by a wrong object."""
     objects = sorted({fact.object for fact in source.all_facts})
     right: defaultdict[str, set[str]] = defaultdict(set)
     for fact in source.all_facts:

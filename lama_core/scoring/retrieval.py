@@ -142,7 +142,7 @@ class OpenBook:
 
     @property
     def identity(self) -> list[Any]:
-        """What the passages depend on, as part of a run's identity."""
+        """The corpus and options that determine the passages, as part of a run's identity."""
         return [self.corpus.digest, FORM, *(["segments"] if self.segments else [])]
 
     @cached_property

@@ -148,15 +148,15 @@ def check_models(models: Sequence[str]) -> None:
 
 
 def check_segments(segments: bool, open_book: str | None, kinds: Mapping[str, Kind]) -> None:
-    """Check that passage and query can be encoded as two segments, if that is wanted.
+    """Check that passage and query can be encoded as two segments.
 
     Args:
-        segments: Whether two segments are wanted.
+        segments: Whether two segments are wanted; if not, every model is accepted.
         open_book: Name of the corpus; None without open-book context.
         kinds: Model name -> kind of model.
 
     Raises:
-        UserError: If there is no passage, or a model reads a text as one segment.
+        UserError: If the open-book context is missing, or a model reads a text as one segment.
     """
     if not segments:
         return

@@ -154,7 +154,7 @@ def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
     assert "<b>Ada*" not in html(ranked(answers="<b>Ada*\nOslo"))
     assert "&lt;b&gt;Ada*" in html(ranked(answers="<b>Ada*\nOslo"))
     for params, fault in (
-        ({"answers": ""}, "There is no answer to rank"),
+        ({"answers": ""}, "Answers are missing"),
         ({"answers": "Oslo\nOslo"}, "occurs twice"),
         ({"statement": "No blank."}, "has no blank"),
         ({"statement": "___ in ___."}, "has 2 blanks"),

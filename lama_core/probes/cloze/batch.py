@@ -221,7 +221,7 @@ class ManyAnswer:
 def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
     """Return the lines. Raises UserError for no line, too many, or no valid one."""
     if not lines:
-        raise UserError("There is no sentence: write one per line, each with a blank.")
+        raise UserError("Sentences are missing: write one per line, each with a blank.")
     if len(lines) > MAX_LINES:
         raise UserError(
             f"There are {len(lines):,} sentences; the maximum is {MAX_LINES}. Remove some."

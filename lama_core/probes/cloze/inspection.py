@@ -285,21 +285,21 @@ class InsideAnswer:
         ]
         by_token = [
             {
-                "model": found.name,
-                "method": found.method,
-                "word": found.word,
+                "model": scores.name,
+                "method": scores.method,
+                "word": scores.word,
                 "position": position,
                 "token": token,
                 "value": value,
-                "log_prob": found.log_prob,
-                "baseline": found.baseline,
-                "steps": found.steps,
-                "completeness_error": found.completeness_error,
+                "log_prob": scores.log_prob,
+                "baseline": scores.baseline,
+                "steps": scores.steps,
+                "completeness_error": scores.completeness_error,
             }
             for inside in self.models
-            if (found := inside.attribution)
+            if (scores := inside.attribution)
             for position, (token, value) in enumerate(
-                zip(found.tokens, found.values, strict=True), start=1
+                zip(scores.tokens, scores.values, strict=True), start=1
             )
         ]
         return by_layer + by_token

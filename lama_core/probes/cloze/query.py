@@ -635,7 +635,7 @@ def ask_all(
         models: The models.
         query: The text.
         candidates: The candidates.
-        passage: Open-book context to put before the text, if any.
+        passage: Open-book context that precedes the text, if any.
         segments: Whether passage and text are two segments.
         on_model: Called with each model's answer.
         **options: Further options of `ask`.

@@ -35,7 +35,7 @@ def check_answers(answers: Iterable[str]) -> tuple[str, ...]:
     """
     stripped = tuple(answer.strip() for answer in answers)
     if not stripped:
-        raise UserError("There is no answer to rank: add at least one.")
+        raise UserError("Answers are missing: add at least one.")
     if len(stripped) > MAX_ANSWERS:
         raise UserError(
             f"There are {len(stripped):,} answers; the maximum is {MAX_ANSWERS:,}. Remove some."

@@ -101,7 +101,7 @@ def test_a_text_of_too_many_tokens_is_refused() -> None:
     (
         ({"text": "The capital."}, "has no blank"),
         ({"text": "___ is in ___."}, "has 2 blanks, but answers are ranked at one"),
-        ({"answers": ()}, "There is no answer to rank"),
+        ({"answers": ()}, "Answers are missing"),
         ({"answers": ("Oslo", "  ")}, "Answer 2 is empty"),
         ({"answers": ("New  York", " New York")}, "'New York' occurs twice"),
         ({"answers": tuple(map(str, range(201)))}, "There are 201 answers; the maximum is 200"),

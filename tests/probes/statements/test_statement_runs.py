@@ -309,7 +309,7 @@ def test_a_file_that_is_no_list_of_answers_is_one_sentence(
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ((), "There is no answer to rank: add at least one"),
+        ((), "Answers are missing: add at least one"),
         (("Lima", " "), "Answer 2 is empty: remove it"),
         (("Lima", "Lima "), "The answer 'Lima' occurs twice"),
     ],
