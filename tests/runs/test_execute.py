@@ -384,7 +384,7 @@ def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) ->
         ({"prompts": "manul"}, "did you mean 'manual'"),
         ({"candidates": "comon"}, "did you mean 'common'"),
         ({"limit": 0}, "limit is 0"),
-        ({"models": ()}, "at least one model"),
+        ({"models": ()}, "No model is chosen"),
         ({"ranking": "filterd"}, "did you mean 'filtered'"),
     ],
 )
