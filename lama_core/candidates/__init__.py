@@ -1,1 +1,1 @@
-"""What is ranked at a blank: lists of words, and how a model writes each of them."""
+"""Candidates: the words that are ranked at a blank, and how a model writes each of them."""

@@ -1,9 +1,9 @@
-"""Candidates: the words that are ranked at a blank, and where they stand in a model's distribution.
+"""Candidates, the words that are ranked at a blank, and their columns in a model's distribution.
 
 A word's probability is the sum over the model's single tokens that write it. With `fold_case`
-the words are lower-cased and a cased model's `Paris`, `paris` and `PARIS` count together: the only
-fair comparison with an uncased model. Source: Petroni et al. 2019, section 4.5 (common
-vocabulary); the case folding is ours.
+the words are lower-cased, and the probabilities of a cased model's `Paris`, `paris` and `PARIS` are
+summed, for a fair comparison with an uncased model. Source: Petroni et al. 2019, section 4.5
+(common vocabulary), which doesn't describe case folding.
 
 Departure: The common vocabulary
 """
@@ -34,7 +34,7 @@ NO_COLUMN = -1
 
 
 def pad_columns(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Rows of columns as one table: int64 [row, widest row], -1 where a row is shorter."""
+    """Return rows of columns as an array, int64 [row, longest row], padded with -1."""
     width = max(map(len, rows), default=0)
     table = np.full((len(rows), width), NO_COLUMN, dtype=np.int64)
     for number, row in enumerate(rows):
@@ -46,10 +46,12 @@ def pad_columns(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 class Columns:
     """A candidate list as columns of one model's distribution.
 
-    words: the candidates that the model has, in candidate order.
-    token_ids: place -> int64 [candidate, form]; -1 where a word has fewer forms than the widest.
-    missing: the wanted words that are not one token of the model.
-    is_full: every token of the model is a column.
+    Attributes:
+        words: The candidates that the model has, in candidate order.
+        token_ids: Place -> ids of each candidate's tokens, int64 [candidate, form], padded with -1.
+        spelling: How the model writes the candidates.
+        missing: Candidates that are not one token of the model.
+        is_full: Whether every token of the model is a column.
     """
 
     words: Sequence[str]
@@ -64,7 +66,7 @@ class Columns:
         return {word: column for column, word in enumerate(self.words)}
 
     def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
-        """The tokens that write a candidate."""
+        """Return the ids of the tokens that write a candidate."""
         return tuple(form for form in self.token_ids[place][column].tolist() if form >= 0)
 
     @cached_property
@@ -73,7 +75,7 @@ class Columns:
         return {token: column for column, token in enumerate(ids)}
 
     def find(self, word: str, place: Place = "after space") -> int | str:
-        """The word's column, or the reason why it can't be ranked."""
+        """Return the word's column, or the reason why it can't be ranked."""
         tokens = self.spelling.tokens(word, place)
         if not tokens:
             return NOT_ONE_TOKEN
@@ -89,15 +91,17 @@ _GROWING = threading.Lock()
 
 @dataclass(frozen=True)
 class OpenColumns(Columns):
-    """The whole vocabulary of a model whose tokens nobody says: a word that comes has a column.
+    """The whole, unknown vocabulary of a server model: a word gets a column when it is looked up.
 
-    words: those that came so far, a list. left_out: words, in lower case, that get no column.
+    Attributes:
+        words: The words that were looked up so far, a list.
+        left_out: Lower-case words that get no column.
     """
 
     left_out: frozenset[str] = frozenset()
 
     def find(self, word: str, place: Place = "after space") -> int | str:
-        """The word's column; a new one for a new word."""
+        """Return the word's column; add a column for a new word."""
         if word.lower() in self.left_out:
             return NOT_A_CANDIDATE
         with _GROWING:
@@ -107,24 +111,26 @@ class OpenColumns(Columns):
         return self.index[word]
 
     def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
-        """The word's id."""
+        """Return the word's id."""
         return self.spelling.tokens(self.words[column], place)
 
 
-# The columns found last in each vocabulary that is still in use, by the candidates' digest: finding
-# tens of thousands of words takes longer than a query.
-_KEPT: WeakKeyDictionary[Vocabulary, dict[str, Columns]] = WeakKeyDictionary()
-MAX_KEPT = 64
+# Vocabulary -> candidates' digest -> columns, because finding tens of thousands of words takes
+# longer than a query.
+_CACHE: WeakKeyDictionary[Vocabulary, dict[str, Columns]] = WeakKeyDictionary()
+MAX_CACHED = 64
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The words to rank, before any model's tokens are known.
+    """The words to rank, independent of a model.
 
-    name: as the user chose them: a name of `lists.CANDIDATE_LISTS`, or `file:PATH`.
-    words: in candidate order, which breaks ties; None stands for each model's whole vocabulary.
-    fold_case: the words are lower-cased and a cased model's case variants are summed.
-    per_relation: the words are yet to come: each relation's own objects.
+    Attributes:
+        name: Name in `lists.CANDIDATE_LISTS`, or `file:PATH`.
+        words: The words in candidate order, which breaks ties; None is each model's whole
+            vocabulary.
+        fold_case: Whether the words are lower-cased and a cased model's case variants are summed.
+        per_relation: Whether `of_relation` has yet to set the words: each relation's own objects.
     """
 
     name: str
@@ -134,40 +140,41 @@ class Candidates:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of name-independent content: the words in order, and the case rule."""
+        """SHA-256 of the words in order and the case rule, without the name."""
         text = "\n".join(("\0full",) if self.words is None else self.words)
         return hashlib.sha256(f"{self.fold_case}\n{text}".encode()).hexdigest()
 
     def folded(self) -> "Candidates":
-        """The same words lower-cased, doubles dropped, with case variants summed."""
+        """Return the same words lower-cased, without duplicates, with case variants summed."""
         if self.words is None:
             return self
         words = tuple(dict.fromkeys(word.lower() for word in self.words))
         return Candidates(self.name, words, True, self.per_relation)
 
     def fitting(self, vocabularies: Sequence[Vocabulary]) -> "Candidates":
-        """The same, folded to lower case as soon as one model is uncased."""
-        return self if all(one.cased for one in vocabularies) else self.folded()
+        """Return the candidates for some models, folded to lower case if any model is uncased."""
+        return self if all(vocabulary.cased for vocabulary in vocabularies) else self.folded()
 
     def of_relation(self, objects: Sequence[str]) -> "Candidates":
-        """A list of one relation's objects, with this list's name and case rule."""
+        """Return one relation's objects as candidates, with this list's name and case rule."""
         words = Candidates(self.name, tuple(dict.fromkeys(objects)))
         return words.folded() if self.fold_case else words
 
     def columns(self, vocabulary: Vocabulary) -> Columns:
-        """Where each candidate stands in a model's distribution; kept for the next query.
+        """Return each candidate's column in a model's distribution; cached.
 
-        Raises UserError if the model has none of the words as a single token.
+        Raises:
+            UserError: If none of the words is a single token of the model.
         """
-        kept = _KEPT.setdefault(vocabulary, {})
-        columns = kept.get(self.digest)
+        cache = _CACHE.setdefault(vocabulary, {})
+        columns = cache.get(self.digest)
         if columns is None:
             columns = self._find_columns(vocabulary)
             if isinstance(columns, OpenColumns):
-                return columns  # it is of one question
-            if len(kept) >= MAX_KEPT:
-                kept.pop(next(iter(kept)), None)
-            kept[self.digest] = columns
+                return columns  # not cached: it grows, and belongs to one query
+            if len(cache) >= MAX_CACHED:
+                cache.pop(next(iter(cache)), None)
+            cache[self.digest] = columns
         return columns
 
     def _find_columns(self, vocabulary: Vocabulary) -> Columns:

@@ -1,4 +1,4 @@
-"""The candidate lists that there are by name. A new one is a row in `CANDIDATE_LISTS`."""
+"""Named candidate lists. To add one, add a row to `CANDIDATE_LISTS`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from lama_core.errors import Impossible, NotFetched, UserError, did_you_mean
 from lama_core.files import given_path, read_file
 
 FILE = "file:"
-COMMON = "common"  # the list that is ranked where none is chosen
-WORDS = "words"  # the same with function words
+COMMON = "common"  # the default list
+WORDS = "words"  # the default list and function words
 
 # The closed word classes of English: determiners, pronouns, prepositions, conjunctions,
 # auxiliaries and particles. The paper drops stop words from its common vocabulary.
@@ -36,25 +36,25 @@ STOP_WORDS = frozenset(
     whenever where whereas whereby wherein whereupon wherever whether which while whither who
     whoever whole whom whose why will with within without won would wouldn y yet you your yours
     yourself yourselves
-    """.split()  # noqa: SIM905 - a list of this length is read more easily as a text
+    """.split()  # noqa: SIM905 - a list of this length is easier to read as a text
 )
 
 
 def is_content_word(word: str) -> bool:
-    """Whether a word may stand in the common vocabulary: letters and digits, no stop word.
+    """Return whether the common vocabulary may include a word: alphanumeric and not a stop word.
 
-    Single letters are left out too: in every vocabulary they are mostly pieces of words.
+    Single letters are excluded, too: in every vocabulary they are mostly parts of words.
     """
     return len(word) > 1 and word.isalnum() and word.lower() not in STOP_WORDS
 
 
 def is_word(word: str) -> bool:
-    """Whether a token is a word, function words included: letters and digits, `a` and `I`."""
+    """Return whether a token is a word: alphanumeric; of single characters only `a` and `I`."""
     return word.isalnum() and (len(word) > 1 or word in ("a", "A", "i", "I"))
 
 
 def words_with_function_words(vocabularies: Sequence[Vocabulary]) -> Candidates:
-    """The words of `common_vocabulary`, and the function words that every model has."""
+    """Return the words of `common_vocabulary` and the function words that all models share."""
     return common_vocabulary(vocabularies, WORDS, is_word)
 
 
@@ -63,60 +63,82 @@ def common_vocabulary(
     name: str = COMMON,
     keep: Callable[[str], bool] = is_content_word,
 ) -> Candidates:
-    """The words that are one token in every vocabulary, in alphabetical order.
+    """Return the words that are one token in every vocabulary, in alphabetical order.
 
-    Cased words when all vocabularies are cased, else lower-cased with case variants summed.
-    What `keep` refuses is left out: usually stop words, punctuation, symbols and special tokens.
-    A model whose tokens nobody says takes no part; where there is no other, it is asked for the
-    words that come to its mind.
+    Words are cased if all vocabularies are; otherwise they are lower-cased and the probabilities
+    of case variants are summed. Vocabularies that aren't known (of server models) are ignored; if
+    all are unknown, the candidates are the words that the model itself predicts.
     Source: Petroni et al. 2019, section 4.5.
     Departure: The common vocabulary
+
+    Args:
+        vocabularies: One of each model.
+        name: Name of the list.
+        keep: Returns whether to include a word; the default excludes stop words, punctuation,
+            symbols and special tokens.
+
+    Raises:
+        UserError: If the vocabularies share no word.
     """
-    vocabularies = [one for one in vocabularies if not isinstance(one, OpenVocabulary)]
-    if not vocabularies:
+    known = [words for words in vocabularies if not isinstance(words, OpenVocabulary)]
+    if not known:
         return Candidates("full", None)
-    fold_case = not all(vocabulary.cased for vocabulary in vocabularies)
-    shared: set[str] | None = None
-    for vocabulary in vocabularies:
-        words = {word for word in vocabulary.forms("after space") if keep(word)}
-        if fold_case:
-            words = {word.lower() for word in words}
-        shared = words if shared is None else shared & words
+    fold_case = not all(vocabulary.cased for vocabulary in known)
+    shared = set.intersection(
+        *(
+            {
+                word.lower() if fold_case else word
+                for word in vocabulary.forms("after space")
+                if keep(word)
+            }
+            for vocabulary in known
+        )
+    )
     if not shared:
         raise UserError("The chosen models have no word in common: choose candidates 'full'.")
     return Candidates(name, tuple(sorted(shared)), fold_case)
 
 
 def read_candidate_file(path: Path) -> tuple[str, ...]:
-    """The words of a candidate file, one a line, doubles dropped. Raises as `read_lines`."""
+    """Return the words of a candidate file without duplicates. Raises as `read_lines`."""
     return tuple(dict.fromkeys(read_lines(path)))
 
 
 def read_lines(path: Path, what: str = "candidate file", one: str = "word") -> tuple[str, ...]:
-    """The lines of a list, without spaces around them and empty ones; what, one: for people.
+    """Return the non-empty lines of a file, stripped.
 
-    Raises UserError if the file is missing, too large, not UTF-8 text or empty.
+    Args:
+        path: The file.
+        what: What the file is, for error messages.
+        one: What each line holds, for error messages.
+
+    Raises:
+        UserError: If the file is missing, too large, not UTF-8 text or empty.
     """
     data = read_file(path)
     if b"\0" in data:
-        raise UserError(f"{path}: the {what} is not text: give one {one} a line in UTF-8.")
+        raise UserError(f"{path}: the {what} is not text: write one {one} per line in UTF-8.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: the {what} is not UTF-8 text (byte {error.start}).") from error
     lines = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not lines:
-        raise UserError(f"{path}: the {what} is empty: give one {one} a line.")
+        raise UserError(f"{path}: the {what} is empty: write one {one} per line.")
     return lines
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """A candidate list as a user chooses it.
+    """A candidate list that a user can choose.
 
-    meaning: for people, in a sentence. make: the list for the models that will be compared.
-    per_relation: it is made of a relation's objects, so a query on its own can't have it.
-    source: the published source that brings it, or empty. is_here: whether that has been fetched.
+    Attributes:
+        name: Its name in requests.
+        meaning: Its explanation for users, without a full stop.
+        make: Returns the candidates for the vocabularies of the compared models.
+        per_relation: Whether it consists of a relation's objects, so that it needs a relation.
+        source: Name of the published source that contains it; empty if none.
+        is_here: Returns whether that source is installed.
     """
 
     name: str
@@ -151,7 +173,7 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
         CandidateList("full", "each model's whole vocabulary", lambda _: Candidates("full", None)),
         CandidateList(
             "lama",
-            "the paper's published list, once it has been fetched",
+            "LAMA's published common vocabulary (download it first)",
             _published,
             source="lama",
             is_here=lambda: lama_vocabulary_path() is not None,
@@ -167,24 +189,23 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
 
 
 def list_names(*, of_relations: bool) -> tuple[str, ...]:
-    """Names to choose from; of_relations: also those that need a relation."""
+    """Return the names of the lists; of_relations: include those that need a relation."""
     return tuple(
-        one.name for one in CANDIDATE_LISTS.values() if of_relations or not one.per_relation
+        name for name, found in CANDIDATE_LISTS.items() if of_relations or not found.per_relation
     )
 
 
 def impossible_lists(*, of_relations: bool) -> dict[str, Impossible]:
-    """Of the names to choose from, those whose words aren't here, and why."""
-    lists = [CANDIDATE_LISTS[name] for name in list_names(of_relations=of_relations)]
+    """Return the lists that aren't installed, with the reason and their source."""
     return {
-        one.name: Impossible("the published words are not here yet", one.source)
-        for one in lists
-        if not one.is_here()
+        name: Impossible("the published words aren't installed", CANDIDATE_LISTS[name].source)
+        for name in list_names(of_relations=of_relations)
+        if not CANDIDATE_LISTS[name].is_here()
     }
 
 
 def explain_lists(*, of_relations: bool) -> str:
-    """What the lists are, for a help text in Markdown."""
+    """Return an explanation of the lists for a help text, in Markdown."""
     names = list_names(of_relations=of_relations)
     return " ".join(f"**{name}**: {CANDIDATE_LISTS[name].meaning}." for name in names)
 
@@ -192,10 +213,15 @@ def explain_lists(*, of_relations: bool) -> str:
 def named_candidates(
     name: str, vocabularies: Sequence[Vocabulary], *, of_relations: bool = False
 ) -> Candidates:
-    """The candidates that a user means by `name`, for the models that will be compared.
+    """Return the candidates of a named list; they are lower-cased if any model is uncased.
 
-    Words are folded to lower case as soon as one model is uncased.
-    Raises UserError for an unknown name, or a list that isn't there.
+    Args:
+        name: A name in `CANDIDATE_LISTS`, or `file:PATH`.
+        vocabularies: One of each model that will be compared.
+        of_relations: Whether lists that need a relation are possible.
+
+    Raises:
+        UserError: If the name is unknown, the list isn't installed or the file is unreadable.
     """
     if name.startswith(FILE):
         words = read_candidate_file(given_path(name.removeprefix(FILE)))
@@ -208,20 +234,21 @@ def named_candidates(
         )
     if found.per_relation and not of_relations:
         raise UserError(
-            f"Candidates {name!r} need a relation: they are its objects. Use them with `probe`, or "
-            "choose 'common'."
+            f"Candidates {name!r} are a relation's objects, so they work only in runs: use them "
+            "with `probe`, or choose 'common'."
         )
     return found.make(vocabularies).fitting(vocabularies)
 
 
 def known_before(candidates: Candidates, vocabularies: Sequence[Vocabulary]) -> Candidates:
-    """The candidates, for a run, whose words must be known before it begins.
+    """Return the candidates of a run, whose words must be known before the run starts.
 
-    Raises UserError if they are a vocabulary that nobody says.
+    Raises:
+        UserError: If they are the vocabulary of a server model, which isn't known.
     """
     if candidates.words is None and any(isinstance(one, OpenVocabulary) for one in vocabularies):
         raise UserError(
-            f"Candidates {candidates.name!r} are the words of the model, and a server doesn't say "
-            "them: choose relation, lama or file:PATH."
+            f"Candidates {candidates.name!r} are the model's whole vocabulary, which a server "
+            "doesn't list: choose relation, lama or file:PATH."
         )
     return candidates

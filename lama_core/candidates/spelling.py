@@ -1,7 +1,6 @@
-"""How a model writes a word: its case, the space before it, the tokens that write it.
+"""How a model writes a word: its case, the space before it, and its tokens.
 
-Everything that has to find a word among a model's tokens asks a `Spelling`, which is kept with the
-columns of a candidate list.
+Use a `Spelling` to find a word among a model's tokens; the columns of a candidate list have one.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ Forms = Mapping[str, tuple[int, ...]]
 
 
 class Vocabulary(Protocol):
-    """A model's tokens as words; what the candidates need of a tokenizer."""
+    """A model's tokens as words: the part of a tokenizer that candidates need."""
 
     @property
     def cased(self) -> bool:
@@ -26,38 +25,38 @@ class Vocabulary(Protocol):
 
     @property
     def size(self) -> int:
-        """How many entries the model's output distribution has."""
+        """Number of entries of the model's output distribution."""
         ...
 
     def forms(self, place: Place) -> Forms:
-        """Every word that is one token in this place, with the ids of the tokens that write it.
+        """Return the words that are one token at this place: word -> ids of its tokens.
 
         `after space`: in running text. `open`: at the start of a text or after a bracket, where a
-        tokenizer that writes spaces into its tokens may write the word with or without one.
+        tokenizer that includes spaces in its tokens may write the word with or without one.
         """
         ...
 
     def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        """The ids of the tokens that the tokenizer makes of a word in running text."""
+        """Return the ids of a word's subword tokens at this place."""
         ...
 
     def can_write(self, word: str) -> bool:
-        """Whether its pieces say the whole word: there are any, and none is the unknown token."""
+        """Return whether the word has subword tokens and none of them is the unknown token."""
         ...
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
-        """The tokens of a text as a person reads them."""
+        """Return the tokens of a text as shown to users."""
         ...
 
     def tokens(self) -> dict[int, str]:
-        """Every token but the special ones, as it is shown: id -> text."""
+        """Return all tokens except special ones, as shown to users: id -> text."""
         ...
 
 
 class OpenVocabulary:
-    """The words of a model whose tokens nobody says, such as one behind a server: any text is one.
+    """The vocabulary of a model that doesn't list its tokens, such as a server's: any text is one.
 
-    A word's id follows from the word, so it is the same in every process. size: 0, not known.
+    A word's id is a hash of the word, so it is the same in every process. size is 0: unknown.
     """
 
     cased = True
@@ -67,36 +66,36 @@ class OpenVocabulary:
         self.words: dict[int, str] = {}
 
     def number(self, word: str) -> int:
-        """The id of a word."""
+        """Return the id of a word."""
         digest = hashlib.blake2b(word.encode(errors="surrogatepass"), digest_size=7).digest()
         number = int.from_bytes(digest, "big")
         self.words[number] = word
         return number
 
     def forms(self, place: Place) -> Forms:
-        """Any word, as if it were one token."""
+        """Return a mapping in which every word is one token."""
         return _AnyWord(self)
 
     def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        """The word as a whole: how a model writes it is not known."""
+        """Return the id of the whole word, because its subword tokens are unknown."""
         return (self.number(word),)
 
     def can_write(self, word: str) -> bool:
-        """Any word, as far as anybody knows."""
+        """Return True: no word is known to be impossible."""
         return True
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
-        """The words of some ids that were given before."""
+        """Return the words of ids that `number` has returned before."""
         return tuple(self.words[number] for number in token_ids)
 
     def tokens(self) -> dict[int, str]:
-        """The words that came by so far."""
+        """Return the words that were looked up so far: id -> word."""
         return dict(self.words)
 
 
 @dataclass(frozen=True)
 class _AnyWord(Mapping[str, tuple[int, ...]]):
-    """Word -> its id, whatever the word; the ones that came by so far are listed."""
+    """Word -> its id, for any word; iterates over the words that were looked up so far."""
 
     vocabulary: OpenVocabulary
 
@@ -111,7 +110,7 @@ class _AnyWord(Mapping[str, tuple[int, ...]]):
 
 
 def place_of(left: str) -> Place:
-    """Where a blank stands, by the text on its left."""
+    """Return the place of a blank, by the text on its left."""
     return "open" if not left.strip() or left[-1] in OPENING else "after space"
 
 
@@ -119,9 +118,11 @@ def place_of(left: str) -> Place:
 class Spelling:
     """How the words of a candidate list are written in one model's tokens.
 
-    cased: whether the model tells `Paris` from `paris`. folded: whether the list is lower-cased and
-    a cased model's `Paris`, `paris` and `PARIS` count together. forms: place -> the list's way of
-    writing a word -> the tokens that write it.
+    Attributes:
+        cased: Whether the model distinguishes `Paris` from `paris`.
+        folded: Whether the list is lower-cased, so that a cased model's `Paris`, `paris` and
+            `PARIS` count together.
+        forms: Place -> word as in the list -> ids of its tokens.
     """
 
     cased: bool
@@ -129,21 +130,21 @@ class Spelling:
     forms: Mapping[Place, Forms]
 
     def key(self, word: str) -> str:
-        """The word as it stands in the list."""
+        """Return the word as the list writes it."""
         return word.lower() if self.folded or not self.cased else word
 
     def written(self, word: str) -> str:
-        """The word as the model's tokenizer is to be given it."""
+        """Return the word as the input of the model's tokenizer."""
         return word if self.cased else word.lower()
 
     def tokens(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        """The tokens that write the word in this place as one token; () if none does."""
+        """Return the ids of the single tokens that write the word at this place; () if none."""
         key = self.key(word)
         return self.forms[place].get(key) or self.forms["after space"].get(key) or ()
 
 
 def spell(vocabulary: Vocabulary, *, folded: bool = False) -> Spelling:
-    """The spelling of a model's vocabulary, for a list that is folded or isn't."""
+    """Return the spelling of a model; folded: for a list that is folded to lower case."""
     forms = {place: vocabulary.forms(place) for place in PLACES}
     if folded and not isinstance(vocabulary, OpenVocabulary):
         forms = {place: _fold(found) for place, found in forms.items()}

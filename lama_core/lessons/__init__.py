@@ -1,1 +1,1 @@
-"""Lessons: files of data that lead a reader through queries, predictions and finished runs."""
+"""Lessons: TOML files that guide readers through queries, predictions and finished runs."""

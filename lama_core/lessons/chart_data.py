@@ -1,14 +1,14 @@
-"""What a lesson's charts show: shares with intervals, from finished runs.
+"""The data of a lesson's charts: shares with intervals, from finished runs.
 
-A new figure is a row in `FIGURES`. Each makes one table of its runs, a line a run and row:
+To add a figure, add a row to `FIGURES`. Each figure makes one table, a line per run and row:
 
     run     the run's id
-    row     what the share is of, such as a relation
+    row     the row of the chart, such as a relation
     value   a share, between 0 and 1
-    low, high   its 95 % interval; NaN where there is none
-    n       facts that it counts
-    freq    P@1 of always answering the relation's most frequent object; NaN where it isn't shown
-    note    what else the line depends on, for people; empty where it doesn't
+    low, high   its 95 % interval; NaN if there is none
+    n       number of facts
+    freq    P@1 of always answering the relation's most frequent object; NaN if it isn't shown
+    note    a note for users; may be empty
 """
 
 from collections.abc import Callable, Sequence
@@ -35,19 +35,23 @@ from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.ranking import RANKINGS
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
-# Slices whose difference between two models is told below the chart.
+# Maximum number of slices for which notes give the difference between two models.
 MOST_NOTES = 4
 OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 KS = (1, 2, 5, 10, 20, 50, 100)
-# Times that a name stands in the text, from the least to the most of a row.
+# Number of occurrences of a name in the text: minimum and maximum of each row.
 MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
 
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A figure. title, and rows (what a row is of): with a step's {k}, {by}, {of} and {prompts}.
+    """A kind of figure.
 
-    counts: what n is of. make: its table.
+    Attributes:
+        title: The chart's title; may contain a step's {k}, {by}, {of} and {prompts}.
+        rows: What each row is, with the same fields.
+        make: Makes the table.
+        counts: What n counts.
     """
 
     title: str
@@ -56,12 +60,12 @@ class FigureKind:
     counts: str = "facts"
 
     def title_of(self, step: ShowRun) -> str:
-        """The chart's title."""
+        """Return the chart's title."""
         title = _filled(self.title, step)
         return title[0].upper() + title[1:]
 
     def rows_of(self, step: ShowRun) -> str:
-        """What a row of the chart is of."""
+        """Return what each row of the chart is."""
         return _filled(self.rows, step)
 
 
@@ -106,7 +110,7 @@ def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     lines = slice_differences(joined, k=step.k, relations=step.relations)
     lines = lines[lines["by"] == step.by].set_index("slice")
     notes = {
-        str(name): f"{name}: {a} less {b} {_points(-line['difference'])} points (95 % interval "
+        str(name): f"{name}: {a} minus {b} {_points(-line['difference'])} points (95 % interval "
         f"{_points(-line['high'])} to {_points(-line['low'])}; {line['n']:,} facts)."
         for name, line in lines.iterrows()
     }
@@ -118,7 +122,7 @@ def _points(difference: float) -> str:
 
 
 def _totals(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """P@k over facts and over relations; of two models the notes tell their difference."""
+    """Return P@k over facts and over relations; for two runs with notes on their difference."""
     lines = []
     for run in runs:
         table = metrics.score_table([run], k=step.k, relations=step.relations)
@@ -131,38 +135,39 @@ def _totals(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
         for row, (value, low, high) in ((OVER_FACTS, facts), (OVER_RELATIONS, relations)):
             line = {"run": run.info.id, "row": row, "value": value, "low": low, "high": high}
             lines.append(line | {"n": n})
-    found = pd.DataFrame(lines)
-    if len(runs) != 2 or not (found["n"] > 0).all():
-        return found
-    notes = _notes_of_totals(runs[0], runs[1], step)
-    return found.assign(note=[notes[row] for row in found["row"]])
+    table = pd.DataFrame(lines)
+    if len(runs) != 2 or not (table["n"] > 0).all():
+        return table
+    notes = _notes_on_totals(runs[0], runs[1], step)
+    return table.assign(note=[notes[row] for row in table["row"]])
 
 
-def _notes_of_totals(a: Run, b: Run, step: ShowRun) -> dict[str, str]:
-    """The difference of two models over facts and over relations, in words."""
-    one, other = a.info.model, b.info.model
-    # `compare` gives B minus A, and the notes are about what the first model has more.
-    found = metrics.compare(b, a, k=step.k, relations=step.relations or None)
-    whole, mean = found.over_facts, found.over_relations
+def _notes_on_totals(a: Run, b: Run, step: ShowRun) -> dict[str, str]:
+    """Return notes on the difference of two runs over facts and over relations."""
+    first, second = a.info.model, b.info.model
+    # `compare` returns its second run minus its first.
+    comparison = metrics.compare(b, a, k=step.k, relations=step.relations or None)
+    facts, relations = comparison.over_facts, comparison.over_relations
     gain = gain_from_training(a, b, k=step.k, relations=step.relations)
-    more = (
-        f" Of the gain, {percent(gain.share)} % ({gain.n_from_training:,} of {gain.n:,} facts) is "
-        f"on facts from sources that {one} was trained on."
-        if gain.n > 0 and training_sources(one)
+    source = (
+        f" {percent(gain.share)} % of the gain ({gain.n_from_training:,} of {gain.n:,} facts) is "
+        f"on facts from sources that {first} was trained on."
+        if gain.n > 0 and training_sources(first)
         else ""
     )
     return {
-        OVER_FACTS: f"{OVER_FACTS}: {_in_points(one, other, whole)}; {whole.n:,} facts).{more}",
-        OVER_RELATIONS: f"{OVER_RELATIONS}: {_in_points(one, other, mean)}); {one} is ahead in "
-        f"{mean.ahead_b:,} of {mean.n:,} relations, behind in {mean.ahead_a:,}, equal in "
-        f"{mean.equal:,}.",
+        OVER_FACTS: f"{OVER_FACTS}: {_in_points(first, second, facts)}; {facts.n:,} facts)."
+        f"{source}",
+        OVER_RELATIONS: f"{OVER_RELATIONS}: {_in_points(first, second, relations)}); {first} is "
+        f"better in {relations.ahead_b:,} of {relations.n:,} relations, worse in "
+        f"{relations.ahead_a:,}, equal in {relations.equal:,}.",
     }
 
 
-def _in_points(one: str, other: str, found: Difference | MeanDifference) -> str:
+def _in_points(first: str, second: str, found: Difference | MeanDifference) -> str:
     low, high = found.interval.low, found.interval.high
     ends = f" (95 % interval {_points(low)} to {_points(high)}" if low == low else " (no interval"
-    return f"{one} less {other} {_points(found.difference)} points{ends}"
+    return f"{first} minus {second} {_points(found.difference)} points{ends}"
 
 
 def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
@@ -171,7 +176,7 @@ def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 
 def precision_by_mentions(run: Run, mentions: Mentions, step: ShowRun) -> pd.DataFrame:
-    """P@k by how often the fact's object (or subject) stands in a text; only rows with facts."""
+    """Return P@k by the number of mentions of the fact's object (or subject) in a text."""
     facts = run.facts[run.facts["excluded"].isna()]
     if step.relations:
         facts = facts[facts["relation"].isin(step.relations)]
@@ -215,7 +220,10 @@ def _means(
     runs: Sequence[Run],
     step: ShowRun,
 ) -> pd.DataFrame:
-    """Unweighted means over relations of columns of a run's table: column -> the row's name."""
+    """Return unweighted means over relations of some columns of each run's table.
+
+    rows: Column -> name of its row.
+    """
     lines = []
     for run in runs:
         table = make(run)
@@ -234,6 +242,7 @@ def _consistency(run: Run) -> pd.DataFrame:
     return found.rename(columns={"n_facts": "n"})
 
 
+# Lessons refer to these rows by name.
 ALTERED = {
     "overlap": "the same first answer",
     "plain": "P@1, asked plainly",
@@ -247,7 +256,7 @@ WORDINGS = {
 
 
 def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """Accuracy of each probe without training: the mean over the relations of all kinds."""
+    """Return the accuracy of each unsupervised probe, as the mean over all relations."""
     return pd.DataFrame(
         [
             {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
@@ -259,14 +268,16 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 FIGURES: dict[Figure, FigureKind] = {
     "by relation": FigureKind("P@{k} by relation", "relation", _by_relation),
-    "curve": FigureKind("Mean P@k as k grows", "k best answers", _curve),
-    "ranks": FigureKind("Facts by rank of the gold", "rank of the gold", _ranks),
+    "curve": FigureKind("Mean P@k by k", "k best answers", _curve),
+    "ranks": FigureKind("Facts by rank of the right answer", "rank of the right answer", _ranks),
     "slices": FigureKind("P@{k} by {by}", "{by}", _slices),
     "totals": FigureKind("P@{k} over facts and over relations", "mean", _totals),
     "mentions": FigureKind("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
     "rankings": FigureKind("P@{k}, filtered and raw", "relation, ranking", _rankings),
     "altered": FigureKind(
-        "{prompts} queries beside plain ones", "measure", partial(_means, metrics.contrast, ALTERED)
+        "{prompts} queries compared with plain ones",
+        "measure",
+        partial(_means, metrics.contrast, ALTERED),
     ),
     "wordings": FigureKind(
         "The same facts in several wordings", "measure", partial(_means, _consistency, WORDINGS)
@@ -276,20 +287,20 @@ FIGURES: dict[Figure, FigureKind] = {
 
 
 def without_relations(infos: Sequence[RunInfo], step: ShowRun) -> str:
-    """Which of a step's relations are in none of the runs, in a sentence; or empty."""
+    """Return a note on a step's relations that are in none of the runs; empty without any."""
     if step.figure == "analogies":
-        return ""  # of all relations
+        return ""  # it shows all relations
     known = {relation.name for info in infos for relation in info.relations}
     missing = [
         f"{name!r}{did_you_mean(name, sorted(known))}"
         for name in step.relations
         if name not in known
     ]
-    return f"No relation of these runs is called {' or '.join(missing)}." if missing else ""
+    return f"These runs have no relation {' or '.join(missing)}." if missing else ""
 
 
 def figure_table(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """The table of a step's figure, with `COLUMNS`: only rows that count a fact."""
+    """Return the table of a step's figure with `COLUMNS`; rows without facts are dropped."""
     table = FIGURES[step.figure].make(runs, step) if runs else pd.DataFrame()
     if table.empty:
         return pd.DataFrame(columns=list(COLUMNS))

@@ -1,6 +1,6 @@
-"""A lesson on paper: one HTML file with what was shown, which needs nothing else to be read.
+"""Lessons for printing, as self-contained HTML files.
 
-All text is escaped; of a lesson's own texts see `words`.
+All text is escaped; `markup` formats the texts of lessons.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,12 @@ from html import escape
 from lama_core import __version__
 from lama_core.lessons.lesson import (
     SHOWING,
-    Analogy,
-    Ask,
-    Compare,
+    Asking,
     Explain,
     Lesson,
     Predict,
     Step,
+    queries_of,
 )
 from lama_core.lessons.markup import as_html
 from lama_core.lessons.step_results import Judged, Shown, judge, judged, whose
@@ -39,8 +38,14 @@ HEADS = ("question", "you predicted", "answer", "as predicted")
 
 
 def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
-    """The whole file. predicted, shown: of the steps that were seen, by their number from 1."""
-    found = list(judged(lesson, predicted, shown))
+    """Return a handout with the reader's predictions and the results, as HTML.
+
+    Args:
+        lesson: The lesson.
+        predicted: Number of a step, from 1 -> the reader's prediction.
+        shown: Number of a step, from 1 -> what it showed.
+    """
+    summary = list(judged(lesson, predicted, shown))
     parts = [
         f"<h1>{escape(lesson.title)}</h1>",
         f"<p><b>{escape(lesson.question)}</b></p>",
@@ -49,8 +54,8 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
             for number, step in enumerate(lesson.steps, start=1)
         ),
     ]
-    if found:
-        parts.append("<h2>Your predictions</h2>" + grid(HEADS, map(summary_row, found)))
+    if summary:
+        parts.append("<h2>Your predictions</h2>" + grid(HEADS, map(summary_row, summary)))
     if lesson.sources:
         parts.append("<h2>Sources</h2>")
         parts += [f"<p>{escape(source)}</p>" for source in lesson.sources]
@@ -58,10 +63,10 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
 
 
 def sheet(lesson: Lesson, shown: Mapping[int, Shown] | None = None) -> str:
-    """A lesson to print before anybody has walked through it.
+    """Return a worksheet to print before the lesson, as HTML.
 
-    shown: of all steps that show something, for the teacher's sheet with the answers; None makes
-    the students' sheet, with room to write.
+    shown: Number of a step, from 1 -> what it shows, for the teacher's sheet with the answers; None
+    makes the students' sheet, with room to write.
     """
     parts = [f"<h1>{escape(lesson.title)}</h1>", f"<p><b>{escape(lesson.question)}</b></p>"]
     for number, step in enumerate(lesson.steps, start=1):
@@ -82,17 +87,11 @@ _LINE = "<p>Answer: <span class=line style='display:inline-block'></span></p>"
 
 
 def _empty(step: Step) -> str:
-    """A table to fill in: a row a query, a column a model. Charts are on the teacher's screen."""
-    rows: tuple[str, ...] = ()
-    if isinstance(step, Ask):
-        rows = (step.query,)
-    elif isinstance(step, Compare):
-        rows = step.queries
-    elif isinstance(step, Analogy):
-        rows = step.rows
+    """Return a table to fill in, a row per query and a column per model; lines for a chart."""
+    rows = queries_of(step)
     if not rows:
         return "<p>Write down what the chart shows:</p>" + 3 * "<div class=line></div>"
-    assert isinstance(step, Ask | Compare | Analogy)
+    assert isinstance(step, Asking)
     heads = "".join(f"<th>{escape(find_model(name).title)}</th>" for name in step.models)
     cells = "<td><div class=line></div></td>" * len(step.models)
     lines = "".join(f"<tr><td>{escape(row)}</td>{cells}</tr>" for row in rows)
@@ -104,11 +103,11 @@ def _page(lesson: Lesson, parts: list[str], head: str) -> str:
     return whole_page(lesson.title, "".join(parts) + note, head=head)
 
 
-def summary_row(one: Judged) -> tuple[str, str, str, str]:
-    """A prediction beside its answer, with `HEADS`."""
-    if not one.answer:
-        return (one.question, one.predicted, "not shown", "")
-    return (one.question, one.predicted, one.answer, "yes" if one.right else "no")
+def summary_row(result: Judged) -> tuple[str, str, str, str]:
+    """Return a prediction and its answer as a row under `HEADS`."""
+    if not result.answer:
+        return (result.question, result.predicted, "not shown", "")
+    return (result.question, result.predicted, result.answer, "yes" if result.right else "no")
 
 
 def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
@@ -118,12 +117,12 @@ def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[
     elif number in shown:
         body = _table(shown[number])
     elif isinstance(step, SHOWING):
-        body = "<p class=note>Not shown when this was printed.</p>"
+        body = "<p class=note>This step was not shown before printing.</p>"
     return _section(number, step, body)
 
 
 def _section(number: int, step: Step, body: str) -> str:
-    """A step with its title and text. body: HTML of what the step asks or shows."""
+    """Return a step with its title and text; body: the HTML of its question or results."""
     title = step.title or ("Predict" if isinstance(step, Predict) else "")
     source = f"<p class=note>{escape(step.source)}</p>" if isinstance(step, Explain) else ""
     head = f"<h2>{escape(f'{number}. {title}'.strip())}</h2>{as_html(step.text)}"
@@ -131,18 +130,18 @@ def _section(number: int, step: Step, body: str) -> str:
 
 
 def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:
-    said = ""
+    text = ""
     if predicted is not None:
-        found = judge(step, predicted, shown)
-        said = f"<p>Predicted: <b>{escape(predicted)}</b>"
+        answer = judge(step, predicted, shown).answer
         model = whose(step, shown)
-        of = f"Answer of {escape(model)}" if model else "Answer"
-        said += f". {of}: <b>{escape(found.answer)}</b>.</p>" if found.answer else ".</p>"
-    return _asked(step, said)
+        label = f"Answer of {escape(model)}" if model else "Answer"
+        text = f"<p>Predicted: <b>{escape(predicted)}</b>."
+        text += f" {label}: <b>{escape(answer)}</b>.</p>" if answer else "</p>"
+    return _asked(step, text)
 
 
 def _asked(step: Predict, below: str) -> str:
-    """A question with its options. below: HTML."""
+    """Return a question with its options; below: the HTML under them."""
     options = "".join(f"<li>{escape(option)}</li>" for option in step.options)
     listed = f"<ul>{options}</ul>" if options else ""
     return f"<div class=asked><p>{escape(step.question)}</p>{listed}{below}</div>"

@@ -1,7 +1,7 @@
-"""A lesson: its steps, read from a TOML file and checked; docs/lessons.md documents the format.
+"""Lessons: read and check their steps from TOML files; docs/lessons.md documents the format.
 
-The lessons that come with the project are `assets/lessons/*.toml`, a user's own
-`data_dir()/lessons/*.toml`. A file's name without its ending is the lesson's name.
+The project's lessons are `assets/lessons/*.toml`, the user's are `data_dir()/lessons/*.toml`. The
+file name without its suffix is the lesson's name.
 """
 
 import re
@@ -26,7 +26,7 @@ from lama_core.scoring.shared_fields import ClozeSettings
 
 ENDING = ".toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
-# A model that the catalogue or the hub may have: no path, and no address of a server.
+# A name in the catalogue or on the hub; no path and no server URL.
 MODEL = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?(@[\w.-]+)?")
 MAX_FILE = 1 << 20  # bytes
 MAX_LESSONS = 200
@@ -46,7 +46,7 @@ Figure = Literal[
 ]
 Of = Literal["object", "subject"]
 Context = Literal["auto", "left", "both"]
-# All but the first two are names of 0.1, whose parameters lead to the screens that show the same.
+# All but the first two are page names of version 0.1; their parameters open the matching screens.
 Page = Literal["ask", "results", "cloze", "analogy", "facts", "prompts"]
 Words = Annotated[str, Meta(max_length=20_000)]
 Texts = tuple[Words, ...]
@@ -54,9 +54,13 @@ AtMost12 = Meta(min_length=1, max_length=12)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """The fields of every step. title: above it, or empty. text: read first; see `words`.
+    """The fields of every step.
 
-    A step's own `check` raises ValueError for values that don't fit together.
+    Subclasses override `check`, which raises ValueError for values that don't fit together.
+
+    Attributes:
+        title: Heading of the step; may be empty.
+        text: Text above the step's content; see `markup`.
     """
 
     title: Words = ""
@@ -64,26 +68,26 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def kind(self) -> str:
-        """Its name in the file."""
+        """The kind's name in the file."""
         return str(self.__struct_config__.tag)
 
     def __post_init__(self) -> None:
         self.check()
 
     def check(self) -> None:
-        """Nothing more to check."""
+        """Check nothing more."""
 
 
 class Text(Step, frozen=True, kw_only=True, tag="text"):
     """A text to read."""
 
     def check(self) -> None:
-        """Raise ValueError for a text without words."""
-        _require(bool(self.text.strip()), "text is empty: write it")
+        """Raise ValueError for an empty text."""
+        _require(bool(self.text.strip()), "text is empty: write one")
 
 
 class Explain(Text, frozen=True, kw_only=True, tag="explain"):
-    """A short explanation. source: where it is from."""
+    """A short explanation with its source."""
 
     source: Words
 
@@ -91,9 +95,13 @@ class Explain(Text, frozen=True, kw_only=True, tag="explain"):
 class Predict(Step, frozen=True, kw_only=True, tag="predict"):
     """A question that the reader answers before the next step shows the answer.
 
-    choices: to choose from; () with no `between` is a word that the reader types. between: the
-    bounds, in percent, of ranges to choose from. answer: one of the choices; empty where the next
-    step gives it. row, model: whose first answer or number in it; by default the first's.
+    Attributes:
+        question: The question.
+        choices: The choices; without `choices` and `between` the reader types a word.
+        between: Bounds of the ranges to choose from, in percent.
+        answer: The right choice or word; empty if the next step shows it.
+        row: Row of the next step that has the answer; by default the first.
+        model: Model of the next step that has the answer; by default the first.
     """
 
     question: Words
@@ -105,7 +113,7 @@ class Predict(Step, frozen=True, kw_only=True, tag="predict"):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The choices or ranges; () for a word that is typed."""
+        """The choices or ranges; () if the reader types a word."""
         if not self.between:
             return self.choices
         ends = [f"{end:g}" for end in self.between]
@@ -113,24 +121,28 @@ class Predict(Step, frozen=True, kw_only=True, tag="predict"):
         return (f"less than {ends[0]} %", *middle, f"{ends[-1]} % or more")
 
     def check(self) -> None:
-        """Raise ValueError for choices that can't be, or an answer that isn't among them."""
+        """Raise ValueError for invalid choices, or an answer that isn't one of them."""
         choices, between, answer = self.choices, self.between, self.answer
-        each_once = len(choices) != 1 and len(set(choices)) == len(choices)
-        possible = all(0 < end < 100 for end in between)
-        known = not (choices and answer) or answer in choices
+        distinct = len(choices) != 1 and len(set(choices)) == len(choices)
         _require(not (choices and between), "it has both choices and between: keep one")
-        _require(each_once, "choices needs at least two, each once")
-        _require(list(between) == sorted(set(between)), "between must rise from number to number")
-        _require(possible, "between needs numbers between 0 and 100, in percent")
+        _require(distinct, "choices needs at least two, each once")
+        _require(list(between) == sorted(set(between)), "the numbers of between must increase")
+        _require(
+            all(0 < end < 100 for end in between),
+            "between needs numbers between 0 and 100, in percent",
+        )
         _require(
             not (between and answer),
-            "between takes its answer from the next step: leave answer out",
+            "between takes its answer from the next step: remove answer",
         )
-        _require(known, f"the answer {answer!r} is none of the choices")
+        _require(
+            not (choices and answer) or answer in choices,
+            f"the answer {answer!r} is not one of the choices",
+        )
 
 
 class Asking(Step, frozen=True, kw_only=True):
-    """A step about models. models: by name."""
+    """A step about models, which are given by name."""
 
     models: Annotated[tuple[str, ...], Meta(min_length=1, max_length=4)] = DEFAULT_MODELS
 
@@ -139,38 +151,40 @@ class Asking(Step, frozen=True, kw_only=True):
         for name in self.models:
             _require(
                 MODEL.fullmatch(name) is not None,
-                f"{name[:60]!r} can't be a model here: a lesson names one by its name alone",
+                f"{name[:60]!r} is not a model name: paths and URLs aren't allowed in a lesson",
             )
         self.check()
 
 
 class Live(Asking, frozen=True, kw_only=True):
-    """A step that queries them now. context: what causal models see, as on the page Ask."""
+    """A step that queries models now; context: of causal models, as on the page Ask."""
 
     context: Context = "auto"
 
     def settings(self, models: tuple[str, ...]) -> ClozeSettings:
-        """The settings of its queries, as on the page Ask. models: those that are queried."""
+        """Return the settings of queries to some models, as on the page Ask."""
         context = None if self.context == "auto" else self.context
         return ClozeSettings(models=models, context=context)
 
 
 class Ask(Live, frozen=True, kw_only=True, tag="ask"):
-    """A cloze query, each model's five best answers side by side. gold: or empty."""
+    """A cloze query: shows each model's five best answers; the gold answer may be empty."""
 
     query: Words
     gold: Words = ""
 
     def check(self) -> None:
-        """Raise ValueError for a query without one blank."""
+        """Raise ValueError unless the query has exactly one blank."""
         _check_queries([self.query])
 
 
 class Compare(Live, frozen=True, kw_only=True, tag="compare"):
-    """Several cloze queries, each model's first answers side by side.
+    """Several cloze queries: shows each model's first answer to each of them.
 
-    golds: one each, or one for all, or none. wrong: of each query the answer that its negation
-    rules out, or empty; or none.
+    Attributes:
+        queries: The queries.
+        golds: Gold answers: one for each query, one for all, or none.
+        wrong: For each query, the answer that its negation rules out, or an empty text; or none.
     """
 
     queries: Annotated[Texts, AtMost12]
@@ -190,29 +204,35 @@ class Compare(Live, frozen=True, kw_only=True, tag="compare"):
         return dict(zip(self.queries, self.wrong or [""] * len(self.queries), strict=True))
 
     def check(self) -> None:
-        """Raise ValueError for queries without one blank, or golds that aren't theirs."""
+        """Raise ValueError for queries without one blank, or a wrong number of answers."""
         n_golds, n = len(self.golds), len(self.queries)
-        _require(n_golds in (0, 1, n), f"{n_golds} golds stand with {n} queries: give one each")
         _require(
-            len(self.wrong) in (0, n), f"{len(self.wrong)} wrong for {n} queries: give one each"
+            n_golds in (0, 1, n), f"there are {n_golds} golds for {n} queries: write one for each"
+        )
+        _require(
+            len(self.wrong) in (0, n),
+            f"there are {len(self.wrong)} wrong for {n} queries: write one for each",
         )
         _each_once("queries", self.queries)
         _check_queries(self.queries)
 
 
 class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
-    """Analogies, each model's first answer: A, B, C, and the gold D. template: a name."""
+    """Analogies of words A, B, C and the gold answer D: shows each model's first answer.
+
+    template: The name of an analogy template.
+    """
 
     analogies: Annotated[tuple[Texts, ...], AtMost12]
     template: Words = DEFAULT_TEMPLATE
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Each as a text without its answer: `Paris : France :: Rome : ?`."""
+        """Each analogy without its answer: `Paris : France :: Rome : ?`."""
         return tuple(f"{a} : {b} :: {c} : ?" for a, b, c, _ in self.analogies)
 
     def check(self) -> None:
-        """Raise ValueError for words that aren't four, or an unknown template."""
+        """Raise ValueError unless each analogy has four words and the template is known."""
         _require(
             all(len(words) == 4 and all(map(str.strip, words)) for words in self.analogies),
             "each of analogies needs four words: A, B, C and the answer D",
@@ -222,9 +242,16 @@ class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
 
 
 class ShowRun(Asking, frozen=True, kw_only=True, tag="run"):
-    """A chart of finished runs; see `figures`.
+    """A chart of finished runs; see `chart_data`.
 
-    relations: () is all. k: of P@k. by: the slicing of `slices`. of: whose mentions.
+    Attributes:
+        figure: The kind of chart.
+        data: Name of the dataset.
+        prompts: Name of the prompt set.
+        relations: The relations; () is all.
+        k: The k of P@k.
+        by: The slicing of the figure `slices`.
+        of: The names that the figure `mentions` counts.
     """
 
     figure: Figure
@@ -241,9 +268,12 @@ class ShowRun(Asking, frozen=True, kw_only=True, tag="run"):
 
 
 class Try(Live, frozen=True, kw_only=True, tag="try"):
-    """The reader's own query, and the way to a page that does more.
+    """A field for the reader's own query, with a link to a page.
 
-    query: what stands in the field at first. params: of the page's address.
+    Attributes:
+        query: The initial content of the field.
+        page: The page of the link.
+        params: The parameters of the link.
     """
 
     query: Words = ""
@@ -251,13 +281,13 @@ class Try(Live, frozen=True, kw_only=True, tag="try"):
     params: dict[str, Words] = {}
 
     def check(self) -> None:
-        """Raise ValueError for a query without one blank."""
+        """Raise ValueError for a query that doesn't have exactly one blank."""
         _check_queries([self.query] if self.query else [])
 
 
 AnyStep = Text | Predict | Ask | Compare | Analogy | ShowRun | Explain | Try
 STEPS: dict[str, type[Step]] = {str(step.__struct_config__.tag): step for step in get_args(AnyStep)}
-SHOWING = (Ask, Compare, Analogy, ShowRun)  # what a prediction's answer can come from
+SHOWING = (Ask, Compare, Analogy, ShowRun)  # steps that can show the answer of a prediction
 
 
 class LessonFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -271,7 +301,7 @@ class LessonFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Lesson(LessonFile, frozen=True, kw_only=True):
-    """A lesson. id: its file's name. own: it is the user's, and not the project's."""
+    """A lesson; id: its file's name; own: whether it is the user's, not the project's."""
 
     id: str
     own: bool
@@ -279,28 +309,28 @@ class Lesson(LessonFile, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class LessonListing:
-    """The lessons that are here, the project's first, and what is wrong with the others."""
+    """The lessons, the project's first, and the errors of invalid files."""
 
     lessons: tuple[Lesson, ...]
     problems: tuple[str, ...] = ()
 
     def find(self, name: str) -> Lesson | None:
-        """The lesson of that name; None if there is none."""
-        return next((one for one in self.lessons if one.id == name), None)
+        """Return the lesson with this name; None if there is none."""
+        return next((lesson for lesson in self.lessons if lesson.id == name), None)
 
 
 def bundled_lessons() -> Path:
-    """Folder of the lessons that come with the project."""
+    """Return the folder of the project's lessons."""
     return ASSETS / "lessons"
 
 
 def own_lessons() -> Path:
-    """Folder of the user's own lessons; not created here."""
+    """Return the folder of the user's lessons, which may not exist."""
     return data_dir() / "lessons"
 
 
 def list_lessons() -> LessonListing:
-    """All lessons, by file name; one that can't be read is named in `problems`."""
+    """Return all lessons by file name, and the errors of invalid ones."""
     found: dict[str, Lesson] = {}
     problems: list[str] = []
     for folder, own in ((bundled_lessons(), False), (own_lessons(), True)):
@@ -313,13 +343,13 @@ def list_lessons() -> LessonListing:
             continue
         if len(paths) > MAX_LESSONS:
             problems.append(
-                f"{folder} has {len(paths)} lessons, and the first {MAX_LESSONS} are read."
+                f"{folder} has {len(paths)} lessons; only the first {MAX_LESSONS} are read."
             )
         for path in paths[:MAX_LESSONS]:
             try:
                 lesson = read_lesson(path, own=own)
                 if lesson.id in found:
-                    raise UserError(f"{path}: a lesson has this name already: rename the file.")
+                    raise UserError(f"{path}: another lesson has this name: rename the file.")
                 found[lesson.id] = lesson
             except UserError as error:
                 problems.append(str(error))
@@ -327,36 +357,38 @@ def list_lessons() -> LessonListing:
 
 
 def read_lesson(path: Path, *, own: bool = True) -> Lesson:
-    """The lesson in a file.
+    """Return the lesson in a file.
 
-    Raises UserError, in one sentence with the file, the step and what is wrong, if it is none.
+    Raises:
+        UserError: If the file isn't a valid lesson; names the file, the step and the error.
     """
     name = path.name.removesuffix(ENDING)
     if not NAME.fullmatch(name):
         raise UserError(
-            f"{path}: a lesson's name is made of small letters, digits and hyphens: rename the "
-            "file."
+            f"{path}: a lesson's name may contain only lower-case letters, digits and hyphens: "
+            "rename the file."
         )
     try:
         raw = tomllib.loads(read_file(path, MAX_FILE).decode())
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is no text in UTF-8: save it as that.") from error
-    except ValueError as error:  # a number may have too many digits, too
-        raise UserError(f"{path} is no TOML: {error}.") from error
+        raise UserError(f"{path} is not UTF-8: save it as text in UTF-8.") from error
+    except ValueError as error:  # also raised for a number with too many digits
+        raise UserError(f"{path}: invalid TOML: {error}.") from error
     except RecursionError as error:
-        raise UserError(f"{path} is no TOML that can be read: it is nested too deep.") from error
+        raise UserError(f"{path}: invalid TOML: nesting too deep.") from error
     try:
-        read = msgspec.convert(raw, LessonFile)
+        lesson = msgspec.convert(raw, LessonFile)
     except msgspec.ValidationError as error:
-        raise UserError(f"{path}{_fault(str(error), raw)}.") from error
-    for at, (step, after) in enumerate(zip(read.steps, [*read.steps[1:], None], strict=True), 1):
-        fault = _fault_of_prediction(step, after) if isinstance(step, Predict) else ""
+        raise UserError(f"{path}{_readable(str(error), raw)}.") from error
+    steps = lesson.steps
+    for number, (step, after) in enumerate(zip(steps, [*steps[1:], None], strict=True), start=1):
+        fault = _prediction_fault(step, after) if isinstance(step, Predict) else ""
         if fault:
-            raise UserError(f"{path}, step {at} (predict): {fault}.")
-    return Lesson(id=name, own=own, **msgspec.structs.asdict(read))
+            raise UserError(f"{path}, step {number} (predict): {fault}.")
+    return Lesson(id=name, own=own, **msgspec.structs.asdict(lesson))
 
 
-# How a file's types are called for people, and what else to say of a missing field.
+# The names of a file's types, and hints on missing fields, for users.
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -364,13 +396,13 @@ _TYPES = {
     "array": 'a list, as ["one", "two"]',
     "object": 'a table, as {tab = "Slices"}',
 }
-_MISSING = {"kind": f"choose {', '.join(STEPS)}", "steps": "begin each with [[steps]]"}
+_MISSING = {"kind": f"choose {', '.join(STEPS)}", "steps": "start each with [[steps]]"}
 
 
-def _fault(message: str, raw: dict[str, Any]) -> str:
-    """A message of msgspec in plain words, after the step and its kind."""
-    said, _, place = message.partition(" - at `$")
-    where: str = ""
+def _readable(message: str, raw: dict[str, Any]) -> str:
+    """Return an error of msgspec as a text for users, after the step and its kind."""
+    problem, _, place = message.partition(" - at `$")
+    where = ""
     kind: type[msgspec.Struct] = LessonFile
     if found := re.match(r"\.steps\[(\d+)\]", place):
         step, place = raw["steps"][int(found[1])], place[found.end() :]
@@ -379,24 +411,24 @@ def _fault(message: str, raw: dict[str, Any]) -> str:
             where, kind = f"{where} ({step['kind']})", STEPS[step["kind"]]
     name, inside, _ = place.strip(".`").partition("[")
     what = f"each of {name}" if inside else name or "it"
-    known = {one.name: one.type for one in msgspec.structs.fields(kind)}
-    given = re.findall("[`'](.*?)[`']", said)
-    if said.startswith("Object missing"):
-        fault = f"{given[0]} is missing: {_MISSING.get(given[0], 'write it')}"
-    elif said.startswith("Object contains unknown"):
-        hint = did_you_mean(given[0], known)
-        fault = f"{given[0]!r} means nothing here{hint}: it takes {', '.join(known)}"
-    elif said.startswith("Invalid"):
-        fault = _unknown(name, given[0], STEPS if name == "kind" else get_args(known[name]))
-    elif found := re.search("(of length )?([<>])= ([0-9]+)", said):
+    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    quoted = re.findall("[`'](.*?)[`']", problem)
+    if problem.startswith("Object missing"):
+        fault = f"{quoted[0]} is missing: {_MISSING.get(quoted[0], 'add it')}"
+    elif problem.startswith("Object contains unknown"):
+        hint = did_you_mean(quoted[0], fields)
+        fault = f"unknown field {quoted[0]!r}{hint}: the fields are {', '.join(fields)}"
+    elif problem.startswith("Invalid"):
+        fault = _unknown(name, quoted[0], STEPS if name == "kind" else get_args(fields[name]))
+    elif found := re.search("(of length )?([<>])= ([0-9]+)", problem):
         number = {"str": "the number of characters of ", "array": "the number of "}
-        what = number[given[0]] + what if found[1] else what
+        what = number[quoted[0]] + what if found[1] else what
         bound = "least" if found[2] == ">" else "most"
         fault = f"{what} must be at {bound} {int(found[3]):,}"
-    elif said.startswith("Expected"):
-        fault = f"{what} must be {_TYPES[given[0].split()[0]]}"
+    elif problem.startswith("Expected"):
+        fault = f"{what} must be {_TYPES[quoted[0].split()[0]]}"
     else:
-        fault = said
+        fault = problem
     return f"{where}: {fault}"
 
 
@@ -405,8 +437,8 @@ def _unknown(what: str, value: str, known: Iterable[str]) -> str:
     return f"unknown {what} {value[:40]!r}{did_you_mean(value, names)}: choose {', '.join(names)}"
 
 
-def _require(holds: bool, fault: str) -> None:
-    if not holds:
+def _require(condition: bool, fault: str) -> None:
+    if not condition:
         raise ValueError(fault)
 
 
@@ -415,11 +447,11 @@ def _require_known(what: str, value: str, known: Iterable[str]) -> None:
 
 
 def _each_once(what: str, values: Sequence[object]) -> None:
-    _require(len(set(values)) == len(values), f"one of {what} stands there twice")
+    _require(len(set(values)) == len(values), f"{what} contains a duplicate: remove it")
 
 
 def _check_queries(queries: Iterable[str]) -> None:
-    """Raise ValueError for a query that has no blank, or several."""
+    """Raise ValueError for a query that doesn't have exactly one blank."""
     for query in queries:
         try:
             n_blanks = parse_query(query).n_blanks
@@ -428,30 +460,33 @@ def _check_queries(queries: Iterable[str]) -> None:
         _require(n_blanks == 1, f"{query[:60]!r} has {n_blanks} blanks: write one")
 
 
-def _fault_of_prediction(step: Predict, after: Step | None) -> str:
-    """Why the answer can't be had from the step after it."""
+def _prediction_fault(step: Predict, after: Step | None) -> str:
+    """Return why the next step can't show the answer of a prediction; empty if it can."""
     if step.answer:
         return ""
     if not isinstance(after, SHOWING):
-        kinds = ", ".join(name for name, one in STEPS.items() if one in SHOWING)
-        return f"write its answer, or let the next step show it, of kind {kinds}"
-    if isinstance(after, ShowRun) != bool(step.between) and not (
-        isinstance(after, ShowRun) and step.choices
-    ):
-        return (
-            "the next step is a run: give between, or choices that are rows of its chart"
-            if isinstance(after, ShowRun)
-            else "between is for a run, and the next step is none"
-        )
+        kinds = ", ".join(name for name, kind in STEPS.items() if kind in SHOWING)
+        return f"the answer is missing: add answer, or a next step of kind {kinds}"
+    if isinstance(after, ShowRun):
+        if not step.between and not step.choices:
+            return "the next step is a run: add between, or choices that are rows of its chart"
+    elif step.between:
+        return "between needs a run as the next step"
     if step.model and step.model not in after.models:
         return f"the next step doesn't show the model {step.model!r}"
     if isinstance(after, ShowRun) or not step.row:
-        return ""  # a chart's lines are known once it is drawn
-    if isinstance(after, Ask):
-        rows: tuple[str, ...] = (after.query,)
-    else:
-        rows = after.queries if isinstance(after, Compare) else after.rows
+        return ""  # the rows of a chart are known only after it is drawn
+    rows = queries_of(after)
     if step.row not in rows:
         hint = did_you_mean(step.row, rows)
-        return f"row {step.row[:60]!r} is none of the next step's queries{hint}"
+        return f"row {step.row[:60]!r} is not one of the next step's queries{hint}"
     return ""
+
+
+def queries_of(step: Step) -> tuple[str, ...]:
+    """Return the queries or analogies that a step shows, as texts."""
+    if isinstance(step, Ask):
+        return (step.query,)
+    if isinstance(step, Compare):
+        return step.queries
+    return step.rows if isinstance(step, Analogy) else ()

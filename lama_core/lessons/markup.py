@@ -1,6 +1,6 @@
-"""The texts of lessons: paragraphs and lists with **bold**, *italic* and `code`, and nothing else.
+"""The markup of lesson texts: paragraphs and lists, with **bold**, *italic* and `code`.
 
-Whatever else stands in a text is shown as it is: no HTML, no link, no image.
+All other text is shown unchanged: HTML, links and images are not interpreted.
 """
 
 import re
@@ -16,14 +16,14 @@ _BULLET = "- "
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, or a list of several. items: one of a paragraph."""
+    """A paragraph, which has one item, or a list of items."""
 
     is_list: bool
     items: tuple[str, ...]
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """A text's paragraphs and lists; an empty line, or a line that begins with `- `, parts them."""
+    """Yield a text's paragraphs and lists, separated by an empty line or a line with `- `."""
     for part in re.split(r"\n\s*\n", text.strip()):
         paragraph: list[str] = []
         items: list[str] = []
@@ -41,20 +41,20 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def spans(text: str) -> Iterator[tuple[Style, str]]:
-    """A line's pieces, each with its style."""
-    at = 0
-    for found in _SPAN.finditer(text):
-        if found.start() > at:
-            yield "plain", text[at : found.start()]
-        style = cast(Style, found.lastgroup)
-        yield style, found[style]
-        at = found.end()
-    if at < len(text):
-        yield "plain", text[at:]
+    """Yield the spans of a line with their styles."""
+    end = 0
+    for match in _SPAN.finditer(text):
+        if match.start() > end:
+            yield "plain", text[end : match.start()]
+        style = cast(Style, match.lastgroup)
+        yield style, match[style]
+        end = match.end()
+    if end < len(text):
+        yield "plain", text[end:]
 
 
 def as_markdown(text: str, plain: Callable[[str], str]) -> str:
-    """A text as Markdown. plain: writes a piece so that Markdown shows it as it is."""
+    """Return a text as Markdown; plain: escapes Markdown in a span."""
     marks = {"plain": "", "bold": "**", "italic": "*", "code": "`"}
 
     def line(item: str) -> str:
@@ -72,7 +72,7 @@ def as_markdown(text: str, plain: Callable[[str], str]) -> str:
 
 
 def as_html(text: str) -> str:
-    """A text as HTML, escaped."""
+    """Return a text as HTML, escaped."""
     tags = {"plain": "", "bold": "b", "italic": "i", "code": "code"}
 
     def line(item: str) -> str:

@@ -1,4 +1,4 @@
-"""What a lesson's steps showed, and the reader's predictions beside it."""
+"""The results of a lesson's steps, compared with the reader's predictions."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -14,12 +14,16 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What a step showed, to be shown again on paper.
+    """What a step showed, for predictions and printing.
 
-    title: above the rest. heads, rows: a table of texts. shares: one of each row, between 0 and 1,
-    to be drawn as bars; or none. notes: below the table. firsts: (row, model) -> first answer, of
-    rows that are queries.
-    values: (row, model) -> share.
+    Attributes:
+        title: Title of the table.
+        heads: Column heads of the table.
+        rows: Rows of the table, as texts.
+        shares: A share for each row, between 0 and 1, drawn as a bar; may be empty.
+        notes: Notes below the table.
+        firsts: (query, model) -> first answer, for steps with queries.
+        values: (row, model) -> share, for charts.
     """
 
     title: str = ""
@@ -33,7 +37,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A prediction beside its answer. answer: empty where nothing has shown it."""
+    """A prediction and its answer, which is empty if no step has shown it."""
 
     question: str
     predicted: str
@@ -42,77 +46,82 @@ class Judged:
 
 
 def judge(step: Predict, predicted: str, shown: Shown | None) -> Judged:
-    """A prediction beside its answer. shown: by the step after it, where that has been seen.
+    """Compare a prediction with its answer.
 
-    A word is right if it is the model's first answer, whatever its case; a range if the number,
-    unrounded, lies in it, its lower end included; a row if no other of the choices has more.
+    A word is right if it is the model's first answer, ignoring case; a range if it contains the
+    unrounded number (its lower end included); a row if no other choice has a higher number.
+
+    shown: What the next step showed; None if the reader hasn't seen it.
     """
     answer, detail = step.answer, ""
     if not answer and shown is not None:
         if step.between:
-            value = _of(shown.values, step)
+            value = _find(shown.values, step, step.row)
             if value is not None:
-                # A share is compared as one: 100 * 0.29 is less than 29.
+                # Divides the ends instead of multiplying the share: 100 * 0.29 is less than 29.
                 ends = [end / 100 for end in step.between]
                 answer = step.options[bisect_right(ends, value)]
                 detail = f" ({percent(value)} %)"
         elif shown.values:
-            of_rows = {row: _of(shown.values, step, row) for row in step.choices}
-            known = {row: value for row, value in of_rows.items() if value is not None}
-            if len(known) == len(step.choices):
-                most = [row for row in known if known[row] == max(known.values())]
-                answer = predicted if predicted in most else most[0]
-                detail = f" ({percent(known[answer])} %)"
+            found = {row: _find(shown.values, step, row) for row in step.choices}
+            values = {row: value for row, value in found.items() if value is not None}
+            if len(values) == len(step.choices):
+                best = [row for row in values if values[row] == max(values.values())]
+                answer = predicted if predicted in best else best[0]
+                detail = f" ({percent(values[answer])} %)"
         else:
-            answer = _of(shown.firsts, step) or ""
+            answer = _find(shown.firsts, step, step.row) or ""
     right = bool(answer) and predicted.strip().casefold() == answer.strip().casefold()
     return Judged(step.question, predicted, answer + detail, right)
 
 
 def whose(step: Predict, shown: Shown | None) -> str:
-    """The model whose word or number answers a prediction; empty where none does."""
+    """Return the model whose word or number answers a prediction; empty if there is none."""
     if step.answer or shown is None:
         return ""
-    return next(_places(shown.values or shown.firsts, step, step.row), ("", ""))[1]
+    return next(_matching(shown.values or shown.firsts, step, step.row), ("", ""))[1]
 
 
 def judged(
     lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]
 ) -> Iterator[Judged]:
-    """The lesson's predictions that were made, in order. Both are by the steps' numbers, from 1."""
+    """Yield the reader's predictions with their answers, in order.
+
+    predicted, shown: Number of a step, from 1 -> prediction, and what the step showed.
+    """
     for number, step in enumerate(lesson.steps, start=1):
         if isinstance(step, Predict) and number in predicted:
             yield judge(step, predicted[number], shown.get(number + 1))
 
 
 def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) -> int | None:
-    """The first step before `number` whose question hasn't been answered yet; None if all have."""
-    for at, step in enumerate(lesson.steps[: number - 1], start=1):
-        if isinstance(step, Predict) and at not in predicted:
-            return at
+    """Return the first unanswered prediction step before step `number`; None if there is none."""
+    for earlier, step in enumerate(lesson.steps[: number - 1], start=1):
+        if isinstance(step, Predict) and earlier not in predicted:
+            return earlier
     return None
 
 
 def without_line(step: Predict, shown: Shown | None) -> str:
-    """Which of a question's rows is no line of the chart after it, in a sentence; or empty."""
+    """Return a note if the chart lacks a row that a prediction needs; empty if it has all."""
     lines = list(dict.fromkeys(row for row, _ in shown.values)) if shown is not None else []
     rows = (step.row,) if step.between else step.choices
     for row in rows if lines else ():
         if row and row not in lines:
             hint = did_you_mean(row, lines) or f" (one is {lines[0]!r})"
-            return f"The answer can't be shown: {row!r} is no line of this chart{hint}."
+            return f"The answer can't be shown: this chart has no row {row!r}{hint}."
     return ""
 
 
-def _of(found: Mapping[tuple[str, str], Value], step: Predict, row: str = "") -> Value | None:
-    """What is found for a prediction's row and model, by default the first's that are there."""
-    return next((found[place] for place in _places(found, step, row or step.row)), None)
+def _find(found: Mapping[tuple[str, str], Value], step: Predict, row: str) -> Value | None:
+    """Return the first value for a row and the prediction's model; None if there is none."""
+    return next((found[key] for key in _matching(found, step, row)), None)
 
 
-def _places(
+def _matching(
     found: Mapping[tuple[str, str], object], step: Predict, row: str
 ) -> Iterator[tuple[str, str]]:
-    """Where a prediction's row and model are found; any row, any model for an empty one."""
-    for of_row, of_model in found:
-        if row in ("", of_row) and step.model in ("", of_model):
-            yield of_row, of_model
+    """Yield the keys for a row and the prediction's model; an empty name matches all."""
+    for key in found:
+        if row in ("", key[0]) and step.model in ("", key[1]):
+            yield key

@@ -1,4 +1,4 @@
-"""A model's answers to a query from a finished run, for where the model itself isn't here."""
+"""A model's stored answers to a query, from a finished run, if the model isn't installed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,13 @@ N_BEST = 5
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A run's best words for a query with their log-probabilities, best first.
+    """The best answers to a query in a run, best first.
 
-    n_candidates: words that were ranked.
+    Attributes:
+        run: The run's id.
+        words: The answers.
+        log_probs: Their natural log-probabilities.
+        n_candidates: Number of candidates that were ranked.
     """
 
     run: str
@@ -25,16 +29,16 @@ class Stored:
 
 
 def find_stored(text: str, runs: Iterable[Run]) -> Stored | None:
-    """The answers of the first run that asked a fact in just these words; None if none did.
+    """Return the answers of the first run that contains this query; None if none does.
 
-    runs: of cloze queries, of one model.
+    runs: Cloze runs of one model.
     """
     wanted = parse_query(text).text()
     for run in runs:
-        asked = (run.facts["query"] == wanted) & run.facts["excluded"].isna()
-        found = np.flatnonzero(asked.to_numpy())
-        if len(found):
-            words, log_probs = run.top.words[found[0]], run.top.log_probs[found[0]]
+        matches = (run.facts["query"] == wanted) & run.facts["excluded"].isna()
+        rows = np.flatnonzero(matches.to_numpy())
+        if len(rows):
+            words, log_probs = run.top.words[rows[0]], run.top.log_probs[rows[0]]
             n = min(N_BEST, sum(word is not None for word in words))  # fewer may be ranked
             if n:
                 return Stored(

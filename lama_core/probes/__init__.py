@@ -1,1 +1,1 @@
-"""The kinds of probe: what is special to each, and only that."""
+"""The kinds of probe, one folder each; code that they share is elsewhere."""

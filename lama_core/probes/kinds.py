@@ -1,6 +1,6 @@
-"""The kinds of probe: what each is called, what its runs are, and how they are looked at.
+"""The kinds of probe, with their run specifications and titles.
 
-A new kind is a folder here with a `RunSpec` of its own, a row in this table, and a page.
+To add a kind, add a folder here with a subclass of `RunSpec`, a row to `KINDS`, and a page.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,13 @@ from lama_core.runs.spec import RunSpec
 
 @dataclass(frozen=True, slots=True)
 class ProbeKind:
-    """A kind of probe. title: for people. rows_are_facts: Results and Facts can show its rows."""
+    """A kind of probe.
+
+    Attributes:
+        spec: The class of its run specifications.
+        title: Its name for users.
+        rows_are_facts: Whether its rows are facts, so that Results and Facts can show them.
+    """
 
     spec: type[RunSpec]
     title: str
@@ -24,15 +30,15 @@ class ProbeKind:
 
     @property
     def name(self) -> str:
-        """As in `run.json`."""
+        """The name of the kind in `run.json`."""
         return self.spec.kind
 
 
 KINDS: dict[str, ProbeKind] = {
-    one.name: one
-    for one in (
+    kind.name: kind
+    for kind in (
         ProbeKind(ClozeSpec, "cloze queries", True),
-        ProbeKind(ContrastSpec, "negated or misprimed queries beside plain ones", True),
+        ProbeKind(ContrastSpec, "negated or misprimed queries compared with plain ones", True),
         ProbeKind(EnsembleSpec, "an ensemble of prompts", True),
         ProbeKind(StatementSpec, "statements with whole answers", True),
         ProbeKind(GenerationSpec, "generated answers", True),
@@ -40,4 +46,4 @@ KINDS: dict[str, ProbeKind] = {
         ProbeKind(StudySpec, "a study of prompts", False),
     )
 }
-FACT_KINDS = tuple(one.name for one in KINDS.values() if one.rows_are_facts)
+FACT_KINDS = tuple(name for name, kind in KINDS.items() if kind.rows_are_facts)

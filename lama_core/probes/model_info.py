@@ -1,4 +1,4 @@
-"""What every answer says of the model that gave it."""
+"""The fields of every answer that describe its model."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from lama_core.models.protocols import Kind
 
 @dataclass(frozen=True, slots=True)
 class OfModel:
-    """One model's answer. precision, device: what it was computed in, and where."""
+    """One model's answer, with the precision and device that computed it."""
 
     name: str
     kind: Kind
@@ -17,10 +17,10 @@ class OfModel:
     device: str = field(default="cpu", kw_only=True)
 
     def model_json(self) -> dict[str, Any]:
-        """The model as JSON has it, with precision and device where they are unusual."""
+        """Return the model as JSON values, with precision and device unless they are usual."""
         return {"name": self.name, "kind": self.kind, **unusual(self.precision, self.device)}
 
 
 def model_fields(model: Any) -> dict[str, Any]:
-    """The fields of `OfModel` for a loaded model."""
+    """Return the fields of `OfModel` for a loaded model."""
     return {name: getattr(model, name) for name in ("name", "kind", "precision", "device")}

@@ -1,7 +1,4 @@
-"""From what a user asks for to the specifications of runs: the `probe` command, and its form.
-
-ProbeRequest --plan--> RunSpec, one a model
-"""
+"""The plan of cloze runs: a `ProbeRequest` becomes a `RunSpec` for each model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,9 +31,10 @@ from lama_core.scoring.ranking import RANKINGS, Ranking
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.types import Relation
 
-# Queries of a batch where each takes many requests: four batches are lost where a server stops.
-FROM_SERVERS = 8
-# What asks prompts of this kind; all others are plain cloze runs.
+# Batch size for server models, whose queries take many requests each; a server that stops loses at
+# most one part, which is four batches.
+SERVER_BATCH_ROWS = 8
+# Specifications for these kinds of prompts; all others are plain cloze runs.
 SPECS: dict[PromptKind, type[ClozeSpec]] = {
     "negated": ContrastSpec,
     "misprimed": ContrastSpec,
@@ -45,10 +43,10 @@ SPECS: dict[PromptKind, type[ClozeSpec]] = {
 
 @dataclass(frozen=True)
 class ProbeRequest(shared_fields.RunSettings):
-    """A dataset to probe models with: the fields of `probe`.
+    """The fields of `probe`: a dataset to probe models with, and options.
 
-    relations: () is all with facts. context: None is the paper's choice, the first that a model
-    has: `left` for causal models and `both` for all others.
+    relations () is all relations with facts. context None is that of the paper: `left` for causal
+    models and `both` for all others.
     """
 
     command: ClassVar[tuple[str, ...]] = ("probe",)
@@ -60,8 +58,8 @@ class ProbeRequest(shared_fields.RunSettings):
     prompts: Annotated[
         str,
         option(
-            f"{', '.join(PROMPT_SETS)}; or LPAQA's {', '.join(LPAQA_SETS)} once its prompts are "
-            "here; or a folder of such prompts."
+            f"{', '.join(PROMPT_SETS)}; LPAQA's {', '.join(LPAQA_SETS)}, if its prompts are "
+            "installed; or a folder with prompts in LPAQA's layout."
         ),
     ] = "manual"
     candidates: shared_fields.AnyCandidates = COMMON
@@ -78,14 +76,18 @@ Spec = TypeVar("Spec", bound=RunSpec)
 
 @dataclass(frozen=True)
 class Planned(Generic[Spec]):
-    """The runs that a request asks for, and what its user should know before they start."""
+    """The specifications of a request's runs, and notes for the user."""
 
     specs: tuple[Spec, ...]
     notes: tuple[str, ...] = ()
 
 
 def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSpec]:
-    """Return one specification a model. Loads them: their words decide the candidates."""
+    """Return one specification for each model; load the models to get their vocabularies.
+
+    Raises:
+        UserError: If the request is invalid, or its data or models can't be loaded.
+    """
     check_asked(request.models, request.limit, request.ranking)
     dataset = load_dataset(request.dataset)
     chosen = choose_with_facts(dataset, request.relations)
@@ -107,7 +109,9 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
             prompts=prompts,
             candidates=candidates,
             context=choose_context(request.context, model.kind),
-            batch_rows=FROM_SERVERS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS,
+            batch_rows=(
+                SERVER_BATCH_ROWS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS
+            ),
             open_book=book,
         )
         for model in models
@@ -118,7 +122,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
 def from_data(
     reference: str, dataset: Any, names: tuple[str, ...], ranking: Ranking, limit: int | None
 ) -> dict[str, Any]:
-    """The fields of a specification that the data decide. names: of relations."""
+    """Return the fields of a specification that depend on the data; names: relations."""
     return {
         "dataset": absolute(reference),
         "dataset_name": dataset.name,
@@ -130,7 +134,7 @@ def from_data(
 
 
 def of_model(model: Any, reference: str) -> dict[str, Any]:
-    """The fields of a specification that a model decides. reference: by which it is loaded."""
+    """Return the fields of a specification that depend on a model; reference: loads the model."""
     return {
         "model": reference,
         "model_name": model.name,
@@ -145,15 +149,15 @@ def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
         return None
     if prompts.kind in SPECS:
         raise UserError(
-            f"The open book doesn't go with the prompts {prompts.name!r}, which are compared with "
-            "plain ones: leave out --open-book, or choose other prompts."
+            f"The prompts {prompts.name!r} can't be combined with open-book context: remove "
+            "--open-book, or choose other prompts."
         )
     return OpenBook(load_corpus(request.open_book), request.segments)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """What a plan keeps of a model: all but its weights, so that many need no room at once."""
+    """The description and vocabulary of a model, without its weights, to save memory."""
 
     reference: str
     name: str
@@ -164,7 +168,7 @@ class KnownModel:
 
 
 def ask_of(reference: str, load: Load, precision: Precision) -> KnownModel:
-    """What a plan keeps of a model, which is loaded for it."""
+    """Load a model and return its description and vocabulary."""
     model = load(reference, precision=precision)
     return KnownModel(
         reference, model.name, model.identity, model.kind, model.precision, model.vocabulary
@@ -172,36 +176,40 @@ def ask_of(reference: str, load: Load, precision: Precision) -> KnownModel:
 
 
 def check_asked(models: Sequence[str], limit: int | None, ranking: Ranking) -> None:
-    """Raise UserError for no model, a limit that leaves nothing, and an unknown ranking."""
+    """Raise UserError for no model, a limit below 1, or an unknown ranking."""
     if not models:
-        raise UserError("Name at least one model: `models list` shows what there is.")
+        raise UserError("No model is chosen: choose at least one; `models list` lists them.")
     check_limit(limit)
     choose(ranking, RANKINGS, "ranking")
 
 
 def choose_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:
-    """Return the relations of these names that have facts, in the data's order; () is all."""
+    """Return the named relations in the dataset's order; () is all that have facts.
+
+    Raises:
+        UserError: If a named relation is unknown or has no facts.
+    """
     chosen = dataset.choose(names)
     empty = [relation.name for relation in chosen if not dataset.facts_of(relation.name)]
     if empty and names:
-        raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
+        raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: remove it.")
     return tuple(relation for relation in chosen if relation.name not in empty)
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise UserError for a limit that leaves nothing."""
+    """Raise UserError for a limit below 1."""
     if limit is not None and limit < 1:
-        raise UserError(f"The limit is {limit}: give at least 1, or none at all.")
+        raise UserError(f"The limit is {limit}: choose at least 1, or no limit.")
 
 
 def choose_context(wanted: Context | None, kind: Kind) -> Context:
-    """The wanted context where the kind of model has it, else the papers' choice."""
+    """Return the wanted context if this kind of model supports it, else that of the papers."""
     contexts = KINDS[kind].contexts
-    return wanted if wanted is not None and wanted in contexts else contexts[0]
+    return wanted if wanted in contexts else contexts[0]
 
 
 def absolute(reference: str) -> str:
-    """A dataset's name as it is, a path in full."""
+    """Return a dataset's name unchanged, and any other reference as an absolute path."""
     if reference in (*dataset_names(), *analogy_names()):
         return reference
     return str(Path(reference).expanduser().resolve())

@@ -1,1 +1,1 @@
-"""Tables and charts as results, and as an HTML file."""
+"""Reports of reproduced tables and charts, as data and as an HTML file."""

@@ -1,6 +1,6 @@
-"""A reproduction as one HTML file with its charts, which needs nothing else to be read.
+"""A reproduction as one self-contained HTML file with its charts.
 
-All text is escaped, also in the charts: Plotly reads tags in texts.
+All text is escaped, also in the charts, because Plotly interprets tags.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,24 +30,27 @@ WITH_INTERVALS = ("model", "what", "n", "ours", "95% interval", "paper", "differ
 
 
 def as_html(found: Reproduction, command: str) -> str:
-    """The whole file. command: what was typed to make it."""
-    script = "".join(_script() for _ in range(any(t.made.charts for t in found.tables)))
+    """Return a reproduction as an HTML file; command: the command that made it."""
+    script = _script() if any(table.made.charts for table in found.tables) else ""
     number = count()
     parts = [
-        f"<h1>{escape(found.paper)}, done again</h1>",
+        f"<h1>{escape(found.paper)}, reproduced</h1>",
         f"<p>{escape(found.citation)}</p>",
         f"<p class=note>Made with <code>{escape(command)}</code></p>",
         _listed(found.notes),
         *(_section(table, number) for table in found.tables),
     ]
     if found.absent:
-        rows = [(one.what, one.reason, one.command) for one in found.absent]
-        parts += ["<h2>What can't be had here</h2>", grid(("what", "why", "brought by"), rows)]
-    return whole_page(f"{found.paper}, done again", "".join(parts), head=script)
+        rows = [(item.what, item.reason, item.command) for item in found.absent]
+        parts += [
+            "<h2>Not available</h2>",
+            grid(("item", "reason", "command that fetches it"), rows),
+        ]
+    return whole_page(f"{found.paper}, reproduced", "".join(parts), head=script)
 
 
 def whole_page(title: str, body: str, *, head: str = "") -> str:
-    """An HTML file of its own. body, head: as HTML; the title is escaped here."""
+    """Return an HTML file; title is plain text, body and head are HTML."""
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width, initial-scale=1">'
@@ -57,7 +60,7 @@ def whole_page(title: str, body: str, *, head: str = "") -> str:
 
 
 def _section(table: ReproducedTable, number: "count[int]") -> str:
-    """A table with its charts, and what its numbers count."""
+    """Return a table with its description, notes and charts."""
     remarks, which = table.remarks()
     rows = [
         (
@@ -68,33 +71,34 @@ def _section(table: ReproducedTable, number: "count[int]") -> str:
             *table.shown_interval(row),
             table.shown(row.published),
             table.shown(row.difference, signed=True),
-            "" if at is None else f"[{at + 1}]",
+            "" if remark is None else f"[{remark + 1}]",
         )
-        for row, at in zip(table.made.rows, which, strict=True)
+        for row, remark in zip(table.made.rows, which, strict=True)
     ]
     heads = WITH_INTERVALS if table.has_intervals else HEADS
     numbers = () if table.unit == "text" else range(2, len(heads) - 1)
-    said = [*table.made.notes, *(f"[{n}] {remark}" for n, remark in enumerate(remarks, start=1))]
+    notes = [*table.made.notes, *(f"[{n}] {remark}" for n, remark in enumerate(remarks, start=1))]
     charts = "".join(_drawn(chart, f"chart{next(number)}") for chart in table.made.charts)
     return (
         f"<h2 id={escape(table.id, quote=True)}>{escape(table.name)}: {escape(table.title)}</h2>"
         f"<p class=note>{escape(table.about.capitalize())}.</p>"
         + (grid(heads, rows, numbers) if rows else "")
-        + _listed(said)
+        + _listed(notes)
         + charts
     )
 
 
 def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """Rows of text as a table, escaped. numbers: the columns that stand right."""
+    """Return rows of text as an HTML table, escaped; numbers: the right-aligned columns."""
 
-    def cell(kind: str, at: int, text: str) -> str:
-        return f"<{kind}{' class=n' * (at in numbers)}>{escape(text)}</{kind}>"
+    def cells(tag: str, texts: Sequence[str]) -> str:
+        return "".join(
+            f"<{tag}{' class=n' * (column in numbers)}>{escape(text)}</{tag}>"
+            for column, text in enumerate(texts)
+        )
 
-    head = "".join(cell("th", at, text) for at, text in enumerate(heads))
-    body = "".join(
-        f"<tr>{''.join(cell('td', at, text) for at, text in enumerate(row))}</tr>" for row in rows
-    )
+    head = cells("th", heads)
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>"
 
 
@@ -112,33 +116,29 @@ def _drawn(chart: Chart, name: str) -> str:
     drawn: str = figure(chart).to_html(
         full_html=False, include_plotlyjs=False, div_id=name, config={"displaylogo": False}
     )
-    return f"<div role=img aria-label={_quoted(chart.title)}>{drawn}</div>"
-
-
-def _quoted(text: str) -> str:
-    return f'"{escape(text, quote=True)}"'
+    return f'<div role=img aria-label="{escape(chart.title)}">{drawn}</div>'
 
 
 def figure(chart: Chart) -> "go.Figure":
-    """A chart in Plotly's form: ours in colours, the paper's in greys."""
+    """Return a chart as a Plotly figure: our series in colours, the paper's in greys."""
     import plotly.graph_objects as go
 
     drawn = go.Figure()
     ours, papers = (iter(shades * len(chart.series)) for shades in (OURS, PAPER))
-    for one in chart.series:
-        colour = next(papers if one.published else ours)
-        name = escape(one.name)
-        x = [escape(value) if isinstance(value, str) else value for value in one.x]
+    for series in chart.series:
+        colour = next(papers if series.published else ours)
+        name = escape(series.name)
+        x = [escape(value) if isinstance(value, str) else value for value in series.x]
         if chart.shape == "bars":
-            drawn.add_bar(name=name, x=x, y=one.y, marker_color=colour)
+            drawn.add_bar(name=name, x=x, y=series.y, marker_color=colour)
         elif chart.shape == "boxes":
-            drawn.add_box(name=name, x=x, y=one.y, marker_color=colour, boxpoints=False)
+            drawn.add_box(name=name, x=x, y=series.y, marker_color=colour, boxpoints=False)
         else:
-            dash = "dash" if one.published else "solid"
+            dash = "dash" if series.published else "solid"
             drawn.add_scatter(
                 name=name,
                 x=x,
-                y=one.y,
+                y=series.y,
                 mode=chart.shape if chart.shape == "lines" else "markers",
                 marker={"color": colour},
                 line={"color": colour, "dash": dash},

@@ -1,7 +1,7 @@
 """Tables and figures of a reproduction: our values next to the published ones.
 
-The difference of two numbers is given only where data, relations, limits and model are the
-paper's; otherwise `ReproducedRow.differs` names what isn't.
+Two numbers have a difference only if data, relations, limits and model are those of the paper;
+otherwise `ReproducedRow.differs` names what isn't.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,15 @@ Unit = Literal["percent", "correlation", "rank", "log-probability", "text", "sha
 class ReproducedRow:
     """One cell of a table, in the table's unit.
 
-    what: the line and the column. n: what counts in ours. ours: None with a `reason` where it
-    can't be had. published: None where the paper has none. differs: what of data, relations, limits
-    and model is not the paper's; "" where all is. interval: the 95% interval of ours.
+    Attributes:
+        model: Name of the model.
+        what: The line and column of the cell.
+        n: Number of facts, or whatever the table counts, in our value.
+        ours: Our value; None with a `reason` if it is unavailable.
+        published: The paper's value; None if it has none.
+        reason: Why our value is unavailable.
+        differs: Which of data, relations, limits and model differ from the paper's; "" if none.
+        interval: The 95% interval of our value.
     """
 
     model: str
@@ -35,7 +41,7 @@ class ReproducedRow:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the paper's; None where either is no number or of another thing."""
+        """Ours minus the paper's; None if either isn't a number, or they aren't comparable."""
         if self.differs or not isinstance(self.ours, float | int):
             return None
         return self.ours - self.published if isinstance(self.published, float | int) else None
@@ -43,7 +49,7 @@ class ReproducedRow:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values of one name in a chart. x: numbers or names. published: the paper's."""
+    """A series of a chart; published: whether it is the paper's."""
 
     name: str
     x: tuple[float | str, ...]
@@ -53,7 +59,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure. boxes: the values of a series are spread over its names."""
+    """A figure. In the shape boxes, a series has several values for each name in x."""
 
     title: str
     shape: Shape
@@ -65,7 +71,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """What can't be had here, why, and the command that brings it ("" where none does)."""
+    """An unavailable item, the reason, and the command that fetches it ("" if none does)."""
 
     what: str
     reason: str
@@ -77,7 +83,7 @@ Item = ReproducedRow | Chart | Absent | str  # a text is a note
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The contents of a table: cells, charts, notes for the reader, and what is missing."""
+    """The contents of a table: cells, charts, notes and unavailable items."""
 
     rows: tuple[ReproducedRow, ...]
     charts: tuple[Chart, ...] = ()
@@ -86,27 +92,31 @@ class Made:
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> "Made":
-        """The items by their kind, in order; each note once; charts of one title become one."""
-        every = tuple(items)
+        """Sort items by type; drop duplicate notes and merge charts with the same title."""
+        items = tuple(items)
         charts: dict[str, Chart] = {}
-        for one in every:
-            if isinstance(one, Chart):
-                first = charts.setdefault(one.title, replace(one, series=()))
-                charts[one.title] = replace(first, series=(*first.series, *one.series))
+        for item in items:
+            if isinstance(item, Chart):
+                first = charts.setdefault(item.title, replace(item, series=()))
+                charts[item.title] = replace(first, series=(*first.series, *item.series))
         return cls(
-            tuple(one for one in every if isinstance(one, ReproducedRow)),
+            tuple(item for item in items if isinstance(item, ReproducedRow)),
             tuple(charts.values()),
-            tuple(dict.fromkeys(one for one in every if isinstance(one, str))),
-            tuple(one for one in every if isinstance(one, Absent)),
+            tuple(dict.fromkeys(item for item in items if isinstance(item, str))),
+            tuple(item for item in items if isinstance(item, Absent)),
         )
 
 
 @dataclass(frozen=True)
 class TableHead:
-    """What is said of a table or figure: its id (`table2`, `figure3`) and what its values are.
+    """The description of a table or figure.
 
-    unit: of all its values. counts: what n counts ("facts"). digits: after the point, as the paper
-    prints them.
+    Attributes:
+        id: Its id (`table2`, `figure3`).
+        title: Its title.
+        unit: Unit of all its values.
+        counts: What n counts ("facts").
+        digits: Digits after the decimal point, as in the paper.
     """
 
     id: str
@@ -117,13 +127,13 @@ class TableHead:
 
     @property
     def name(self) -> str:
-        """`Table 2`; of an id without a number, its word alone."""
+        """The id as a name: `Table 2`."""
         kind = self.id.rstrip("0123456789")
         return f"{kind.capitalize()} {self.id[len(kind) :]}".rstrip()
 
     @property
     def about(self) -> str:
-        """What its values are, and what n counts."""
+        """The unit, and what n counts, as text."""
         counted = f"; n counts {self.counts}" if self.counts else ""
         return f"unit: {self.unit}{counted}"
 
@@ -135,27 +145,27 @@ class ReproducedTable(TableHead):
     made: Made = Made(())
 
     def shown(self, value: Value, *, signed: bool = False) -> str:
-        """A value as the paper prints it; signed: with its plus."""
+        """Return a value with the table's digits; signed: with a plus sign."""
         if value is None or isinstance(value, str):
             return value or ""
         return rounding.fixed(value, self.digits, signed=signed)
 
     @property
     def has_intervals(self) -> bool:
-        """Whether one of its rows has an interval."""
+        """Whether any row has an interval."""
         return any(row.interval for row in self.made.rows)
 
     def shown_interval(self, row: ReproducedRow) -> tuple[str, ...]:
-        """A row's interval as a cell; no cell in a table that has none."""
+        """Return a row's interval as one cell; no cell if the table has no intervals."""
         if not self.has_intervals:
             return ()
         return (" to ".join(map(self.shown, row.interval)) if row.interval else "",)
 
     def remarks(self) -> tuple[tuple[str, ...], list[int | None]]:
-        """Why rows have no number or no difference, each once, and which one is each row's."""
-        each = [row.reason or row.differs for row in self.made.rows]
-        listed = tuple(dict.fromkeys(filter(None, each)))
-        return listed, [listed.index(one) if one else None for one in each]
+        """Return the distinct remarks on missing numbers or differences, and each row's index."""
+        remarks = [row.reason or row.differs for row in self.made.rows]
+        distinct = tuple(dict.fromkeys(filter(None, remarks)))
+        return distinct, [distinct.index(remark) if remark else None for remark in remarks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,5 +179,5 @@ class Reproduction:
 
     @property
     def absent(self) -> tuple[Absent, ...]:
-        """What is missing in any of the tables, each once."""
-        return tuple(dict.fromkeys(one for table in self.tables for one in table.made.absent))
+        """The unavailable items of all tables, without duplicates."""
+        return tuple(dict.fromkeys(item for table in self.tables for item in table.made.absent))

@@ -1,1 +1,1 @@
-"""From a dataset and prompts to scores: questions, preparation, batches, ranks, executors."""
+"""Scoring of a dataset's facts: queries, preparation, batches, ranks and executors."""

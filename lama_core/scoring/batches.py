@@ -1,7 +1,7 @@
-"""Scores of many cloze queries: batched by length, streamed block by block.
+"""Scores of many cloze queries, batched by length and streamed batch by batch.
 
-The plan of the batches depends on the queries and the model alone, so a run that stops can go on
-with the batch it stopped at and gets the same numbers to the last bit.
+The batches depend only on the queries and the model, so a stopped run resumes at the same batch and
+gets bit-identical scores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,8 @@ from lama_core.models.protocols import KINDS, BlankFiller, Context, Encoded
 from lama_core.scoring.blanks import follows_only_punctuation
 from lama_core.types import Query
 
-# What a batch may hold. Of 8, 16, 32 and 64 rows of short queries, 32 took the least time of an
-# encoder of BERT base's size (64 took a tenth more), and logits are rows x vocabulary in memory.
+# Maximum batch size. With short queries and a BERT-base encoder, 32 rows were the fastest of 8, 16,
+# 32 and 64 (64 took 10 % longer); the logits take rows x vocabulary of memory.
 MAX_ROWS = 32
 MAX_TOKENS = 1024
 
@@ -25,8 +25,11 @@ MAX_TOKENS = 1024
 class ScoreBlock:
     """The scores of one batch.
 
-    number: of the batch in the plan. indices: int64 [query], positions in the list of queries.
-    log_probs, order: float32 [query, candidate], as in `models.base.Scores`.
+    Attributes:
+        number: Index of the batch.
+        indices: Indices of its queries, int64 [query].
+        log_probs: float32 [query, candidate], as in `models.protocols.Scores`.
+        order: float32 [query, candidate], as in `models.protocols.Scores`.
     """
 
     number: int
@@ -36,10 +39,10 @@ class ScoreBlock:
 
 
 def choose_context(model: BlankFiller, query: Query, wanted: Context | None = None) -> Context:
-    """The context a query is scored with.
+    """Return the context that a query is scored with.
 
-    The one that is asked for, where the model has it. Else the left alone, where nothing but
-    punctuation follows the blank, and both sides where something does.
+    It is the wanted one if the model supports it; otherwise left if only punctuation follows the
+    blank, else both.
     """
     contexts = KINDS[model.kind].contexts
     if wanted in contexts:
@@ -51,9 +54,11 @@ def choose_context(model: BlankFiller, query: Query, wanted: Context | None = No
 def encode_queries(
     model: BlankFiller, queries: Sequence[Query], context: Context | None = None
 ) -> list[Encoded]:
-    """Queries of one blank each as tokens, in their order.
+    """Return queries of one blank each as tokens.
 
-    Raises UserError if one doesn't fit the model's window, ValueError for one with several blanks.
+    Raises:
+        UserError: If a query doesn't fit the model's window.
+        ValueError: If a query has several blanks.
     """
     for number, query in enumerate(queries):
         if query.n_blanks != 1:
@@ -61,27 +66,27 @@ def encode_queries(
     contexts = [choose_context(model, query, context) for query in queries]
     encoded: dict[int, Encoded] = {}
     for chosen in sorted(set(contexts)):
-        at = [number for number, here in enumerate(contexts) if here == chosen]
-        rows = model.encode_all([queries[number] for number in at], chosen)
-        encoded |= dict(zip(at, rows, strict=True))
+        numbers = [number for number, of_query in enumerate(contexts) if of_query == chosen]
+        rows = model.encode_all([queries[number] for number in numbers], chosen)
+        encoded |= dict(zip(numbers, rows, strict=True))
     return [encoded[number] for number in range(len(queries))]
 
 
 def n_tokens(query: Encoded) -> int:
-    """About how many tokens a model computes for a query.
+    """Return the approximate number of tokens that a model computes for a query.
 
-    Where both sides of a causal model's blank count: the right one anew behind each rescored word.
+    A causal model with context both computes the right side again for each rescored word.
     """
-    again = query.n_rescored * (1 + query.n_suffix) if query.suffix else 0
-    return len(query.token_ids) + again
+    n_right = query.n_rescored * (1 + query.n_suffix) if query.suffix else 0
+    return len(query.token_ids) + n_right
 
 
 def plan_batches(
     encoded: Sequence[Encoded], *, max_rows: int = MAX_ROWS, max_tokens: int = MAX_TOKENS
 ) -> list[list[int]]:
-    """Indices of the queries of each batch, the longest first, equal lengths in given order.
+    """Return the indices of the queries of each batch, longest first, ties in given order.
 
-    The longest first: a machine that has too little memory says so at once.
+    Longest first, so that a lack of memory shows at once.
     """
     order = sorted(range(len(encoded)), key=lambda number: -len(encoded[number].token_ids))
     batches: list[list[int]] = []
@@ -104,9 +109,9 @@ def score_cloze(
     max_rows: int = MAX_ROWS,
     max_tokens: int = MAX_TOKENS,
 ) -> Iterator[ScoreBlock]:
-    """Scores of queries of one blank each, a block a batch.
+    """Yield the scores of queries of one blank each, batch by batch.
 
-    The log-softmax is over the whole vocabulary before the candidates are picked.
+    The log-softmax is over the whole vocabulary; then the candidates are selected.
     Source: Petroni et al. 2019, section 4.4.
     """
     encoded = encode_queries(model, queries, context)

@@ -1,4 +1,4 @@
-"""Texts with blanks: reading them from what a user types, and making them from templates.
+"""Queries with blanks: parsed from typed text, or made from templates.
 
 A blank is `[MASK]`, `<mask>`, `[Y]`, or three or more underscores.
 """
@@ -19,32 +19,32 @@ MAX_BLANKS = 8
 
 
 def parse_query(text: str) -> Query:
-    """The text a user typed, cut at its blanks.
+    """Return a typed text, split at its blanks.
 
-    Raises UserError for an empty or overlong text, no blank, too many, or a blank inside a word.
+    Raises:
+        UserError: If the text is empty or too long, has no blank or too many, or has a blank
+            inside a word.
     """
     if not text.strip():
         raise UserError(f"The text is empty: type a sentence with a blank ({BLANKS}).")
     if len(text) > MAX_CHARACTERS:
         raise UserError(
-            f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken."
+            f"The text has {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}."
         )
     parts = tuple(BLANK.split(" ".join(text.split())))
     if len(parts) == 1:
         raise UserError(f"The text has no blank: write {BLANKS} where the word is missing.")
     if len(parts) - 1 > MAX_BLANKS:
-        raise UserError(f"The text has {len(parts) - 1} blanks; at most {MAX_BLANKS} are taken.")
+        raise UserError(f"The text has {len(parts) - 1} blanks; the maximum is {MAX_BLANKS}.")
     for left, right in pairwise(parts):
         if joins_words(left[-1:]) or joins_words(right[:1]):
             inside = f"{left.split(' ')[-1]}___{right.split(' ')[0]}"
-            raise UserError(
-                f"A blank stands inside a word ({inside[:60]}): set a space between them."
-            )
+            raise UserError(f"A blank touches a word ({inside[:60]}): put a space between them.")
     return Query(parts)
 
 
 def check_template(template: str) -> str:
-    """The template itself. Raises UserError unless it has exactly one [X] and one [Y]."""
+    """Return the template. Raises UserError unless it has exactly one [X] and one [Y]."""
     fault = template_fault(template)
     if fault:
         raise UserError(f"{fault[0].upper()}{fault[1:]}.")
@@ -52,9 +52,9 @@ def check_template(template: str) -> str:
 
 
 def fill(prompt: Prompt | str, subject: str) -> Query:
-    """The template with the subject filled in and a blank for the object.
+    """Return the template with the subject filled in and a blank for the object.
 
-    The subject is put in as it is, whatever it holds: only the template's own [Y] is a blank.
+    The subject is inserted unchanged; a [Y] in it doesn't become a blank.
     """
     template = prompt if isinstance(prompt, str) else prompt.template
     left, right = check_template(template).split("[Y]")
@@ -62,19 +62,19 @@ def fill(prompt: Prompt | str, subject: str) -> Query:
 
 
 def follows_only_punctuation(query: Query, blank: int = 0) -> bool:
-    """Whether nothing but punctuation and spaces stands right of a blank."""
+    """Return whether only punctuation and spaces follow a blank."""
     return not any(character.isalnum() for character in query.parts[blank + 1])
 
 
 def shows_subject(template: str, context: Context) -> bool:
-    """Whether a model sees the subject in a query, or is asked the same whatever the fact is."""
+    """Return whether a model sees the subject in this context, so that queries differ by fact."""
     return "[X]" in what_is_seen(template, context)
 
 
 def what_is_seen(template: str, context: Context) -> str:
-    """What a model sees of a template: all of it, or what stands left of the blank.
+    """Return the part of a template that a model sees: all of it, or the left of the blank.
 
-    Prompts that look the same to a model share their blocks.
+    Prompts of which a model sees the same part have the same scores.
     """
     if context == "both":
         return template

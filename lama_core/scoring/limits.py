@@ -1,7 +1,7 @@
-"""What one question may cost, so that nobody's holds everybody else's.
+"""Limits on the cost of a query, so that one user's query doesn't block the others.
 
-A question that reaches a limit shows what it has, and says so. The command line asks without
-limits; the pages with those of the environment.
+A query that reaches a limit returns partial results, which are labelled. The command line sets no
+limits; the pages use those of the environment variables.
 """
 
 import math
@@ -14,20 +14,22 @@ from typing import TypeVar
 from lama_core.errors import UserError, positive
 
 Scored = TypeVar("Scored")
-# What is scored before the time is looked at. A sentence costs its characters times its characters,
-# since a model that sees both sides reads it once for each token; of a causal model, that reads it
-# once, CAUSAL.
+# Cost of the sentences that are scored between two checks of the time. A sentence of n characters
+# costs n * n for a masked model, which computes it once for each token, and n * CAUSAL for a causal
+# model, which computes it once.
 MAX_AT_ONCE = 1_000_000
 CAUSAL = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a model spends on a question.
+    """The maximum cost of a query.
 
-    seconds: after which no more words are rescored. tokens: of a text, with both its sides.
-    rescored: words that a left-to-right model rescores in a text. sentences: of many at once, each
-    as often as there are models that are asked.
+    Attributes:
+        seconds: Time after which a model starts no further rescoring or sentences.
+        tokens: Tokens of a text, both sides of the blank included.
+        rescored: Words that a causal model rescores in a text.
+        sentences: Sentences of a batch times models.
     """
 
     seconds: float = math.inf
@@ -36,25 +38,25 @@ class Limits:
     sentences: float = math.inf
 
     def until(self) -> float:
-        """When the time of a question that begins now is over, by `time.monotonic`."""
+        """Return the deadline of a query that starts now, on the clock of `time.monotonic`."""
         return time.monotonic() + self.seconds
 
     def check_tokens(self, n_tokens: int, name: str) -> None:
         """Raise UserError for a text that is too long."""
         if n_tokens > self.tokens:
             raise UserError(
-                f"The text has {n_tokens:,} tokens for {name}, and at most {self.tokens:,.0f} are "
-                "taken here: shorten it."
+                f"The text has {n_tokens:,} tokens for {name}; the maximum here is "
+                f"{self.tokens:,.0f}. Shorten it."
             )
 
     def check_sentences(self, n_sentences: int, n_models: int) -> None:
-        """Raise UserError for too many sentences for so many models."""
+        """Raise UserError if sentences times models exceed the limit."""
         if n_sentences * n_models > self.sentences:
             s = "s" if n_models > 1 else ""
             raise UserError(
                 f"{n_sentences:,} sentences for {n_models} model{s} are "
-                f"{n_sentences * n_models:,} questions, and at most {self.sentences:,.0f} are "
-                "taken at once here: take out sentences or models."
+                f"{n_sentences * n_models:,} queries; the maximum of a batch here is "
+                f"{self.sentences:,.0f}. Remove sentences or models."
             )
 
     def score_in_time(
@@ -64,15 +66,19 @@ class Limits:
         *,
         sees_both: bool,
     ) -> list[Scored]:
-        """The scores of the first sentences, as many as the time allows; one at least.
+        """Return the scores of as many first sentences as the time allows; at least one.
 
-        score: of a range of the sentences. sees_both: whether the model is always shown both sides.
+        Args:
+            sentences: The sentences.
+            score: Returns the scores of the sentences with the given indices.
+            sees_both: Whether the model always sees both sides of a token.
         """
         until = self.until()
         scores: list[Scored] = []
         while len(scores) < len(sentences) and (not scores or time.monotonic() < until):
             first = len(scores)
-            costs = (len(one) * (len(one) if sees_both else CAUSAL) for one in sentences[first:])
+            lengths = (len(sentence) for sentence in sentences[first:])
+            costs = (length * (length if sees_both else CAUSAL) for length in lengths)
             n = sum(cost <= MAX_AT_ONCE for cost in accumulate(costs))
             scores += score(range(first, first + max(1, n)))
         return scores
@@ -82,11 +88,18 @@ UNLIMITED = Limits()
 
 
 def limits_of_pages() -> Limits:
-    """20 seconds, 512 tokens, 1,000 words and 1,000 sentences, or what the environment says.
+    """Return the pages' limits: from the environment variables, else the defaults.
 
-    Variables: LAMA_QUERY_SECONDS, LAMA_QUERY_TOKENS, LAMA_QUERY_RESCORED, LAMA_QUERY_SENTENCES; 0
-    is no limit. Raises UserError for what is no number.
+    LAMA_QUERY_SECONDS (20), LAMA_QUERY_TOKENS (512), LAMA_QUERY_RESCORED (1000) and
+    LAMA_QUERY_SENTENCES (1000); 0 sets no limit.
+
+    Raises:
+        UserError: If a variable isn't a number.
     """
-    most = {"seconds": 20, "tokens": 512, "rescored": 1000, "sentences": 1000}
-    given = {name: positive(f"LAMA_QUERY_{name.upper()}", most[name]) for name in most}
-    return Limits(**{name: value or math.inf for name, value in given.items()})
+    defaults = {"seconds": 20, "tokens": 512, "rescored": 1000, "sentences": 1000}
+    return Limits(
+        **{
+            name: positive(f"LAMA_QUERY_{name.upper()}", default) or math.inf
+            for name, default in defaults.items()
+        }
+    )

@@ -1,8 +1,8 @@
-"""From questions to what a model scores: segments of queries that share a candidate list.
+"""Segments of queries that share a candidate list: a run's questions, prepared for one model.
 
-A run has one segment, or one for each relation when the candidates are the relation's own objects.
-Within a segment the batches are planned over all its queries by length, so that a run that was
-stopped plans the same batches again.
+A run has one segment, or one per relation if the candidates are each relation's own objects. The
+batches of a segment are planned over all its queries by length, so a run that resumes plans the
+same batches again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,16 +23,20 @@ from lama_core.types import Fact, Query
 
 
 class NothingCounts(UserError):
-    """Not one fact can be asked of a model."""
+    """No fact has a query that the model can be scored on."""
 
 
 @dataclass(frozen=True)
 class Segment:
     """Queries that share a candidate list.
 
-    encoded: the queries as the model's tokens. rows: int64 [query], the question of each query.
-    gold: int64 [query], its column.
-    removed: int64 [query, n], columns of the other valid objects, -1 for none.
+    Attributes:
+        columns: The candidates.
+        queries: The queries.
+        encoded: The queries as the model's tokens.
+        rows: Index of the question of each query, int64 [query].
+        gold: Column of the gold answer, int64 [query].
+        removed: Columns of the other valid objects, -1 for none, int64 [query, n].
     """
 
     columns: Columns
@@ -45,9 +49,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What one run asks of one model.
+    """The queries of one run for one model.
 
-    questions: every row, with the reason of those that don't count. segments: the rest.
+    Attributes:
+        questions: Every row; excluded rows have a reason.
+        segments: The queries of the rows that count.
     """
 
     questions: tuple[Question, ...]
@@ -55,7 +61,7 @@ class Prepared:
 
     @property
     def n_queries(self) -> int:
-        """How many queries the model has to answer."""
+        """Number of queries that the model is scored on."""
         return sum(len(segment.queries) for segment in self.segments)
 
 
@@ -66,10 +72,10 @@ def prepare(
     model: BlankFiller,
     context: Context,
 ) -> Prepared:
-    """The questions as segments for one model; those that it can't be asked get their reason.
+    """Return the segments for one model; questions that it can't be scored on get a reason.
 
-    candidates: per relation, for each relation's own objects.
-    Raises NothingCounts when no fact at all is left.
+    Raises:
+        NothingCounts: If no question remains.
     """
     groups: dict[str, list[int]] = {}
     for row, question in enumerate(questions):
@@ -79,7 +85,7 @@ def prepare(
     segments = []
     for name, rows in groups.items():
         columns = _columns(name, knowledge, candidates, model)
-        if columns is None:  # the facts of this relation are out, the other relations stay
+        if columns is None:  # excludes the facts of this relation only
             for row in rows:
                 kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
         else:
@@ -90,15 +96,16 @@ def prepare(
 def as_prepared(
     questions: Sequence[Question], segments: Sequence[Segment], model_name: str
 ) -> Prepared:
-    """The questions, with the segments that hold any.
+    """Return the questions with the segments that have queries.
 
-    Raises NothingCounts, with every reason why, where none does.
+    Raises:
+        NothingCounts: If no segment has any; names the reasons.
     """
     full = tuple(segment for segment in segments if segment.queries)
     if not full:
         reasons = sorted({question.excluded for question in questions if question.excluded})
         raise NothingCounts(
-            f"None of the {len(questions):,} facts can be asked of {model_name}: "
+            f"None of the {len(questions):,} facts can be scored with {model_name}: "
             f"{'; '.join(reasons)}."
         )
     return Prepared(tuple(questions), full)
@@ -107,7 +114,7 @@ def as_prepared(
 def make_judge(
     knowledge: Knowledge, candidates: Candidates, model: BlankFiller, context: Context
 ) -> Judge:
-    """Says why `prepare` would leave out a fact asked in a query, None where it wouldn't."""
+    """Return a function that gives the reason why `prepare` would exclude a fact, None if not."""
     columns_of = cache(lambda relation: _columns(relation, knowledge, candidates, model))
 
     def judge(fact: Fact, query: Query) -> str | None:
@@ -125,7 +132,7 @@ def make_judge(
 def _columns(
     relation: str, knowledge: Knowledge, candidates: Candidates, model: BlankFiller
 ) -> Columns | None:
-    """The candidates as columns; None where no object of the relation is one token."""
+    """Return the candidates as columns; None if no object of the relation is one token."""
     if not candidates.per_relation:
         return candidates.columns(model.vocabulary)
     try:
@@ -143,8 +150,8 @@ def _segment(
     model: BlankFiller,
     context: Context,
 ) -> Segment:
-    """The segment of some rows; writes the reasons of rows that fall out into `questions`."""
-    asked: list[tuple[int, Query, int]] = []
+    """Return the segment of some rows; write the reasons of excluded rows into `questions`."""
+    found: list[tuple[int, Query, int]] = []
     for row in rows:
         question = questions[row]
         if question.excluded is not None or question.query is None:
@@ -153,11 +160,11 @@ def _segment(
         if isinstance(column, str):
             questions[row] = _excluded(question, column)
         else:
-            asked.append((row, question.query, column))
+            found.append((row, question.query, column))
     kept, golds, queries, encoded, removed = [], [], [], [], []
-    tokens = _encode(model, [query for _, query, _ in asked], context)
-    for (row, query, gold), found in zip(asked, tokens, strict=True):
-        if found is None:
+    encodings = _encode(model, [query for _, query, _ in found], context)
+    for (row, query, gold), encoding in zip(found, encodings, strict=True):
+        if encoding is None:
             questions[row] = _excluded(questions[row], NO_FIT)
             continue
         valid = knowledge.valid(questions[row].fact)
@@ -167,8 +174,9 @@ def _segment(
         kept.append(row)
         golds.append(gold)
         queries.append(query)
-        # Any valid object must be rescored, or the gold's rank is by what its left side says.
-        encoded.append(replace(found, rescored=(gold, *others)))
+        # A causal model must rescore all valid objects; otherwise the gold answer's filtered rank
+        # would depend on the left context only.
+        encoded.append(replace(encoding, rescored=(gold, *others)))
         removed.append(others)
     return Segment(
         columns,
@@ -185,7 +193,7 @@ def _excluded(question: Question, reason: str) -> Question:
 
 
 def _encode(model: BlankFiller, queries: Sequence[Query], context: Context) -> list[Encoded | None]:
-    """Each query as tokens, None where the model can't take it."""
+    """Return each query as tokens, None if the model can't encode it."""
     try:
         return list(encode_queries(model, queries, context))
     except UserError:
@@ -200,6 +208,6 @@ def _encode_one(model: BlankFiller, query: Query, context: Context) -> Encoded |
 
 
 def count_pieces(subjects: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int16]:
-    """How many pieces the model's tokenizer makes of each subject, int16 [subject]."""
+    """Return the number of subword tokens of each subject, int16 [subject]."""
     known = {subject: len(vocabulary.pieces(subject)) for subject in dict.fromkeys(subjects)}
     return np.array([known[subject] for subject in subjects], dtype=np.int16)

@@ -1,7 +1,7 @@
-"""Which wording a run asks its facts in: the prompt sets that there are, by name.
+"""The prompt sets that a run can use, by name.
 
-A new one is a row in `PROMPT_SETS`, and, where its texts come about in a way of their own, a row in
-`questions.ASKING`.
+To add one, add a row to `PROMPT_SETS`; if its texts are made in a new way, also to
+`queries.QUESTION_MAKERS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +22,11 @@ PromptKind = Literal["template", "sentences", "negated", "misprimed", "ten sente
 class PromptSet:
     """The prompts of a run.
 
-    name: as the user chose it. kind: where a query's text comes from: the relation's templates, or
-    the fact's own sentences. templates: relation -> templates, for the relations that have any.
+    Attributes:
+        name: The name that the user chose.
+        kind: Where the text of a query comes from: the relation's templates or the fact's
+            sentences.
+        templates: Relation -> templates, for the relations that have any.
     """
 
     name: str
@@ -31,16 +34,20 @@ class PromptSet:
     templates: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def of(self, relation: str) -> tuple[str, ...]:
-        """The templates of one relation; empty where it has none."""
+        """Return the templates of one relation; empty if it has none."""
         return dict(self.templates).get(relation, ())
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A prompt set as a user chooses it.
+    """A named prompt set that a user can choose.
 
-    meaning: for people. lacking: what data lack that it gives nothing to ask of. templates: of a
-    relation.
+    Attributes:
+        name: Its name in requests.
+        kind: Where the text of a query comes from.
+        meaning: Its explanation for users.
+        lacking: Why it yields no query for some data, as the rest of a sentence.
+        templates: Returns the templates of a relation.
     """
 
     name: str
@@ -55,11 +62,11 @@ def _templates(relation: Relation) -> tuple[str, ...]:
 
 
 def _negated(relation: Relation) -> tuple[str, ...]:
-    """The negated template of the data, else the manual one with its verb negated."""
-    found = relation.negated_template
-    if found is None and relation.prompts:
-        found = negate_template(relation.prompts[0].template)
-    return (found,) if found else ()
+    """Return the dataset's negated template, else the manual one with its verb negated."""
+    template = relation.negated_template
+    if template is None and relation.prompts:
+        template = negate_template(relation.prompts[0].template)
+    return (template,) if template else ()
 
 
 _NO_TEXT = "no relation has a template and no fact a sentence"
@@ -67,14 +74,14 @@ _WORDINGS = (
     Wording(
         "manual",
         "template",
-        "each relation's own template, or the fact's sentence if it has none",
+        "each relation's manual template, or the fact's sentence if it has none",
         _NO_TEXT,
         lambda relation: _templates(relation)[:1],
     ),
     Wording(
         "paraphrases",
         "template",
-        "the own template and every paraphrase of it",
+        "the manual template and all its paraphrases",
         _NO_TEXT,
         _templates,
     ),
@@ -87,7 +94,7 @@ _WORDINGS = (
     Wording(
         "ten-sentences",
         "ten sentences",
-        "ten sentences a fact, at most 100 facts a relation",
+        "ten sentences per fact, at most 100 facts per relation",
         "no fact has ten sentences",
     ),
     Wording(
@@ -100,28 +107,33 @@ _WORDINGS = (
     Wording(
         "misprimed",
         "misprimed",
-        "the query after a misleading word, as in “Paris? ...”",
-        "no relation has an object to mislead with",
+        "the query with a misleading word in front, as in “Paris? ...”",
+        "no relation has a wrong object that could mislead",
         lambda relation: _templates(relation)[:1],
     ),
 )
-PROMPT_SETS = {one.name: one for one in _WORDINGS}
-# LPAQA's sets, by the names of its paper.
+PROMPT_SETS = {wording.name: wording for wording in _WORDINGS}
+# LPAQA's sets, named as in the paper.
 LPAQA_SETS = tuple(name for name in COMBINATIONS if name not in ("manual", "user", "all"))
 
 
 def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
-    """The prompts that a user means by `name`, for these relations.
+    """Return the prompts of some relations.
 
-    name: one of `PROMPT_SETS`; one of `LPAQA_SETS`, once its prompts are here; or a folder that
-    holds such prompts, all of which are asked.
-    Raises UserError for an unknown name, or prompts for none of the relations.
+    Args:
+        name: One of `PROMPT_SETS`; one of `LPAQA_SETS`, if its prompts are installed; or a folder
+            with prompts in LPAQA's layout, all of which are used.
+        relations: The relations.
+
+    Raises:
+        UserError: If the name is unknown, or an LPAQA set has no prompts for these relations.
+        NotFetched: If LPAQA's prompts aren't installed.
     """
     wording = PROMPT_SETS.get(name)
     if wording is None:
         return _lpaqa_prompts(name, relations)
-    templates = [(relation.name, wording.templates(relation)) for relation in relations]
-    return PromptSet(name, wording.kind, tuple((key, found) for key, found in templates if found))
+    pairs = [(relation.name, wording.templates(relation)) for relation in relations]
+    return PromptSet(name, wording.kind, tuple(pair for pair in pairs if pair[1]))
 
 
 def _lpaqa_prompts(name: str, relations: Sequence[Relation]) -> PromptSet:
@@ -130,7 +142,7 @@ def _lpaqa_prompts(name: str, relations: Sequence[Relation]) -> PromptSet:
         known = (*PROMPT_SETS, *LPAQA_SETS)
         raise UserError(
             f"Unknown prompts {name!r}{did_you_mean(name, known)}: choose {', '.join(known)}, or a "
-            "folder of LPAQA's prompts."
+            "folder with prompts in LPAQA's layout."
         )
     folder = Path(name).expanduser() if is_folder else installed_dir("lpaqa")
     if not folder.is_dir():

@@ -1,14 +1,14 @@
-"""From a dataset and a prompt set to the queries of a run, and the facts that don't count.
+"""The queries of a run, made from a dataset and a prompt set, and the excluded facts.
 
-Which facts count (Petroni et al. 2019, section 4, and the released code):
-- the object is one token of the model and one of the candidates;
-- without a template, the text has at most 100 whitespace words;
-- Google-RE: not more judges say no than yes;
-- with a template, only the first of facts with the same subject and object, in file order.
-A fact that doesn't count stays a row, with the reason.
+A fact counts if (Petroni et al. 2019, section 4, and the released code):
+- its object is one token of the model and one of the candidates;
+- without a template, its text has at most 100 words, split at whitespace;
+- in Google-RE: at most half of the judges who answered say no;
+- with a template, it is the first fact in file order with this subject and object.
+An excluded fact stays a row, with the reason.
 
-Of ten sentences a fact (Figure 4) at most 100 facts a relation are asked, drawn among those that
-count: a fact that is drawn and doesn't count is a row with the reason, and another is drawn.
+With ten sentences per fact (Figure 4), at most 100 facts per relation are drawn among those that
+count: if a drawn fact doesn't count, it stays a row with the reason, and another one is drawn.
 """
 
 import random
@@ -35,7 +35,7 @@ MAX_WORDS = 100
 BLANK = "[MASK]"
 SQUAD = "Squad"
 
-# Figure 4: at most so many facts a relation, so many sentences a fact.
+# Figure 4: maximum number of facts per relation, and sentences per fact.
 SPREAD_FACTS = 100
 SPREAD_SENTENCES = 10
 SPREAD_SEED = 2019
@@ -50,16 +50,20 @@ NO_FIT = "text does not fit the model's window"
 NOTHING_BEFORE = "nothing stands before the answer, and the model begins a text with no token"
 
 
-# Why a model can't be asked a fact in a query, None if it can.
+# Returns why a model can't be scored on a fact with this query; None if it can.
 Judge = Callable[[Fact, Query], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One row of a run: a fact asked in one way.
+    """One row of a run: a fact with one wording.
 
-    prompt: which template or sentence, from 0. excluded: why the row doesn't count, None if it
-    does. query: what is asked; None where there is nothing to ask.
+    Attributes:
+        fact: The fact.
+        relation: Its relation.
+        prompt: Index of the template or sentence.
+        query: The query; None if there is no text for it.
+        excluded: Why the row doesn't count; None if it does.
     """
 
     fact: Fact
@@ -71,24 +75,26 @@ class Question:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What the data says of a relation's objects, over all its facts, whatever the limit.
+    """The objects of all facts of some relations, including facts beyond a run's limit.
 
-    objects: (relation, subject key) -> objects in file order. counts: relation -> object -> facts.
+    Attributes:
+        objects: (relation, subject key) -> objects in file order.
+        counts: Relation -> object -> number of facts.
     """
 
     objects: dict[tuple[str, str], tuple[str, ...]]
     counts: dict[str, Counter[str]]
 
     def valid(self, fact: Fact) -> tuple[str, ...]:
-        """All objects that are right for this fact's subject and relation."""
+        """Return all right answers for this fact's subject and relation."""
         return self.objects[fact.relation, subject_key(fact)]
 
 
 def subject_key(fact: Fact) -> str:
-    """What makes two facts of a relation ask the same: the subject; in SQuAD the sentence.
+    """Return the key under which facts of a relation share their valid objects.
 
-    SQuAD's subjects are titles or missing, so its questions have nothing in common. The label and
-    not the Wikidata id: the query holds nothing else.
+    It is the subject's label, not its Wikidata id, because the query contains only the label. In
+    SQuAD it is the sentence: there the subjects are article titles or missing.
     """
     if fact.source == SQUAD:
         return fact.sentences[0] if fact.sentences else fact.id
@@ -96,7 +102,7 @@ def subject_key(fact: Fact) -> str:
 
 
 def gather_knowledge(dataset: Dataset, relations: Iterable[str]) -> Knowledge:
-    """The valid objects of every subject, and how often each object occurs."""
+    """Return the valid objects of every subject, and the number of facts of each object."""
     objects: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     counts: dict[str, Counter[str]] = {}
     for name in relations:
@@ -114,33 +120,40 @@ def make_questions(
     limit: int | None,
     judge: Judge | None = None,
 ) -> list[Question]:
-    """Every row of a run, in file order; those that can't count whatever the model, with a reason.
+    """Return every row of a run in file order; rows that count for no model have a reason.
 
-    limit: the first so many facts of each relation. judge: of the model, where facts are drawn
-    among those that it counts; None lets all pass. Raises UserError for an unknown relation, or
-    when there is nothing to ask at all.
+    Args:
+        dataset: The dataset.
+        relations: Names of the relations.
+        prompts: The prompt set.
+        limit: Number of first facts of each relation; None takes all.
+        judge: Returns why a model excludes a fact; used only where facts are drawn among those
+            that count. None excludes none.
+
+    Raises:
+        UserError: If a relation is unknown, or no fact has a query.
     """
     questions: list[Question] = []
     for name in relations:
         questions += _questions_of(dataset, name, prompts, limit, judge)
     if not any(question.query for question in questions):
-        raise _nothing(dataset, prompts)
+        raise _no_query(dataset, prompts)
     return questions
 
 
 def check_questions(
     dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
 ) -> None:
-    """Raise UserError where `make_questions` would; without making all of them."""
+    """Raise the UserError of `make_questions`, if any, without making all rows."""
     rows = (_questions_of(dataset, name, prompts, limit) for name in relations)
     if not any(question.query for found in rows for question in found):
-        raise _nothing(dataset, prompts)
+        raise _no_query(dataset, prompts)
 
 
 def impossible_prompts(
     dataset: Dataset, relations: Sequence[str], limit: int | None
 ) -> dict[str, Impossible]:
-    """Of all prompt sets with a name, those that give these relations nothing to ask, and why."""
+    """Return the named prompt sets that have no query for these relations, with the reason."""
     chosen = [dataset.relation(name) for name in relations]
     found = {}
     for name in (*PROMPT_SETS, *LPAQA_SETS):
@@ -160,62 +173,70 @@ def _questions_of(
     limit: int | None,
     judge: Judge | None = None,
 ) -> list[Question]:
-    asked = Asked(dataset.relation(name), dataset.facts_of(name), limit, prompts.of(name), judge)
-    return ASKING[prompts.kind](asked)
+    source = _Source(dataset.relation(name), dataset.facts_of(name), limit, prompts.of(name), judge)
+    return QUESTION_MAKERS[prompts.kind](source)
 
 
-def _nothing(dataset: Dataset, prompts: PromptSet) -> UserError:
+def _no_query(dataset: Dataset, prompts: PromptSet) -> UserError:
     return UserError(
-        f"The prompts {prompts.name!r} give nothing to ask for the chosen relations of "
+        f"The prompts {prompts.name!r} yield no query for the chosen relations of "
         f"{dataset.name} ({_lacking(prompts.name)}): choose other prompts or relations."
     )
 
 
 def _lacking(name: str) -> str:
-    """Why a set of prompts asks nothing, as the rest of a sentence."""
-    known = PROMPT_SETS.get(name)
-    return known.lacking if known else "it has no prompts for these relations"
+    """Return why a prompt set yields no query, as the rest of a sentence."""
+    wording = PROMPT_SETS.get(name)
+    return wording.lacking if wording else "it has no prompts for these relations"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of one relation. known: all its facts, of which `facts` are the first."""
+class _Source:
+    """The facts and templates from which the rows of one relation are made.
+
+    Attributes:
+        relation: The relation.
+        all_facts: All its facts.
+        limit: Number of first facts that are queried; None takes all.
+        templates: The relation's templates in the chosen prompt set.
+        judge: As for `make_questions`.
+    """
 
     relation: Relation
-    known: tuple[Fact, ...]
+    all_facts: tuple[Fact, ...]
     limit: int | None
     templates: tuple[str, ...]
     judge: Judge | None
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """The facts to ask."""
-        return self.known[: self.limit]
+        """The facts that are queried."""
+        return self.all_facts[: self.limit]
 
 
 def _by_templates(
-    asked: Asked, own: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
+    source: _Source, sentences: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
 ) -> list[Question]:
-    """A row a template and fact; without a template the first of the fact's `own` sentences."""
-    if not asked.templates:
-        return [_by_sentence(asked.relation, fact, own(fact)) for fact in asked.facts]
+    """Return a row per template and fact; without templates one per fact, of its first sentence."""
+    if not source.templates:
+        return [_by_sentence(source.relation, fact, sentences(fact)) for fact in source.facts]
     rows = []
-    for number, template in enumerate(asked.templates):
+    for number, template in enumerate(source.templates):
         seen: set[tuple[str, str]] = set()
-        for fact in asked.facts:
+        for fact in source.facts:
             excluded = _judged(fact)
             if excluded is None:
                 excluded = DUPLICATE if (fact.subject, fact.object) in seen else None
                 seen.add((fact.subject, fact.object))
             query = fill(template, fact.subject)
-            rows.append(Question(fact, asked.relation, number, query, excluded))
+            rows.append(Question(fact, source.relation, number, query, excluded))
     return rows
 
 
 def _by_sentence(
     relation: Relation, fact: Fact, sentences: Sequence[str], number: int = 0
 ) -> Question:
-    """A row of one of a fact's sentences."""
+    """Return the row of one of a fact's sentences."""
     if not sentences:
         return Question(fact, relation, 0, None, NO_TEXT)
     sentence = sentences[number]
@@ -228,31 +249,31 @@ def _by_sentence(
     return Question(fact, relation, number, query, excluded)
 
 
-def _spread(asked: Asked) -> list[Question]:
-    """Ten sentences of at most 100 facts that count and have as many, in file order.
+def _spread(source: _Source) -> list[Question]:
+    """Return ten sentences each of at most 100 facts that count, in file order.
 
-    The facts are drawn by the relation's name, one after the other, and a fact's sentences by its
-    id: models that count other facts are asked the same ones wherever both count them.
+    The order of the draw is seeded by the relation's name, and by the fact's id for sentences, so
+    that models that exclude different facts get the same draws for the facts that both count.
     """
-    enough = [at for at, fact in enumerate(asked.facts) if len(fact.sentences) >= SPREAD_SENTENCES]
-    random.Random(f"{SPREAD_SEED}:{asked.relation.name}").shuffle(enough)
+    indices = [i for i, fact in enumerate(source.facts) if len(fact.sentences) >= SPREAD_SENTENCES]
+    random.Random(f"{SPREAD_SEED}:{source.relation.name}").shuffle(indices)
     drawn: dict[int, list[Question]] = {}
     n_counted = 0
-    for at in enough:
+    for index in indices:
         if n_counted == SPREAD_FACTS:
             break
-        drawn[at] = _ten(asked, asked.facts[at])
-        n_counted += drawn[at][0].excluded is None
-    return [row for at in sorted(drawn) for row in drawn[at]]
+        drawn[index] = _ten_sentences(source, source.facts[index])
+        n_counted += drawn[index][0].excluded is None
+    return [row for index in sorted(drawn) for row in drawn[index]]
 
 
-def _ten(asked: Asked, fact: Fact) -> list[Question]:
-    """Ten of a fact's sentences that count; the first that doesn't where fewer do."""
+def _ten_sentences(source: _Source, fact: Fact) -> list[Question]:
+    """Return rows of ten sentences of a fact that count; if fewer count, one excluded row."""
     rows = []
     for number in range(len(fact.sentences)):
-        row = _by_sentence(asked.relation, fact, fact.sentences, number)
-        if asked.judge and row.query and row.excluded is None:
-            row = replace(row, excluded=asked.judge(fact, row.query))
+        row = _by_sentence(source.relation, fact, fact.sentences, number)
+        if source.judge and row.query and row.excluded is None:
+            row = replace(row, excluded=source.judge(fact, row.query))
         rows.append(row)
     counted = [row for row in rows if row.excluded is None]
     if len(counted) < SPREAD_SENTENCES:
@@ -261,38 +282,38 @@ def _ten(asked: Asked, fact: Fact) -> list[Question]:
     return [counted[pick] for pick in sorted(draw.sample(range(len(counted)), SPREAD_SENTENCES))]
 
 
-def _misprimed(asked: Asked) -> list[Question]:
-    """Each fact's misprimed sentence, or its query behind a wrong object of the relation."""
-    objects = sorted({fact.object for fact in asked.known})
+def _misprimed(source: _Source) -> list[Question]:
+    """Return each fact's misprimed sentence, or its query preceded by a wrong object."""
+    objects = sorted({fact.object for fact in source.all_facts})
     right: defaultdict[str, set[str]] = defaultdict(set)
-    for fact in asked.known:
+    for fact in source.all_facts:
         right[fact.subject].add(fact.object)
     rows = []
-    for fact in asked.facts:
+    for fact in source.facts:
         sentences = fact.misprimed_sentences
         if not sentences:
             word = wrong_word(objects, right[fact.subject], fact.id)
             if word is None:
-                rows.append(Question(fact, asked.relation, 0, None, NO_PRIME))
+                rows.append(Question(fact, source.relation, 0, None, NO_PRIME))
                 continue
-            templates = [fill(one, fact.subject).text(BLANK) for one in asked.templates]
-            sentences = tuple(misprime(text, word) for text in (*templates, *fact.sentences)[:1])
-        rows.append(_by_sentence(asked.relation, fact, sentences))
+            filled = [fill(template, fact.subject).text(BLANK) for template in source.templates]
+            sentences = tuple(misprime(text, word) for text in (*filled, *fact.sentences)[:1])
+        rows.append(_by_sentence(source.relation, fact, sentences))
     return rows
 
 
-# Kind of prompts -> the rows of one relation.
-ASKING: dict[PromptKind, Callable[[Asked], list[Question]]] = {
+# Kind of prompts -> function that makes the rows of one relation.
+QUESTION_MAKERS: dict[PromptKind, Callable[[_Source], list[Question]]] = {
     "template": _by_templates,
     "sentences": _by_templates,
-    "negated": partial(_by_templates, own=attrgetter("negated_sentences")),
+    "negated": partial(_by_templates, sentences=attrgetter("negated_sentences")),
     "misprimed": _misprimed,
     "ten sentences": _spread,
 }
 
 
 def _judged(fact: Fact) -> str | None:
-    """Google-RE: out when strictly more judges say no than yes."""
+    """Return the reason to exclude a Google-RE fact: more judges said no than yes."""
     if fact.judgments is None:
         return None
     yes, no = fact.judgments

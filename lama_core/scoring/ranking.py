@@ -1,10 +1,10 @@
-"""Where the gold stands among the candidates: the one place that defines a rank.
+"""The rank of the gold answer among the candidates; no other module defines ranks.
 
-    rank(gold) = 1 + number of candidates that stand before the gold
+    rank(gold) = 1 + number of candidates that rank above the gold answer
 
-A candidate stands before another when its log-probability is higher; when both are equal, when it
-comes earlier in the candidate list. Candidates of log-probability -inf (the words that a causal
-model with context `both` did not rescore) stand after all others, among themselves by `order`.
+Candidates rank by log-probability, ties by their position in the candidate list. Candidates with
+log-probability -inf (the words that a causal model with context `both` did not rescore) rank below
+all others; among themselves they rank by `order`.
 
 raw: all candidates count. filtered: the other valid objects of the same subject and relation are
 removed first (Petroni et al. 2019, section 4.4, after Bordes et al. 2013; the paper's released code
@@ -31,10 +31,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The gold's rank under both rankings, 1 = best.
-
-    raw, filtered: int64 [query].
-    """
+    """The rank of each gold answer under both rankings, int64 [query]; 1 is best."""
 
     raw: Ints
     filtered: Ints
@@ -44,8 +41,11 @@ class Ranks:
 class Top:
     """The best candidates of each query, best first.
 
-    columns: int64 [query, k]. log_probs: float32 [query, k]. Where there are fewer than k
-    candidates, the rest is column -1 with log-probability -inf.
+    With fewer than k candidates, the rest is column -1 with log-probability -inf.
+
+    Attributes:
+        columns: int64 [query, k].
+        log_probs: Natural log-probabilities, float32 [query, k].
     """
 
     columns: Ints
@@ -55,23 +55,29 @@ class Top:
 def rank_gold(
     log_probs: Floats, gold: Ints, *, removed: Ints | None = None, order: Floats | None = None
 ) -> Ranks:
-    """Raw and filtered rank of each gold candidate, 1 = best.
+    """Return the raw and filtered rank of each gold answer; 1 is best.
 
-    log_probs: float32 [query, candidate], natural log. gold: int64 [query], a column.
-    removed: int64 [query, n], columns of the other valid objects, -1 for none; None removes none.
-    order: float32 [query, candidate], ranks the candidates of log-probability -inf; None if all
-        are scored.
-    Ties: the earlier column wins. The gold itself is never removed.
-    Raises ValueError, naming the first query, if a gold lies outside the columns or a
-    log-probability of it is NaN.
+    The earlier column wins a tie. The gold answer is never removed.
     Source: Petroni et al. 2019, section 4.4.
+
+    Args:
+        log_probs: Natural log-probabilities, float32 [query, candidate].
+        gold: Column of the gold answer, int64 [query].
+        removed: Columns of the other valid objects, -1 for none, int64 [query, n]; None removes
+            none.
+        order: Ranks the candidates of log-probability -inf, float32 [query, candidate]; None if
+            all are scored.
+
+    Raises:
+        ValueError: If a gold index is outside the columns, or a log-probability is NaN; names the
+            first query.
     """
     n_queries, n_candidates = log_probs.shape
     outside = (gold < 0) | (gold >= n_candidates)
     if outside.any():
         query = int(np.flatnonzero(outside)[0])
         raise ValueError(
-            f"query {query}: the gold is column {gold[query]}, of {n_candidates} candidates"
+            f"query {query}: the gold column {gold[query]} is outside the {n_candidates} candidates"
         )
     nan = np.isnan(log_probs).any(axis=1)
     if nan.any():
@@ -93,16 +99,16 @@ def rank_gold(
     if removed is None or not removed.size:
         return Ranks(raw, raw.copy())
     counts = (removed != NO_COLUMN) & (removed != gold[:, None])
-    taken = counts & ahead[rows[:, None], np.where(counts, removed, 0)]
-    return Ranks(raw, raw - np.count_nonzero(taken, axis=1))
+    removed_ahead = counts & ahead[rows[:, None], np.where(counts, removed, 0)]
+    return Ranks(raw, raw - np.count_nonzero(removed_ahead, axis=1))
 
 
 def best_candidates(
     log_probs: Floats, k: int, *, removed: Ints | None = None, order: Floats | None = None
 ) -> Top:
-    """The k best candidates of each query, in the order that `rank_gold` defines.
+    """Return the k best candidates of each query, in the order that `rank_gold` defines.
 
-    log_probs, removed and order: as for `rank_gold`. Removed candidates are passed over.
+    log_probs, removed and order: as for `rank_gold`. Removed candidates are skipped.
     """
     n_queries, n_candidates = log_probs.shape
     out = np.zeros(log_probs.shape, dtype=bool)
@@ -112,7 +118,7 @@ def best_candidates(
         log_probs = np.where(out, np.float32(-np.inf), log_probs)
     width = min(k, n_candidates)
     rows = np.arange(n_queries)[:, None]
-    # argpartition alone would break a tie at the k-th place anyhow; those rows are sorted in full.
+    # argpartition breaks ties at rank k arbitrarily, so rows with such a tie are sorted in full.
     columns = np.sort(
         np.argpartition(log_probs, n_candidates - width, axis=1)[:, n_candidates - width :], axis=1
     )
@@ -133,7 +139,7 @@ def best_candidates(
 
 
 def _sorted_in_full(log_probs: Floats, order: Floats | None, out: NDArray[np.bool_]) -> Ints:
-    """All columns of one query, best first; removed ones (`out`) last."""
+    """Return all columns of one query, best first; removed ones (`out`) last."""
     n = len(log_probs)
     among_tail = np.zeros(n) if order is None else np.where(np.isneginf(log_probs), -order, 0)
     return np.lexsort((np.arange(n), among_tail, -log_probs, out))

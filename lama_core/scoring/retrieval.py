@@ -1,16 +1,15 @@
-"""The passage of a corpus that is nearest to a query: what stands before it with the open book.
+"""Retrieval of the passage of a corpus that is nearest to a query, for open-book context.
 
     weight(term, text)  = (1 + ln count) * (ln((1 + n) / (1 + n_with)) + 1), each text of length 1
     score(query, text)  = sum over the query's terms of weight(term, query) * weight(term, text)
 
-Terms are words in lower case and pairs of neighbouring words, without stop words, hashed into 2^24
-bins as in DrQA; n_with of n passages hold a term. A query's words are the template's and the
-subject's: the answer is not looked for, and a passage that holds it is not preferred. Terms that no
-passage holds don't count. Ties: the earlier passage.
+Terms are lower-case words and pairs of neighbouring words, without stop words, hashed into 2^24
+bins as in DrQA; n_with of n passages contain a term. A query's words are those of the template and
+the subject: the answer isn't a search term, and passages that contain it are not preferred. Terms
+in no passage are ignored. The earlier passage wins a tie.
 Source: Chen et al. 2017, section 3.1; weights as in scikit-learn's TfidfTransformer.
 
-An index is made once and kept in the cache folder under the corpus's digest. It is read from the
-disk where it is asked, so that it takes no memory of its own.
+An index is made once and kept in the cache folder under the corpus's digest. It is memory-mapped.
 Departure: The open book
 """
 
@@ -35,16 +34,22 @@ from lama_core.progress import OnProgress, Progress, silent
 from lama_core.types import Query
 
 N_BINS = 1 << 24
-# Raised by one whenever the same query would find another passage.
+# Version of the retrieval: incremented whenever the same query could find another passage.
 FORM = 1
 ABOUT, PASSAGES = "index.json", "passages.txt"
 WORD = re.compile(r"\w+")
-REPORTED = 20_000  # passages between two steps of the bar
+PROGRESS_INTERVAL = 20_000  # passages between two progress reports
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A passage that was found. number: its place in the corpus. score: between 0 and 1."""
+    """A retrieved passage.
+
+    Attributes:
+        passage: Its text.
+        number: Its index in the corpus.
+        score: Its similarity to the query, between 0 and 1.
+    """
 
     passage: str
     number: int
@@ -53,7 +58,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Index:
-    """The passages of a corpus, found by their words. folder: where it is kept."""
+    """A search index of the passages of a corpus, stored in a folder."""
 
     folder: Path
     name: str
@@ -61,41 +66,42 @@ class Index:
     n_passages: int
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was read: another process reads it itself."""
+        """Return the state without the arrays, which another process loads itself."""
         return {name: value for name, value in vars(self).items() if name != "_arrays"}
 
     def search(self, query: Query, k: int = 1) -> list[Found]:
-        """The k passages nearest to a query's words, best first; fewer where fewer share a word.
+        """Return the k passages nearest to a query, best first; fewer if fewer share a term.
 
-        Raises UserError if the index is damaged.
+        Raises:
+            UserError: If the index is damaged.
         """
         scores = np.zeros(self.n_passages, dtype=np.float32)
-        for at, weight in self._weights(query):
-            first, last = self._arrays["starts"][at : at + 2]
+        for row, weight in self._weights(query):
+            first, last = self._arrays["starts"][row : row + 2]
             weights = np.float32(weight) * self._arrays["weights"][first:last]
             scores[self._arrays["passages"][first:last]] += weights
-        some = np.flatnonzero(scores > 0)
-        best = some[np.lexsort((some, -scores[some]))[:k]]
-        return [Found(self.passage(int(one)), int(one), float(scores[one])) for one in best]
+        matching = np.flatnonzero(scores > 0)
+        best = matching[np.lexsort((matching, -scores[matching]))[:k]].tolist()
+        return [Found(self.passage(number), number, float(scores[number])) for number in best]
 
     def passage(self, number: int) -> str:
-        """The passage of that number."""
+        """Return the passage with this index."""
         first, last = map(int, self._arrays["offsets"][number : number + 2])
         with (self.folder / PASSAGES).open("rb") as file:
             file.seek(first)
             return file.read(last - first).decode().rstrip("\n")
 
     def _weights(self, query: Query) -> list[tuple[int, float]]:
-        """The places of the query's terms in the index, with their weights."""
+        """Return the rows of the query's terms in the index, with their weights."""
         counts = _vectorizer().transform([[term for part in query.parts for term in terms(part)]])
         bins = self._arrays["bins"]
-        places = np.searchsorted(bins, counts.indices)
-        known = places < len(bins)
-        known[known] &= bins[places[known]] == counts.indices[known]
-        places = places[known]
-        weights = (1 + np.log(counts.data[known].astype(np.float64))) * self._arrays["idf"][places]
+        rows = np.searchsorted(bins, counts.indices)
+        known = rows < len(bins)
+        known[known] &= bins[rows[known]] == counts.indices[known]
+        rows = rows[known]
+        weights = (1 + np.log(counts.data[known].astype(np.float64))) * self._arrays["idf"][rows]
         length = float(np.sqrt((weights**2).sum()))
-        return sorted(zip(places.tolist(), (weights / length).tolist(), strict=True))
+        return sorted(zip(rows.tolist(), (weights / length).tolist(), strict=True))
 
     @cached_property
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -107,16 +113,16 @@ class Index:
 
 
 def terms(text: str) -> list[str]:
-    """Words of a text in lower case, then pairs of neighbours, without stop words."""
+    """Return the lower-case words of a text, then pairs of neighbours, without stop words."""
     words = [word.casefold() for word in WORD.findall(text)]
     pairs = (pair for pair in pairwise(words) if STOP_WORDS.isdisjoint(pair))
     return [word for word in words if word not in STOP_WORDS] + [" ".join(pair) for pair in pairs]
 
 
 def with_passage(query: Query, found: Found | None, *, segments: bool = False) -> Query:
-    """The query with a passage before it; None leaves it as it is.
+    """Return the query with a passage in front; with None, the unchanged query.
 
-    segments: The passage is a first segment, the query a second one; see `models.masked`.
+    segments: Whether passage and query are two segments; see `models.hf.masked`.
     """
     if found is None:
         return query
@@ -126,9 +132,9 @@ def with_passage(query: Query, found: Found | None, *, segments: bool = False) -
 
 @dataclass(frozen=True)
 class OpenBook:
-    """What stands before each query: a corpus's nearest passage. It is part of a run's identity.
+    """Open-book context: the nearest passage of a corpus, put in front of each query.
 
-    segments: Passage and query are two segments.
+    segments: Whether passage and query are two segments.
     """
 
     corpus: Corpus
@@ -136,41 +142,42 @@ class OpenBook:
 
     @property
     def identity(self) -> list[Any]:
-        """What the passages depend on."""
+        """The corpus and options that determine the passages, as part of a run's identity."""
         return [self.corpus.digest, FORM, *(["segments"] if self.segments else [])]
 
     @cached_property
     def index(self) -> Index:
-        """The index, made where it isn't there."""
+        """The index, made if it doesn't exist."""
         return open_index(self.corpus)
 
     def look_up(self, query: Query) -> Found | None:
-        """The nearest passage; None where no passage shares a word with the query."""
+        """Return the nearest passage; None if no passage shares a term with the query."""
         found = self.index.search(query)
         return found[0] if found else None
 
     def before(self, query: Query) -> Query:
-        """The query behind the nearest passage; as it is where there is none."""
+        """Return the query with the nearest passage in front; unchanged if there is none."""
         return with_passage(query, self.look_up(query), segments=self.segments)
 
 
 def open_index(corpus: Corpus, on_progress: OnProgress = silent) -> Index:
-    """The index of a corpus, made where it isn't there.
+    """Return the index of a corpus; make it if it doesn't exist.
 
-    Raises UserError for a corpus that can't be read or holds nothing, and a full disk.
+    Raises:
+        UserError: If the corpus is unreadable or empty, or the index can't be written.
     """
     folder = _folder(corpus)
     if not folder.is_dir():
         try:
             with work_folder(folder.parent) as work:
-                made = work / "made"
-                made.mkdir()
-                _make(corpus, made, on_progress)
+                unfinished = work / "made"
+                unfinished.mkdir()
+                _write_index(corpus, unfinished, on_progress)
                 if not folder.is_dir():  # another process may have been faster
-                    made.rename(folder)
+                    unfinished.rename(folder)
         except OSError as error:
             raise UserError(
-                f"{folder}: the index of {corpus.name} can't be written: {error.strerror}."
+                f"Cannot write the index of {corpus.name} to {folder}: {error.strerror}."
             ) from error
     try:
         about = json.loads(read_file(folder / ABOUT))
@@ -180,7 +187,7 @@ def open_index(corpus: Corpus, on_progress: OnProgress = silent) -> Index:
 
 
 def is_indexed(corpus: Corpus) -> bool:
-    """Whether the index of a corpus is there."""
+    """Return whether a corpus has an index."""
     return _folder(corpus).is_dir()
 
 
@@ -189,7 +196,7 @@ def _folder(corpus: Corpus) -> Path:
 
 
 def _damaged(folder: Path, error: Exception) -> UserError:
-    return UserError(f"{folder}: the index is damaged ({error}): delete the folder.")
+    return UserError(f"The index in {folder} is damaged ({error}): delete the folder.")
 
 
 def _vectorizer() -> Any:
@@ -200,8 +207,8 @@ def _vectorizer() -> Any:
     )
 
 
-def _make(corpus: Corpus, folder: Path, on_progress: OnProgress) -> None:
-    """Write a corpus's passages and the postings of their terms."""
+def _write_index(corpus: Corpus, folder: Path, on_progress: OnProgress) -> None:
+    """Write a corpus's passages and the postings of their terms to a folder."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     sizes: list[int] = []
@@ -209,7 +216,7 @@ def _make(corpus: Corpus, folder: Path, on_progress: OnProgress) -> None:
     def texts() -> Iterator[list[str]]:
         with (folder / PASSAGES).open("wb") as file:
             for number, passage in enumerate(corpus.passages()):
-                if number % REPORTED == 0:
+                if number % PROGRESS_INTERVAL == 0:
                     on_progress(Progress(f"Index of {corpus.name}", number, None, "passages"))
                 sizes.append(file.write(f"{passage}\n".encode()))
                 yield terms(passage)

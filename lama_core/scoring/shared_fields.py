@@ -1,4 +1,4 @@
-"""Fields that several requests share, checked; and the models made ready for a request."""
+"""Fields and checks that several requests share, and the loading of a request's models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,16 +67,16 @@ Segments = Annotated[
     bool,
     option(
         "With --open-book, for BERT and models like it: encode passage and query as two segments "
-        "divided by [SEP], as LAMA's released code encodes two sentences. Default: one text."
+        "separated by [SEP], as LAMA's released code encodes two sentences. Default: one text."
     ),
 ]
 Hiding = Annotated[
     HidingName,
     option(
-        "For models that see both sides, what is hidden with a token: within-word hides the later "
-        "subword tokens of its word (Kauf and Ivanova 2023); original hides nothing else (Salazar "
-        "et al. 2020); rest-of-sentence hides all later tokens; rest-of-answer hides the answer's "
-        "later tokens, and outside the answer those of the word."
+        "Which tokens a masked model hides together with the token that it scores. within-word: "
+        "the later subword tokens of its word (Kauf and Ivanova 2023). original: none (Salazar et "
+        "al. 2020). rest-of-sentence: all later tokens. rest-of-answer: in the answer its later "
+        "tokens, elsewhere those of the word."
     ),
 ]
 
@@ -87,7 +87,7 @@ Relations = Annotated[
 Limit = Annotated[int | None, option("The first N facts of each relation, in file order.", ge=1)]
 Ranking = Annotated[
     RankingName,
-    option("filtered (other valid objects excluded) or raw; runs keep both, this one is shown."),
+    option("Ranking to show: filtered (other valid objects excluded) or raw. Runs keep both."),
 ]
 Out = Annotated[Path | None, option("Folder of the runs. Default: the user's own.")]
 ExecutorName = Annotated[
@@ -96,7 +96,7 @@ ExecutorName = Annotated[
 
 
 def _default_models() -> tuple[str, ...]:
-    """The default, made by a function so that exported commands name it."""
+    """Return the default model; a factory, so that exported commands include the option."""
     return (DEFAULT_MODEL,)
 
 
@@ -115,7 +115,7 @@ class ModelSettings(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class ClozeSettings(ModelSettings):
-    """The settings of a cloze query. context: None leaves it to `scoring.choose_context`."""
+    """The settings of a cloze query; with context None `batches.choose_context` chooses one."""
 
     candidates: Candidates = COMMON
     context: Context = None
@@ -144,30 +144,36 @@ def check_models(models: Sequence[str]) -> None:
         raise UserError(f"{len(models)} models are chosen; the maximum is {MAX_MODELS}.")
     doubles = {name for name in models if models.count(name) > 1}
     if doubles:
-        raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: leave one out.")
+        raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: remove one.")
 
 
-def check_segments(asked: bool, open_book: str | None, kinds: Mapping[str, Kind]) -> None:
-    """Raise UserError where there are no two segments, or for a model that can't tell them apart.
+def check_segments(segments: bool, open_book: str | None, kinds: Mapping[str, Kind]) -> None:
+    """Check that passage and query can be encoded as two segments.
 
-    kinds: Of each model by its name.
+    Args:
+        segments: Whether two segments are wanted; if not, every model is accepted.
+        open_book: Name of the corpus; None without open-book context.
+        kinds: Model name -> kind of model.
+
+    Raises:
+        UserError: If the open-book context is missing, or a model reads a text as one segment.
     """
-    if not asked:
+    if not segments:
         return
     if open_book is None:
-        raise UserError("Two segments are a passage and a query: give --open-book with --segments.")
+        raise UserError("--segments separates a passage from the query: add --open-book.")
     for name, kind in kinds.items():
         if kind != "masked":
             raise UserError(
-                f"{name} reads a text as one segment: leave out --segments, or choose masked "
-                "models."
+                f"{name} reads a text as one segment: remove --segments, or choose masked models."
             )
 
 
 def load_models(settings: ModelSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:
-    """Return the chosen models, fetched and loaded where necessary.
+    """Return the chosen models; download and load them where necessary.
 
-    Raises UserError for what `check` and `load_model` refuse.
+    Raises:
+        UserError: If the settings are invalid, or a model can't be loaded.
     """
     settings.check()
     return tuple(

@@ -1,4 +1,4 @@
-"""What is kept of a batch of scores: the gold's place, and the ten best."""
+"""Reduce the scores of a batch to what a run stores: the gold answer's ranks and the top ten."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from lama_core.scoring.ranking import NO_COLUMN, Top, best_candidates, rank_gold
 
 TOP_K = 10
 
-# One row a scored query. Columns are of the segment's candidate list, -1 for none.
+# One row per scored query. Candidates are columns of the segment's candidate list, -1 for none.
 ROW = np.dtype(
     [
         ("query", "<i8"),
@@ -28,9 +28,10 @@ Rows = NDArray[np.void]
 
 
 def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
-    """One batch of scores, reduced to what a run keeps of it: structured [query] of `ROW`.
+    """Return what a run stores of one batch of scores, as a structured array [query] of `ROW`.
 
-    name: of the model. Raises UserError, naming the query, if it gave a value that is not a number.
+    Raises:
+        UserError: If a score is NaN; names the model (`name`) and the first such query.
     """
     at = scored.indices
     gold, removed = segment.gold[at], segment.removed[at]
@@ -38,13 +39,12 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
     if bad.any():
         query = segment.queries[int(at[int(np.flatnonzero(bad)[0])])]
         raise UserError(
-            f"{name} gave a value that is not a number for {query.text()!r}: its weights are "
-            "damaged, or the precision is too low for them; try --precision fp32. What was scored "
-            "before is kept."
+            f"{name} returned NaN for {query.text()!r}: its weights are corrupt, or the precision "
+            "is too low; try --precision fp32. Finished parts are kept."
         )
     ranks = rank_gold(scored.log_probs, gold, removed=removed, order=scored.order)
     top = best_candidates(scored.log_probs, TOP_K, order=scored.order)
-    if scored.order is None:  # candidates that the model didn't score, and said nothing else of
+    if scored.order is None:  # without an order, candidates at -inf are unscored: drop them
         unscored = np.isneginf(top.log_probs)
         top = Top(np.where(unscored, NO_COLUMN, top.columns), top.log_probs)
     rows = np.zeros(len(at), dtype=ROW)
@@ -70,7 +70,7 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
 
 
 def to_table(rows: Rows) -> pa.Table:
-    """Rows as a table with the same columns; the ten best are lists."""
+    """Return rows as a table with the same columns; the top ten are lists."""
     columns = {}
     for name in ROW.names or ():
         values = np.ascontiguousarray(rows[name])
@@ -82,7 +82,7 @@ def to_table(rows: Rows) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> Rows:
-    """The rows of a table that `to_table` made; further columns are passed over."""
+    """Return the rows of a table made by `to_table`; ignore further columns."""
     rows = np.zeros(table.num_rows, dtype=ROW)
     for name in ROW.names or ():
         column = table[name].combine_chunks()

@@ -187,7 +187,7 @@ def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    (("comon", "did you mean 'common'"), ("lama", "not here yet"), ("relation", "need a relation")),
+    (("comon", "did you mean 'common'"), ("lama", "not here yet"), ("relation", "are a relation's objects")),
 )
 def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
@@ -215,12 +215,12 @@ def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
 
 
 def test_only_the_latest_columns_are_kept() -> None:
-    from lama_core.candidates.columns import _KEPT, MAX_KEPT
+    from lama_core.candidates.columns import _CACHE, MAX_CACHED
 
-    vocabulary = Words([str(number) for number in range(MAX_KEPT + 9)])
-    for number in range(MAX_KEPT + 9):
+    vocabulary = Words([str(number) for number in range(MAX_CACHED + 9)])
+    for number in range(MAX_CACHED + 9):
         Candidates("x", (str(number),)).columns(vocabulary)
-    assert len(_KEPT[vocabulary]) == MAX_KEPT
+    assert len(_CACHE[vocabulary]) == MAX_CACHED
 
 
 def test_what_is_no_plain_file_of_words_is_refused_at_once(tmp_path: Path) -> None:

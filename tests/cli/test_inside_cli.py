@@ -64,7 +64,7 @@ def test_tables_have_a_row_a_layer_and_a_row_a_token(models: list[str]) -> None:
     assert ["___"] in lines and any(line[:1] == ["capital"] for line in lines)
     assert "The tokens' values sum" not in shown, "erasure has no sum to check"
     shown = printed(*words, "--lens", "tokens", "--method", "gradients", "--steps", "8")
-    assert "Completeness error: the tokens' values sum to" in " ".join(shown.split())
+    assert "steps, the tokens' values sum to" in " ".join(shown.split())
     assert "with 8 steps" in " ".join(shown.split())
 
 

@@ -70,8 +70,8 @@ def test_options_choose_what_is_ranked_and_how(
         (("--part", "half"), "Choose from"),
         (("--limit", "0"), "limit can't be 0"),
         (("--relation", "P3"), "has no relation 'P3'"),
-        (("--answers", "file:TWICE"), "The answer 'Lima' is there twice: leave one out."),
-        (("--answers", "file:NONE"), "the list of answers is empty: give one answer a line."),
+        (("--answers", "file:TWICE"), "The answer 'Lima' occurs twice: remove one."),
+        (("--answers", "file:NONE"), "the list of answers is empty: write one answer per line."),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(

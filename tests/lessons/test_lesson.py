@@ -67,14 +67,14 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("title = ", "is no TOML"),
-        ("x = " + "[" * 5000, "no TOML"),
-        ("x = " + "9" * 5000, "is no TOML"),
-        (HEAD, "steps is missing: begin each with [[steps]]"),
+        ("title = ", "invalid TOML"),
+        ("x = " + "[" * 5000, "invalid TOML"),
+        ("x = " + "9" * 5000, "invalid TOML"),
+        (HEAD, "steps is missing: start each with [[steps]]"),
         (HEAD + "steps = [1]", "step 1: it must be a table"),
         (HEAD + "[[steps]]\ntext = 't'", "step 1: kind is missing: choose text, predict"),
         (HEAD + "[[steps]]\nkind = 'predikt'", "(did you mean 'predict'?)"),
-        (HEAD.replace("minutes", "minuts") + TEXT, "'minuts' means nothing here (did you mean"),
+        (HEAD.replace("minutes", "minuts") + TEXT, "unknown field 'minuts' (did you mean"),
         ("minutes = 5\n" + TEXT, "title is missing"),
         (HEAD.replace("5", "'5'") + TEXT, "minutes must be a whole number"),
         (HEAD.replace("5", "true") + TEXT, "minutes must be a whole number"),
@@ -84,29 +84,29 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
         (HEAD + TEXT * 61, "the number of steps must be at most 60"),
         (HEAD + ASK.replace("___", "so"), "step 1 (ask): 'The capital of France is so.': The text"),
         (HEAD + ASK.replace("___", "___ and ___"), "has 2 blanks: write one"),
-        (HEAD + ASK + "modles = ['a']", "'modles' means nothing here (did you mean 'models'?)"),
-        (HEAD + ASK + "models = ['/etc']", "'/etc' can't be a model here"),
-        (HEAD + ASK + "models = ['~']", "can't be a model here"),
-        (HEAD + ASK + "models = ['..']", "can't be a model here"),
-        (HEAD + ASK + "models = ['a/b/c']", "can't be a model here"),
-        (HEAD + ASK + "models = ['server:http://x#y']", "can't be a model here"),
+        (HEAD + ASK + "modles = ['a']", "unknown field 'modles' (did you mean 'models'?)"),
+        (HEAD + ASK + "models = ['/etc']", "'/etc' is not a model name"),
+        (HEAD + ASK + "models = ['~']", "is not a model name"),
+        (HEAD + ASK + "models = ['..']", "is not a model name"),
+        (HEAD + ASK + "models = ['a/b/c']", "is not a model name"),
+        (HEAD + ASK + "models = ['server:http://x#y']", "is not a model name"),
         (HEAD + ASK + "models = []", "the number of models must be at least 1"),
         (HEAD + ASK + "context = 'right'", "unknown context 'right': choose auto, left, both"),
         (HEAD + RUN.replace("curve", "curves"), "unknown figure 'curves' (did you mean 'curve'?)"),
         (HEAD + RUN + "k = 0", "step 1 (run): k must be at least 1"),
         (HEAD + RUN + "by = 'origins'", "unknown by 'origins' (did you mean 'origin'?)"),
-        (HEAD + PREDICT + TEXT, "write its answer, or let the next step show it"),
-        (HEAD + PREDICT, "write its answer, or let the next step show it"),
+        (HEAD + PREDICT + TEXT, "the answer is missing: add answer, or a next step"),
+        (HEAD + PREDICT, "the answer is missing: add answer, or a next step"),
         (HEAD + PREDICT + "choices = ['a']\n" + ASK, "choices needs at least two"),
-        (HEAD + PREDICT + "choices = ['a', 'b']\nanswer = 'c'", "'c' is none of the choices"),
-        (HEAD + PREDICT + "between = [40, 20]\n" + RUN, "between must rise"),
+        (HEAD + PREDICT + "choices = ['a', 'b']\nanswer = 'c'", "'c' is not one of the choices"),
+        (HEAD + PREDICT + "between = [40, 20]\n" + RUN, "the numbers of between must increase"),
         (HEAD + PREDICT + "between = [0, 20]\n" + RUN, "between needs numbers between 0 and 100"),
         (HEAD + PREDICT + "between = [nan]\n" + RUN, "between needs numbers between 0 and 100"),
-        (HEAD + PREDICT + "between = [20]\n" + ASK, "between is for a run"),
-        (HEAD + PREDICT + RUN, "the next step is a run: give between, or choices"),
+        (HEAD + PREDICT + "between = [20]\n" + ASK, "between needs a run"),
+        (HEAD + PREDICT + RUN, "the next step is a run: add between, or choices"),
         (
             HEAD + PREDICT + "row = 'The capital of Franc is ___.'\n" + ASK,
-            "is none of the next step",
+            "is not one of the next step",
         ),
         (
             HEAD + PREDICT + "row = 'a : b :: c : d'\n[[steps]]\nkind = 'analogy'\n"
@@ -119,7 +119,10 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
             HEAD + "[[steps]]\nkind = 'compare'\nqueries = []",
             "number of queries must be at least 1",
         ),
-        (HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___', 'a ___']", "stands there twice"),
+        (
+            HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___', 'a ___']",
+            "contains a duplicate",
+        ),
         (HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___']\ngolds = ['a', 'b']", "2 golds"),
         (HEAD + "[[steps]]\nkind = 'try'\npage = 'models'", "unknown page 'models'"),
         (
@@ -141,9 +144,9 @@ def test_a_fault_is_one_sentence_with_the_file_and_the_step(
 
 def test_what_is_no_text_and_what_has_no_name_is_said(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_bytes(b"title = '\xff'")
-    with pytest.raises(UserError, match="is no text in UTF-8: save it as that"):
+    with pytest.raises(UserError, match="is not UTF-8: save it as text in UTF-8"):
         read_lesson(tmp_path / "mine.toml")
-    with pytest.raises(UserError, match="small letters, digits and hyphens: rename"):
+    with pytest.raises(UserError, match="lower-case letters, digits and hyphens: rename"):
         lesson_of(tmp_path, HEAD + TEXT, "My lesson")
     with pytest.raises(UserError, match="can't be read"):
         read_lesson(tmp_path / "none.toml")
@@ -163,8 +166,8 @@ def test_a_users_lessons_stand_behind_the_projects_and_a_bad_one_stops_none(
     assert [one.id for one in listing.lessons if one.own] == ["a-first"]
     assert listing.lessons[-1].id == "a-first"
     taken, bad = listing.problems
-    assert "1-cloze-queries.toml: a lesson has this name already: rename the file" in taken
-    assert "bad.toml is no TOML" in bad
+    assert "1-cloze-queries.toml: another lesson has this name: rename the file" in taken
+    assert "bad.toml: invalid TOML" in bad
 
 
 def test_ranges_are_named_by_their_bounds() -> None:

@@ -143,7 +143,7 @@ def test_the_handout_shows_what_was_shown_and_escapes_it_all() -> None:
     assert 'style="width:25.0%"' in made
     assert made.count("<td>yes</td>") == made.count("<td>no</td>") == 1
     assert "http" not in made and "src=" not in made  # nothing is fetched to read it
-    assert "Not shown when this was printed" in handout(LESSON, {}, {})
+    assert "This step was not shown before printing" in handout(LESSON, {}, {})
 
 
 def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) -> None:
@@ -193,21 +193,21 @@ def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
         Predict(question="?", choices=("P37 official language", "P36 capitl")),
     ):
         assert without_line(step, shown) == (
-            "The answer can't be shown: 'P36 capitl' is no line of this chart "
+            "The answer can't be shown: this chart has no row 'P36 capitl' "
             "(did you mean 'P36 capital'?)."
         )
         assert without_line(step, None) == without_line(step, Shown()) == ""
     assert without_line(Predict(question="?", between=(20,), row="P36 capital"), shown) == ""
     assert without_line(Predict(question="?", between=(20,)), shown) == ""
     assert without_line(Predict(question="?", choices=("P36", "P37")), shown) == (
-        "The answer can't be shown: 'P36' is no line of this chart (one is 'P36 capital')."
+        "The answer can't be shown: this chart has no row 'P36' (one is 'P36 capital')."
     )
 
 
 def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
     step = ShowRun(figure="by relation", relations=("P36", "P1037"))
     assert without_relations([plain.info], step) == (
-        "No relation of these runs is called 'P1037' (did you mean 'P103'?)."
+        "These runs have no relation 'P1037' (did you mean 'P103'?)."
     )
     assert without_relations([plain.info], msgspec.structs.replace(step, relations=("P36",))) == ""
     assert without_relations([plain.info], msgspec.structs.replace(step, figure="analogies")) == ""

@@ -119,7 +119,7 @@ def test_a_lesson_tells_the_difference_below_its_chart(runs: list[Run]) -> None:
     assert not table["note"].any(), "five slices are too many to tell"
     table = figure_table(runs, msgspec.structs.replace(step, relations=("P19",)))
     note = table.set_index("row")["note"].drop_duplicates()[FIRST]
-    assert note.startswith(f"{FIRST}: minilm-mlm less smollm2-135m -100.0 points (95 % interval -")
+    assert note.startswith(f"{FIRST}: minilm-mlm minus smollm2-135m -100.0 points (95 % interval -")
 
 
 def test_one_known_text_is_in_or_not(runs: list[Run]) -> None:

@@ -101,11 +101,11 @@ def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[
     facts, relations = dict.fromkeys(table["note"])
     ends = difference_intervals(np.array([2]), np.array([1]), np.array([8]))[0]
     assert facts == (
-        "over facts: smollm2-135m less minilm-mlm +12.5 points (95 % interval "
+        "over facts: smollm2-135m minus minilm-mlm +12.5 points (95 % interval "
         f"{100 * ends.low:+.1f} to {100 * ends.high:+.1f}; 8 facts)."
     )
-    assert relations.startswith("over relations: smollm2-135m less minilm-mlm +12.5 points (95 %")
-    assert relations.endswith("is ahead in 1 of 2 relations, behind in 0, equal in 1.")
+    assert relations.startswith("over relations: smollm2-135m minus minilm-mlm +12.5 points (95 %")
+    assert relations.endswith("is better in 1 of 2 relations, worse in 0, equal in 1.")
     alone = figure_table(runs, ShowRun(figure="totals", relations=("P47",)))["note"]
     assert "+0.0 points (no interval)" in alone.iloc[1]
     assert not figure_table(runs[:1], ShowRun(figure="totals"))["note"].any()

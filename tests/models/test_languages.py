@@ -40,5 +40,5 @@ def test_the_catalog_gives_the_languages_of_the_models_that_come_with_the_projec
 
 def test_a_blank_needs_a_space_only_where_words_are_parted_by_spaces() -> None:
     assert parse_query("法国的首都是___。").parts == ("法国的首都是", "。")
-    with pytest.raises(UserError, match=r"inside a word \(Par___\)"):
+    with pytest.raises(UserError, match=r"touches a word \(Par___\)"):
         parse_query("Par___ is a city")

@@ -598,4 +598,4 @@ def test_elmo_is_not_looked_into(folders: dict[str, Path]) -> None:
     words = ["inspect", TEXTS[0], "--model", str(folders["elmo"])]
     asked = invoke(words)
     assert asked.exit_code != 0
-    assert "can't be looked into: it gives its answers alone" in str(asked.exception)
+    assert "can't be inspected, because only its answers" in str(asked.exception)

@@ -207,7 +207,7 @@ def test_beyond_the_servers_list_only_the_gold_is_known_and_that_is_said(
         assert item.log_prob == pytest.approx(known[item.token], abs=1e-4)
     assert answer.gold is not None and answer.gold.log_prob == pytest.approx(known[worst], abs=1e-4)
     assert answer.gold.rank == n and answer.gold_beyond and answer.n_listed in range(15, 21)
-    assert "The list is cut: the server gives its" in answer.notes()[0]
+    assert "Shortened list: the server returns only its" in answer.notes()[0]
     best = ask(there, query, candidates, context="left", gold=answer.predictions[0].token)
     assert best.blanks[0].gold is not None and best.blanks[0].gold.rank == 1
     assert not best.blanks[0].gold_beyond

@@ -61,7 +61,7 @@ def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:
 def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
     app = opened(subject="the ___ of")
     assert [one.value for one in app.error] == [
-        plain("The subject holds a blank (___): the relation's template brings its own.")
+        plain("The subject contains a blank (___), which the template already has: remove it.")
     ]
     assert not app.dataframe
 
@@ -154,8 +154,8 @@ def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
     assert "<b>Ada*" not in html(ranked(answers="<b>Ada*\nOslo"))
     assert "&lt;b&gt;Ada*" in html(ranked(answers="<b>Ada*\nOslo"))
     for params, fault in (
-        ({"answers": ""}, "There is no answer to rank"),
-        ({"answers": "Oslo\nOslo"}, "is there twice"),
+        ({"answers": ""}, "Answers are missing"),
+        ({"answers": "Oslo\nOslo"}, "occurs twice"),
         ({"statement": "No blank."}, "has no blank"),
         ({"statement": "___ in ___."}, "has 2 blanks"),
     ):
@@ -174,7 +174,7 @@ def test_sentences_are_compared_token_by_token() -> None:
     less = float(shown.split("compared with the first: ")[1].split(",")[0])
     assert less == pytest.approx(second - first, abs=0.011)
     app.text_area(key="sentences").set_value("Only one.").run()
-    assert plain("1 sentence is given") in app.error[0].value
+    assert plain("number of sentences is 1") in app.error[0].value
 
 
 def test_the_example_is_there_also_when_another_tab_was_open_first() -> None:

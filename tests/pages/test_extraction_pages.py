@@ -65,7 +65,7 @@ def test_a_fact_says_what_was_found(run: Run) -> None:
     right = facts[facts["rank_filtered"] == 1].iloc[0]
     app = without_faults(opened("facts", run.info.id, fact=f"{right['fact_id']}#0"))
     boxes = "".join(one.proto.body for one in app.get("html"))
-    assert "what it found" in boxes and str(right["object"]) in boxes
+    assert "the words found" in boxes and str(right["object"]) in boxes
 
 
 def test_a_zero_answer_says_that_nothing_was_found(tmp_path: Path) -> None:

@@ -49,12 +49,12 @@ def test_tokens_are_coloured_by_what_they_add_and_the_sum_is_checked() -> None:
     assert not any("with every token hidden" in one.value for one in app.caption)
     app = opened(look="Which words mattered", by_method="gradients", explain="<b>Rome")
     assert "Log-prob. of <b>&lt;b&gt;Rome</b>" in html(app)
-    assert any(plain("its first, “<”, counts") in one.value for one in app.caption)
+    assert any(plain("only the first, “<”, counts") in one.value for one in app.caption)
     app = opened(look="Which words mattered", by_method="gradients", explain="Rome", steps="50")
     assert not app.error
     said = [one.value for one in app.caption if plain("with every token hidden") in one.value]
     assert any(plain("Completeness error: ") in one for one in said)
-    assert any(plain("with 50 steps, and should sum to") in one for one in said)
+    assert any(plain("with 50 steps, the tokens' values sum to") in one for one in said)
     assert "Log-prob. of <b>Rome</b>" in html(app)
 
 
@@ -83,7 +83,7 @@ def test_a_followed_answer_that_is_no_word_is_refused_by_its_name(look: str) -> 
     app = opened(look=look, explain="a" * 1001)
     (said,) = (one.value for one in app.error)
     assert said == plain(
-        "The answer that is followed has 1,001 characters; at most 1,000 are taken: shorten it."
+        "The answer to track has 1,001 characters; the maximum is 1,000. Shorten it."
     )
 
 

@@ -210,7 +210,7 @@ def test_what_a_chart_can_not_show_is_named_with_what_is_nearest(home: Path) -> 
     assert "python" not in said(app)
     step = Predict(question="q", between=(20,))
     predict(to_step(app, 6), step)
-    assert "'P36 capitl' is no line of this chart (did you mean" in said(to_step(app, 7))
+    assert "this chart has no row 'P36 capitl' (did you mean" in said(to_step(app, 7))
 
 
 def test_a_prediction_names_the_query_that_is_meant(home: Path) -> None:
@@ -291,9 +291,9 @@ def test_a_lesson_that_cant_be_read_is_said_to_its_owner_alone(
     folder.mkdir(parents=True)
     (folder / "bad.toml").write_text("title")
     app = open_page("lessons", lesson="bad")
-    assert "bad.toml is no TOML" in app.error[0].value.replace("\\", "")
+    assert "bad.toml: invalid TOML" in app.error[0].value.replace("\\", "")
     drawn = [str(getattr(one, "value", "")) for one in app.main]
-    (error,) = (at for at, text in enumerate(drawn) if "is no TOML" in text)
+    (error,) = (at for at, text in enumerate(drawn) if "invalid TOML" in text)
     assert error < next(at for at, text in enumerate(drawn) if text.startswith("### 1"))
     monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
     app = open_page("lessons")

@@ -51,11 +51,11 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     assert f"rank <b>{found[f'{MODEL} rank'][2]:,.0f}</b>" in html
     (warned,) = (one.value for one in app.warning)
     assert warned.startswith(plain("Line 3: The text has no blank"))
-    assert plain("Line 6: It has 2 blanks") in warned
-    (said,) = (one.value for one in app.caption if "golds first" in one.value)
+    assert plain("Line 6: The sentence has 2 blanks") in warned
+    (said,) = (one.value for one in app.caption if "right answer" in one.value)
     assert said == plain(
-        "P@1 100.0 % (1 of 1 golds first); 3 of 5 sentences answered; 2 golds not among the "
-        "candidates, and not counted"
+        "P@1 100.0 % (1 of 1 right answers first); 3 of 5 sentences answered; 2 right answers not "
+        "among the candidates, not counted"
     )
 
 
@@ -72,8 +72,8 @@ def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answ
     monkeypatch.setenv("LAMA_QUERY_TOKENS", "12")
     found = table(opened(f"Rome is in ___.\n{'Rome ' * 20}is in ___."))
     short, long = found[f"{MODEL} answer"]
-    assert "at most 12 are taken here: shorten it" in long
-    assert short and "taken here" not in short
+    assert "the maximum here is 12. Shorten it" in long
+    assert short and "maximum here" not in short
 
 
 def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
@@ -87,14 +87,14 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
     monkeypatch.setattr(cache, "first_answers", lambda *_, **__: pytest.fail("it was asked"))
     (refused,) = (one.value for one in opened(f"{typed}\nC ___.").error)
     assert refused == plain(
-        "3 sentences for 1 model are 3 questions, and at most 2 are taken at once here: take out "
+        "3 sentences for 1 model are 3 queries; the maximum of a batch here is 2. Remove "
         "sentences or models."
     )
 
 
 def test_each_model_counts() -> None:
     limits_of_pages().check_sentences(500, 2)
-    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 questions, and at "):
+    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 queries; the maximum "):
         limits_of_pages().check_sentences(500, 3)
     UNLIMITED.check_sentences(500, 8)
 
@@ -139,9 +139,9 @@ def test_the_csv_holds_the_sentences_that_the_filters_leave(
 
 def test_too_many_and_nothing_are_said_in_a_sentence() -> None:
     assert [one.value for one in opened("A ___.\n" * 501).error] == [
-        plain("501 sentences are given; at most 500 are asked at once: take some out.")
+        plain("There are 501 sentences; the maximum is 500. Remove some.")
     ]
-    assert "No sentence can be asked; line 1" in opened("nothing").error[0].value.replace("\\", "")
+    assert "No sentence is valid. Line 1" in opened("nothing").error[0].value.replace("\\", "")
 
 
 def test_an_address_holds_what_fits_into_it() -> None:

@@ -310,7 +310,7 @@ def test_a_gold_that_is_no_word_is_refused_before_it_is_kept() -> None:
     gold = "x" * (MAX_GOLD + 1)
     for params in ({"gold": gold}, {"view": "Subject and relation", "object": gold}):
         app = open_page("cloze", text="Paris is in ___.", models=["minilm-mlm"], **params)
-        assert "The gold has 1,001 characters; at most 1,000 are taken" in said(app)
+        assert "The right answer has 1,001 characters; the maximum is 1,000" in said(app)
 
 
 @pytest.mark.parametrize(("address", "n"), [("http://localhost:8501/", 0), ("http://x.org/", 1)])

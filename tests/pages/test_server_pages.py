@@ -43,8 +43,8 @@ def test_a_server_of_the_list_is_asked_and_its_cut_list_is_said() -> None:
         add_model(server.reference)
         app = open_page("cloze", text=TEXT, models=[server.reference], gold="Zanzibar")
     drawn = "".join(one.proto.body for one in app.get("html"))
-    assert "tiny (server)" in drawn and "The list is cut: the server gives its" in drawn
-    assert "the right answer is beyond them" in drawn
+    assert "tiny (server)" in drawn and "Shortened list: the server returns only its" in drawn
+    assert "the right answer isn't among them" in drawn
     assert not app.error
 
 

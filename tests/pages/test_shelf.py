@@ -204,7 +204,7 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
         (json.dumps({**PIN, "precision": "fp8"}), "Unknown precision 'fp8': choose auto,"),
         (json.dumps({**PIN, "text": "\ud800 ___"}), "it is not valid JSON"),
         (json.dumps({**PIN, "text": "no blank"}), "The text has no blank"),
-        (json.dumps({**PIN, "gold": "a|b" * 1000}), "The gold has 3,000 characters"),
+        (json.dumps({**PIN, "gold": "a|b" * 1000}), "The right answer has 3,000 characters"),
         (json.dumps({**PIN, "colour": "red"}), "Unknown field 'colour'"),
         (json.dumps({"kind": "sentence", "models": [MODEL]}), "text is missing"),
         (json.dumps({**PIN, "models": ["/etc"]}), "can't reference the model '/etc'"),

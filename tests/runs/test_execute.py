@@ -242,7 +242,7 @@ def test_nan_from_a_model_names_the_text_and_keeps_what_was_scored(
         return HashFiller(CITIES, name=reference, broken="Land 3 ")
 
     spec = one_spec(data)
-    with pytest.raises(UserError, match=r"not a number for 'Land 3 .*is kept"):
+    with pytest.raises(UserError, match=r"returned NaN for 'Land 3 .*are kept"):
         execute(spec, folder=tmp_path, load=load)
     assert list(tmp_path.glob("*.part/parts/*.parquet"))
 
@@ -384,7 +384,7 @@ def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) ->
         ({"prompts": "manul"}, "did you mean 'manual'"),
         ({"candidates": "comon"}, "did you mean 'common'"),
         ({"limit": 0}, "limit is 0"),
-        ({"models": ()}, "at least one model"),
+        ({"models": ()}, "No model is chosen"),
         ({"ranking": "filterd"}, "did you mean 'filtered'"),
     ],
 )
@@ -472,7 +472,7 @@ def test_spearmans_correlation_is_of_the_two_distributions(data: Path, tmp_path:
 
 
 def test_negation_without_negated_texts_is_said(data: Path) -> None:
-    with pytest.raises(UserError, match="give nothing to ask"):
+    with pytest.raises(UserError, match="yield no query"):
         run(one_spec(data, prompts="negated", relations=("Squad",)), data / "runs")
 
 

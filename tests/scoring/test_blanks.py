@@ -68,18 +68,18 @@ def test_a_text_without_a_blank_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ("Par[MASK]", "[MASK]land is", "a par___is b", "1___ 2"))
 def test_a_blank_inside_a_word_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="inside a word"):
+    with pytest.raises(UserError, match="touches a word"):
         parse_query(text)
 
 
 def test_a_text_of_a_megabyte_is_refused_by_its_length() -> None:
     text = "x " * 500_000 + "[MASK]"
-    with pytest.raises(UserError, match=f"1,000,006 characters; at most {MAX_CHARACTERS:,}"):
+    with pytest.raises(UserError, match=f"1,000,006 characters; the maximum is {MAX_CHARACTERS:,}"):
         parse_query(text)
 
 
 def test_too_many_blanks_are_refused() -> None:
-    with pytest.raises(UserError, match=f"9 blanks; at most {MAX_BLANKS}"):
+    with pytest.raises(UserError, match=f"9 blanks; the maximum is {MAX_BLANKS}"):
         parse_query("[MASK] " * 9)
 
 

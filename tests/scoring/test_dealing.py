@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lama_core.scoring.executors import Job, Part, Task
-from lama_core.scoring.executors.assignment import Deal
+from lama_core.scoring.executors.assignment import Unassigned
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def make_jobs(*costs: tuple[int, ...]) -> tuple[list[Job], list[Task]]:
     return jobs, [Task(job, part) for job, of in enumerate(costs) for part in range(len(of))]
 
 
-def deal_out(deal: Deal, n_workers: int) -> dict[int, list[Task]]:
+def deal_out(deal: Unassigned, n_workers: int) -> dict[int, list[Task]]:
     """Each worker's parts when all are equally fast: whoever is done first takes the next."""
     busy = dict.fromkeys(range(n_workers), 0)
     had: dict[int, list[Task]] = {number: [] for number in busy}
@@ -50,7 +50,7 @@ def test_workers_of_one_model_differ_by_no_more_than_a_part(
     costs: list[int], n_workers: int
 ) -> None:
     jobs, tasks = make_jobs(tuple(costs))
-    deal = Deal(jobs, tasks)
+    deal = Unassigned(jobs, tasks)
     had = deal_out(deal, n_workers)
     assert sorted(task.part for of in had.values() for task in of) == list(range(len(costs)))
     took = [sum(map(deal.cost, of)) for of in had.values()]
@@ -59,37 +59,37 @@ def test_workers_of_one_model_differ_by_no_more_than_a_part(
 
 def test_equal_numbers_of_parts_would_not_do() -> None:
     jobs, tasks = make_jobs((100, 100, 100, 100, 25, 25, 25, 25))
-    had = deal_out(Deal(jobs, tasks), 2)
+    had = deal_out(Unassigned(jobs, tasks), 2)
     assert [[task.part for task in of] for of in had.values()] == [[0, 2, 4, 6], [1, 3, 5, 7]]
     jobs, tasks = make_jobs((300, 100, 100, 100))
-    had = deal_out(Deal(jobs, tasks), 2)
+    had = deal_out(Unassigned(jobs, tasks), 2)
     assert [[task.part for task in of] for of in had.values()] == [[0], [1, 2, 3]]
 
 
 def test_each_worker_begins_with_another_model() -> None:
     jobs, tasks = make_jobs((10,) * 6, (10,) * 6, (10,) * 6)
-    had = deal_out(Deal(jobs, tasks), 3)
+    had = deal_out(Unassigned(jobs, tasks), 3)
     assert [{task.job for task in of} for of in had.values()] == [{0}, {1}, {2}]
 
 
 def test_the_model_with_twice_the_work_gets_twice_the_workers() -> None:
     jobs, tasks = make_jobs((10,) * 8, (10,) * 4)
-    had = deal_out(Deal(jobs, tasks), 3)
+    had = deal_out(Unassigned(jobs, tasks), 3)
     assert [{task.job for task in of} for of in had.values()] == [{0}, {1}, {0}]
 
 
 def test_one_worker_opens_each_model_once() -> None:
     jobs, tasks = make_jobs((10, 20), (10, 20, 30), (5,))
-    had = deal_out(Deal(jobs, tasks), 1)
+    had = deal_out(Unassigned(jobs, tasks), 1)
     assert [task.job for task in had[0]] == [1, 1, 1, 0, 0, 2]
 
 
 def test_a_lost_part_is_dealt_next() -> None:
     jobs, tasks = make_jobs((40, 30, 20, 10))
-    deal = Deal(jobs, tasks)
+    deal = Unassigned(jobs, tasks)
     lost = [deal.take(0), deal.take(0)]
     assert lost == [Task(0, 0), Task(0, 1)]
-    deal.leave(0)
+    deal.remove_worker(0)
     deal.give_back([task for task in lost if task])
     left = [deal.take(1) for _ in range(5)]
     assert left == [Task(0, 0), Task(0, 1), Task(0, 2), Task(0, 3), None] and deal.is_empty

@@ -91,7 +91,7 @@ def test_sentences_are_asked_instead_of_templates() -> None:
 @pytest.mark.parametrize("name", PROMPT_SETS)
 def test_every_prompt_set_says_what_it_is(name: str) -> None:
     assert PROMPT_SETS[name].meaning
-    with pytest.raises(UserError, match="give nothing to ask"):
+    with pytest.raises(UserError, match="yield no query"):
         asked(name, fact("a", "b", ISA), relations=[ISA])
 
 

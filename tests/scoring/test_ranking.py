@@ -61,7 +61,7 @@ def test_order_never_breaks_a_tie_of_scored_candidates() -> None:
 
 
 def test_a_gold_outside_the_candidates_is_named() -> None:
-    with pytest.raises(ValueError, match="query 1: the gold is column 7, of 2 candidates"):
+    with pytest.raises(ValueError, match="query 1: the gold column 7 is outside the 2 candidates"):
         rank_gold(scores([-1, -2], [-1, -2]), ints(0, 7))
 
 

@@ -155,7 +155,7 @@ def test_a_stopped_run_goes_on_in_this_process_and_ends_the_same(
 
 def test_a_workers_failure_is_one_sentence(opened: Path, data: Path, tmp_path: Path) -> None:
     (spec,) = make_specs(data, "slow")
-    with pytest.raises(UserError, match=r"^slow gave a value that is not a number for 'Question"):
+    with pytest.raises(UserError, match=r"^slow returned NaN for 'Question"):
         execute(spec, folder=tmp_path, executor=RayExecutor(1), load=ray_fakes.load_broken)
 
 
@@ -177,13 +177,15 @@ def test_a_part_that_kills_its_workers_is_given_up(
 def test_a_cluster_without_room_is_said_to_have_none(
     opened: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executors, "PATIENCE", 1.0)
+    monkeypatch.setattr(executors, "MAX_IDLE_SECONDS", 1.0)
     monkeypatch.setattr(executors, "ASKED", 0.2)
     blocks = [ray.util.placement_group([{"CPU": 1}]) for _ in range(4)]
     ray.get([block.ready() for block in blocks])
     (spec,) = make_specs(data, "slow")
     try:
-        with pytest.raises(UserError, match=r"no room for a worker for 1 seconds .* takes 1 CPU\)"):
+        with pytest.raises(
+            UserError, match=r"no resources for a worker for 1 seconds .* needs 1 CPU\)"
+        ):
             execute(spec, folder=tmp_path, executor=RayExecutor(), load=hash_model)
     finally:
         for block in blocks:

@@ -1,10 +1,10 @@
-"""Many sentences at once: every model's first answer to each, and where the gold stands.
+"""Batches of cloze queries: every model's first answer to each sentence, and the gold ranks.
 
-    P@1 = sentences whose gold is first / sentences whose gold is a candidate
+    P@1 = sentences with the gold answer first / sentences whose gold answer is a candidate
 
-As in a run, a gold that is no candidate of the model doesn't count; the rank that it would have
-is there nevertheless (`ask.Gold`).
-A file has a sentence a line, a row or an object; what can't be asked is a line with a reason.
+As in a run, a gold answer that isn't a candidate of the model doesn't count; its rank is returned
+nevertheless (`query.Gold`). A file has one sentence per line, row or object; an invalid sentence
+keeps its line, with the reason.
 """
 
 import csv
@@ -46,7 +46,7 @@ GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
 
 @dataclass(frozen=True, kw_only=True)
 class ManyRequest(shared_fields.ClozeSettings):
-    """A file of sentences with a blank: the fields of `batch`."""
+    """The fields of `batch`: a file of sentences with a blank, and options."""
 
     command: ClassVar[tuple[str, ...]] = ("batch",)
     python: ClassVar[str] = "batch"
@@ -54,8 +54,9 @@ class ManyRequest(shared_fields.ClozeSettings):
     file: Annotated[
         str,
         argument(
-            "CSV or TSV with the columns text and gold, JSONL with these fields, or a text a line "
-            "with its gold answer after a tab or |; - reads lines from standard input.",
+            "CSV or TSV with the columns text and gold, JSONL with these fields, or one text per "
+            "line with the gold (right) answer after a tab or |. - reads lines from standard "
+            "input.",
             takes_dash=True,
         ),
     ] = field(kw_only=False)
@@ -64,7 +65,14 @@ class ManyRequest(shared_fields.ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence, or why it can't be asked (fault). number: its first line in the file, from 1."""
+    """A sentence of a batch.
+
+    Attributes:
+        number: Number of its first line in the file, from 1.
+        text: The sentence.
+        gold: The gold answer, if given.
+        fault: Why it is invalid; empty if it is valid.
+    """
 
     number: int
     text: str
@@ -72,19 +80,19 @@ class Line:
     fault: str = ""
 
     def query(self) -> Query:
-        """The sentence cut at its blank. Raises UserError unless it has exactly one."""
+        """Return the sentence as a query. Raises UserError unless it has exactly one blank."""
         query = parse_query(self.text)
         if query.n_blanks > 1:
             raise UserError(
-                f"It has {query.n_blanks} blanks, and here one is asked: write words in the place "
-                "of the others."
+                f"The sentence has {query.n_blanks} blanks; a batch allows one: replace the others "
+                "with words."
             )
         return query
 
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """One model's first answer to a line, as `blank`'s only prediction; or why there is none."""
+    """One model's first answer to a line, the only prediction of `blank`; or why there is none."""
 
     blank: BlankAnswer | None = None
     context: Context | None = None
@@ -96,69 +104,72 @@ class LineAnswer:
         return self.blank.predictions[0].token if self.blank else None
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as JSON has it, or why there is none."""
+        """Return the answer as JSON values, or why there is none."""
         if self.blank is None:
             return {"fault": self.fault}
         return {"context": self.context, **blank_json(self.blank)}
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the gold is first; None without one that is a candidate, or an answer."""
+        """Whether the gold answer is first; None without an answer or a gold candidate."""
         gold = self.blank.gold if self.blank else None
         return gold.rank == 1 if gold and gold.in_candidates else None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOnMany(OfModel):
-    """One model's first answers, one a line. n_candidates: words that are one of its tokens."""
+    """One model's first answers, one per line.
+
+    n_candidates: Number of candidates that are one token of the model.
+    """
 
     n_candidates: int
     answers: tuple[LineAnswer, ...]
 
     @property
     def n_counted(self) -> int:
-        """How many lines have a gold that is one of its candidates, and were answered."""
+        """Number of answered lines whose gold answer is a candidate."""
         return sum(answer.is_right is not None for answer in self.answers)
 
     @property
     def n_outside(self) -> int:
-        """How many of the lines that it answered have a gold that is none of its candidates."""
+        """Number of answered lines whose gold answer isn't a candidate."""
         golds = (answer.blank.gold for answer in self.answers if answer.blank)
         return sum(gold is not None and not gold.in_candidates for gold in golds)
 
     @property
     def n_right(self) -> int:
-        """How many of them have the gold first."""
+        """Number of lines with the gold answer first."""
         return sum(bool(answer.is_right) for answer in self.answers)
 
     @property
     def precision_at_1(self) -> float | None:
-        """P@1, between 0 and 1; None where nothing counts."""
+        """P@1, between 0 and 1; None if no line counts."""
         return self.n_right / self.n_counted if self.n_counted else None
 
     def summary(self) -> str:
-        """In words: P@1 with what it counts, and what it doesn't."""
-        n_asked = sum(answer.blank is not None for answer in self.answers)
-        said = f"{n_asked:,} of {len(self.answers):,} sentences answered"
+        """Return P@1 and the numbers of lines that count and that don't, as text."""
+        n_answered = sum(answer.blank is not None for answer in self.answers)
+        text = f"{n_answered:,} of {len(self.answers):,} sentences answered"
         if self.precision_at_1 is not None:
-            counted = f"{self.n_right:,} of {self.n_counted:,} golds first"
-            said = f"P@1 {percent(self.precision_at_1)} % ({counted}); {said}"
+            counted = f"{self.n_right:,} of {self.n_counted:,} right answers first"
+            text = f"P@1 {percent(self.precision_at_1)} % ({counted}); {text}"
         if self.n_outside:
             s = "s" if self.n_outside > 1 else ""
-            said += f"; {self.n_outside:,} gold{s} not among the candidates, and not counted"
-        return said
+            text += f"; {self.n_outside:,} right answer{s} not among the candidates, not counted"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
 class ManyAnswer:
-    """All models' first answers to the lines."""
+    """All models' first answers to a batch."""
 
     lines: tuple[Line, ...]
     candidates: Candidates
     models: tuple[ModelOnMany, ...]
 
     def differs(self, row: int) -> bool:
-        """Whether the models' first answers to a line differ, their case ignored."""
+        """Return whether the models' first answers to a line differ, ignoring case."""
         words = (model.answers[row].word for model in self.models)
         return len({word.lower() for word in words if word is not None}) > 1
 
@@ -167,12 +178,13 @@ class ManyAnswer:
         rows = []
         for model in self.models:
             for line, answer in zip(self.lines, model.answers, strict=True):
-                row: dict[str, Any] = {"model": model.name, "line": line.number, "text": line.text}
                 first = answer.blank.predictions[0] if answer.blank else None
                 gold = answer.blank.gold if answer.blank else None
                 rows.append(
-                    row
-                    | {
+                    {
+                        "model": model.name,
+                        "line": line.number,
+                        "text": line.text,
                         "word": first.token if first else None,
                         "begins": first.begins if first else None,
                         "log_prob": first.log_prob if first else None,
@@ -207,116 +219,118 @@ class ManyAnswer:
 
 
 def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The lines. Raises UserError for no line, too many, or none that can be asked."""
+    """Return the lines. Raises UserError for no line, too many, or no valid one."""
     if not lines:
-        raise UserError("No sentence is given: write one a line, each with a blank.")
+        raise UserError("Sentences are missing: write one per line, each with a blank.")
     if len(lines) > MAX_LINES:
         raise UserError(
-            f"{len(lines):,} sentences are given; at most {MAX_LINES} are asked at once: take some "
-            "out."
+            f"There are {len(lines):,} sentences; the maximum is {MAX_LINES}. Remove some."
         )
     if all(line.fault for line in lines):
         first = lines[0]
-        raise UserError(f"No sentence can be asked; line {first.number}: {first.fault}")
+        raise UserError(f"No sentence is valid. Line {first.number}: {first.fault}")
     return tuple(lines)
 
 
 def read_lines(text: str) -> tuple[Line, ...]:
-    """Read a sentence a line, its gold behind a tab or else behind `|`. Empty lines are skipped."""
-    found = []
+    """Read one sentence per line, with its gold answer after a tab, or else after `|`."""
+    lines = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             sentence, _, gold = line.partition("\t" if "\t" in line else "|")
-            found.append(_line(number, sentence, gold))
-    return _checked(found)
+            lines.append(_line(number, sentence, gold))
+    return _checked(lines)
 
 
 def read_file(data: bytes, name: str) -> tuple[Line, ...]:
-    """Read a file's sentences: a table (.csv, .tsv), objects (.jsonl), else lines.
+    """Read the sentences of a table (.csv, .tsv), of objects (.jsonl), or else of lines.
 
-    A table or object has a `text` (or `sentence`, `query`), and a `gold` (or `answer`, `object`,
-    `obj_label`) where there is one. Raises UserError for what can't be read or asked.
+    A table or object has a `text` (or `sentence`, `query`), and optionally a `gold` (or `answer`,
+    `object`, `obj_label`).
+
+    Raises:
+        UserError: If the file is unreadable or too large, or has no valid sentence.
     """
     if len(data) > MAX_BYTES:
-        raise UserError(f"{name} has over {MAX_BYTES // 1_000_000} MB, the most that is read.")
+        raise UserError(f"{name} is too large: the maximum is {MAX_BYTES // 1_000_000} MB.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{name} is not UTF-8 (byte {error.start + 1:,}): save it as “CSV UTF-8”, or "
-            "as text in UTF-8."
+            f"{name} is not UTF-8 (byte {error.start + 1:,}): save it as “CSV UTF-8”, or as text "
+            "in UTF-8."
         ) from error
     ending = PurePath(name).suffix.lower()
     if ending in (".csv", ".tsv"):
-        return _checked(_rows_of(text, name, "\t" if ending == ".tsv" else ""))
+        return _checked(_table_lines(text, name, "\t" if ending == ".tsv" else ""))
     if ending == ".jsonl":
-        return _checked(_objects_of(text))
+        return _checked(_jsonl_lines(text))
     return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def write_lines(lines: Sequence[Line]) -> str:
-    """The text from which `read_lines` reads the same sentences and golds."""
+    """Return the sentences and gold answers as text for `read_lines`."""
     rows = ((" ".join(line.text.split()), line.gold or "") for line in lines)
     return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
 
 
-def _rows_of(text: str, name: str, separator: str) -> list[Line]:
+def _table_lines(text: str, name: str, separator: str) -> list[Line]:
     delimiter = separator or max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    found = []
+    lines = []
     try:
         header = [cell.strip().lower() for cell in next(reader, [])]
         if not set(TEXT_COLUMNS) & set(header):
-            has = ", ".join(header)[:200] or "nothing"
+            columns = ", ".join(header)[:200] or "nothing"
             raise UserError(
-                f"{name} has no column text in its first line, which has: {has}. Name the column "
-                "of the sentences text."
+                f"{name} has no column 'text' in its first line, which has: {columns}. Name the "
+                "column of the sentences 'text'."
             )
-        begins = reader.line_num + 1
+        next_number = reader.line_num + 1
         for cells in reader:
-            number, begins = begins, reader.line_num + 1
+            number, next_number = next_number, reader.line_num + 1
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
-                fault = f"{len(cells)} cells stand where the first line has {len(header)}."
-                found.append(Line(number, delimiter.join(cells), fault=fault))
+                fault = f"The line has {len(cells)} cells, the first line {len(header)}."
+                lines.append(Line(number, delimiter.join(cells), fault=fault))
             else:
                 row = dict(zip(reversed(header), reversed(cells), strict=True))
-                found.append(_line(number, *_sentence_of(row)))
+                lines.append(_line(number, *_text_and_gold(row)))
     except csv.Error as error:
         raise UserError(
-            f"{name} can't be read as a table from line {reader.line_num} on ({error}): look at "
-            "its quotes."
+            f"Cannot read {name} as a table from line {reader.line_num} on ({error}): check its "
+            "quotes."
         ) from error
-    return found
+    return lines
 
 
-def _sentence_of(row: Mapping[str, Any]) -> tuple[Any, Any]:
-    """A row's sentence and gold, by the first name that it has."""
-    text = next((row[one] for one in TEXT_COLUMNS if one in row), None)
-    return text, next((row[one] for one in GOLD_COLUMNS if row.get(one) is not None), "")
+def _text_and_gold(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return a row's sentence and gold answer, from the first column name that it has."""
+    text = next((row[name] for name in TEXT_COLUMNS if name in row), None)
+    return text, next((row[name] for name in GOLD_COLUMNS if row.get(name) is not None), "")
 
 
-def _objects_of(text: str) -> list[Line]:
-    found = []
+def _jsonl_lines(text: str) -> list[Line]:
+    lines = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        fault = "It is no object with a text, and a gold that is text."
+        fault = "The line needs a field 'text'; 'text' and 'gold' must be strings."
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
-            value, fault = None, "It is no JSON object."
-        sentence, gold = _sentence_of(value if isinstance(value, dict) else {})
+            value, fault = None, "The line is not a JSON object."
+        sentence, gold = _text_and_gold(value if isinstance(value, dict) else {})
         if isinstance(sentence, str) and isinstance(gold, str):
-            found.append(_line(number, sentence, gold))
+            lines.append(_line(number, sentence, gold))
         else:
-            found.append(Line(number, line.strip(), fault=fault))
-    return found
+            lines.append(Line(number, line.strip(), fault=fault))
+    return lines
 
 
 def _line(number: int, text: str, gold: str) -> Line:
-    """A line with its fault, if it has one whatever the model."""
+    """Return a line, with its fault if it is invalid for every model."""
     line = Line(number, " ".join(text.split()), " ".join(gold.split()) or None)
     try:
         line.query()
@@ -337,11 +351,21 @@ def ask_lines(
     on_progress: OnProgress = silent,
     **options: Any,
 ) -> ModelOnMany:
-    """One model's first answer to the first lines, the same as `ask.ask` gives.
+    """Return one model's first answer to each line, equal to that of `query.ask`.
 
-    limits: of each sentence whose words are rescored, else of `AT_ONCE` together; once the time of
-    a question is over, no further sentence is rescored, and the lines before it are answered, one
-    at least. A line that doesn't fit the model has the reason. options: further ones of `ask.ask`.
+    Sentences that a causal model rescores word by word are queried one by one; after the time limit
+    the remaining lines are dropped, but at least one such sentence is answered. A line that doesn't
+    fit the model has the reason instead of an answer.
+
+    Args:
+        model: The model.
+        lines: The sentences.
+        candidates: The candidates.
+        context: As for `query.ask`.
+        columns: As for `query.ask`.
+        limits: Limits on each rescored sentence, and on each `AT_ONCE` other sentences.
+        on_progress: Called with the number of finished lines.
+        **options: Further options of `query.ask_queries`.
     """
     until = limits.until()
     columns = columns or candidates.columns(model.vocabulary)
@@ -354,11 +378,11 @@ def ask_lines(
             answers[row] = LineAnswer(fault=line.fault)
             continue
         try:
-            slow = rescores(model, line.query(), gold=line.gold, **shared)
+            is_slow = rescores(model, line.query(), gold=line.gold, **shared)
         except UserError as error:
             answers[row] = LineAnswer(fault=str(error))
             continue
-        (alone if slow else together).append(row)
+        (alone if is_slow else together).append(row)
 
     def ask_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
@@ -376,11 +400,13 @@ def ask_lines(
     together = [row for row in together if row < end]
     for first in range(0, len(together), AT_ONCE):
         ask_rows(together[first : first + AT_ONCE])
-    every = tuple(answers[row] for row in range(end))
-    n_candidates = len(columns.words)
-    return ModelOnMany(n_candidates=n_candidates, answers=every, **model_fields(model))
+    return ModelOnMany(
+        n_candidates=len(columns.words),
+        answers=tuple(answers[row] for row in range(end)),
+        **model_fields(model),
+    )
 
 
 def joined(parts: Sequence[ModelOnMany]) -> ModelOnMany:
-    """One model's answers to all lines, from those to one part after the other; one at least."""
-    return replace(parts[0], answers=tuple(one for part in parts for one in part.answers))
+    """Return one model's answers to consecutive parts of a batch (at least one) as one."""
+    return replace(parts[0], answers=tuple(answer for part in parts for answer in part.answers))

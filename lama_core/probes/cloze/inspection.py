@@ -1,7 +1,7 @@
-"""A model's way to its answer: what it would answer after each layer, and which tokens of the text
-its answer comes from. See `models.inside` for what is computed.
+"""Inspection of a model's answer: logit lens by layer, and attribution to the tokens of the text.
 
-Looked at is the first blank; of a left-to-right model, by what stands left of it.
+`models.hf.inspection` has the formulas. Only the first blank is inspected. A causal model sees only
+the text to its left.
 """
 
 import math
@@ -39,14 +39,14 @@ Lens = Literal["layers", "tokens"]
 Method = Literal["erasure", "gradients"]
 METHODS: tuple[Method, ...] = ("erasure", "gradients")
 FEWEST_STEPS, MAX_STEPS = 8, 5000
-AS_NEEDED = f"as many as a completeness error of {MISSED:.0%} takes, at most {MOST_POINTS:,}"
-CLOSED = "{} can't be looked into: it gives its answers alone."
-FOLLOWED = "answer that is followed"  # what the word to explain is called for people
+AS_NEEDED = f"as many as needed for a completeness error of {MISSED:.0%}, at most {MOST_POINTS:,}"
+CLOSED = "{} can't be inspected, because only its answers are available: choose another model."
+FOLLOWED = "answer to track"  # label of the word to explain
 
 
 @dataclass(frozen=True, kw_only=True)
 class InspectRequest(shared_fields.ModelSettings):
-    """A text with a blank, and the lens to inspect its answer with: the fields of `inspect`."""
+    """The fields of `inspect`: a text with a blank, and the lens to inspect the answer with."""
 
     command: ClassVar[tuple[str, ...]] = ("inspect",)
     python: ClassVar[str] = "inspect"
@@ -56,7 +56,7 @@ class InspectRequest(shared_fields.ModelSettings):
         Lens,
         option(
             "layers: the answer after each layer, and the ranks of the last layer's answers. "
-            "tokens: what each token of the text adds to the answer's log-probability."
+            "tokens: how much each token of the text adds to the answer's log-probability."
         ),
     ] = "layers"
     answer: Annotated[
@@ -66,7 +66,7 @@ class InspectRequest(shared_fields.ModelSettings):
     method: Annotated[
         Method,
         option(
-            "Lens tokens: erasure (the token masked or excluded), or gradients (integrated "
+            "Lens tokens: erasure (the token is masked or removed), or gradients (integrated "
             "gradients, with the completeness error of their sum)."
         ),
     ] = "erasure"
@@ -83,7 +83,7 @@ class InspectRequest(shared_fields.ModelSettings):
     candidates: shared_fields.Candidates = COMMON
 
     def check(self) -> None:
-        """Raise UserError if a field has a wrong value, or goes with the other lens."""
+        """Raise UserError if a field has a wrong value, or belongs to the other lens."""
         super().check()
         changed = {
             "answer": self.answer is not None,
@@ -99,10 +99,13 @@ class InspectRequest(shared_fields.ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class FollowedWord:
-    """A word through the layers, the embeddings first.
+    """A word tracked through the layers, starting with the embeddings.
 
-    ranks: among the candidates, or as if added to them. log_probs: over the whole vocabulary.
-    is_gold: else one of the model's first answers.
+    Attributes:
+        word: The word.
+        is_gold: Whether it is the gold answer; otherwise it is one of the model's first answers.
+        ranks: Its rank after each layer; outside the candidates, its rank if it were added.
+        log_probs: Its natural log-probability after each layer, over the whole vocabulary.
     """
 
     word: str
@@ -113,7 +116,7 @@ class FollowedWord:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What a model would answer after a layer. number: 0 for the embeddings."""
+    """A model's first answer after a layer; number: 0 for the embeddings."""
 
     number: int
     first: str
@@ -121,13 +124,13 @@ class Layer:
 
     @property
     def title(self) -> str:
-        """The layer, for people."""
+        """The layer as shown to users."""
         return str(self.number) if self.number else "embeddings"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLayers(OfModel):
-    """One model's answers after each layer; words: its first answers, best first, then the gold."""
+    """One model's answers after each layer; words: its first answers, then the gold answer."""
 
     layers: tuple[Layer, ...]
     words: tuple[FollowedWord, ...]
@@ -150,11 +153,19 @@ class ModelLayers(OfModel):
 
 @dataclass(frozen=True, slots=True)
 class ModelAttribution(OfModel):
-    """What each token of a text adds to the log-probability of one word, for one model.
+    """How much each token of a text adds to one model's log-probability of one word.
 
-    values: natural log; None of a blank, and of a token that there was no time for. log_prob: of
-    the word given the text. Of gradients alone: baseline, the log-probability given none of its
-    tokens; steps, the points of the integral; asked, whether their number was asked for.
+    Attributes:
+        method: The attribution method.
+        word: The word.
+        tokens: The tokens of the text.
+        values: Contribution of each token, natural log; None for a blank, and for tokens after the
+            time limit.
+        log_prob: Log-probability of the word given the text.
+        baseline: Gradients only: log-probability with every token hidden.
+        steps: Gradients only: number of points of the integral.
+        asked: Gradients only: whether the request sets that number.
+        notes: Notes for users.
     """
 
     method: Method
@@ -174,14 +185,14 @@ class ModelAttribution(OfModel):
 
     @property
     def gap(self) -> float | None:
-        """By how much the sum misses the difference from the baseline; None without a baseline."""
+        """The sum minus the difference from the baseline; None without a baseline."""
         return None if self.baseline is None else self.total - (self.log_prob - self.baseline)
 
     @property
     def completeness_error(self) -> float | None:
-        """The gap as a share of the difference, 0 is exact; None without a baseline.
+        """The gap relative to the difference, 0 is exact; None without a baseline.
 
-        Infinite where the log-probability is that of the baseline, to the last digit.
+        Infinite if the log-probability equals that of the baseline.
         Source: Sundararajan et al. 2017, proposition 1 (completeness) and section 5.
         """
         if self.baseline is None or self.gap is None:
@@ -190,23 +201,23 @@ class ModelAttribution(OfModel):
         return abs(self.gap) / difference if difference else math.inf
 
     def completeness(self) -> str:
-        """The check of integrated gradients in words; nothing of erasure."""
+        """Return the completeness check of integrated gradients as text; empty for erasure."""
         if self.baseline is None or self.gap is None or self.completeness_error is None:
             return ""
         difference = self.log_prob - self.baseline
         relative = self.completeness_error
         share = f" ({percent(relative)} %)" if math.isfinite(relative) else ""
-        said = (
-            f"Completeness error: the tokens' values sum to {fixed(self.total, 3, signed=True)} "
-            f"with {self.steps:,} steps, and should sum to {fixed(difference, 3, signed=True)}: "
+        text = (
+            f"Completeness error: with {self.steps:,} steps, the tokens' values sum to "
+            f"{fixed(self.total, 3, signed=True)} instead of {fixed(difference, 3, signed=True)}: "
             f"off by {fixed(abs(self.gap), 3)}{share}. The log-probability is "
             f"{fixed(self.log_prob, 3)}, and {fixed(self.baseline, 3)} with every token hidden."
         )
         if abs(self.gap) <= max(MISSED * abs(difference), LEAST_MISSED):
-            return said
+            return text
         if self.asked:
-            return f"{said} More steps make the error smaller."
-        return f"{said} {MISSED:.0%} was not reached within {MOST_POINTS:,} steps or the time."
+            return f"{text} More steps reduce the error."
+        return f"{text} The error stayed above {MISSED:.0%} at the limit of steps or time."
 
     def to_json(self) -> dict[str, Any]:
         """Return what `inspect --lens tokens --json` prints of a model; null where unknown."""
@@ -232,20 +243,20 @@ class ModelAttribution(OfModel):
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What was looked at inside one model."""
+    """The inspection of one model, by one of the two lenses."""
 
     layers: ModelLayers | None
     attribution: ModelAttribution | None
 
     @property
     def parts(self) -> "list[ModelLayers | ModelAttribution]":
-        """What there is."""
+        """The results that exist."""
         return [part for part in (self.layers, self.attribution) if part is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class InsideAnswer:
-    """What was looked at inside all models, for the same text."""
+    """The inspection of all models, for the same text."""
 
     request: InspectRequest
     text: str
@@ -253,56 +264,54 @@ class InsideAnswer:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `inspect --json` prints."""
-        return {"text": self.text, "models": [_inside_json(one) for one in self.models]}
+        return {"text": self.text, "models": [_inspection_json(model) for model in self.models]}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Plain values: a row a model, a layer and a word; of attribution, a model and a token."""
-        columns = ("model", "layer", "word", "gold", "rank", "log_prob", "first")
-        of_layers = [
-            (
-                found.name,
-                at,
-                word.word,
-                word.is_gold,
-                word.ranks[at],
-                word.log_probs[at],
-                layer.first,
-            )
-            for one in self.models
-            if (found := one.layers)
-            for at, layer in enumerate(found.layers)
+        """Return a row of plain values per model, layer and word, or per model and token."""
+        by_layer = [
+            {
+                "model": found.name,
+                "layer": number,
+                "word": word.word,
+                "gold": word.is_gold,
+                "rank": word.ranks[number],
+                "log_prob": word.log_probs[number],
+                "first": layer.first,
+            }
+            for inside in self.models
+            if (found := inside.layers)
+            for number, layer in enumerate(found.layers)
             for word in found.words
         ]
-        sums = ("log_prob", "baseline", "steps", "completeness_error")
-        more = ("model", "method", "word", "position", "token", "value", *sums)
-        of_tokens = [
-            (
-                one.name,
-                one.method,
-                one.word,
-                at,
-                token,
-                value,
-                one.log_prob,
-                one.baseline,
-                one.steps,
-                one.completeness_error,
-            )
+        by_token = [
+            {
+                "model": scores.name,
+                "method": scores.method,
+                "word": scores.word,
+                "position": position,
+                "token": token,
+                "value": value,
+                "log_prob": scores.log_prob,
+                "baseline": scores.baseline,
+                "steps": scores.steps,
+                "completeness_error": scores.completeness_error,
+            }
             for inside in self.models
-            if (one := inside.attribution)
-            for at, (token, value) in enumerate(zip(one.tokens, one.values, strict=True), start=1)
+            if (scores := inside.attribution)
+            for position, (token, value) in enumerate(
+                zip(scores.tokens, scores.values, strict=True), start=1
+            )
         ]
-        found_rows = [dict(zip(columns, row, strict=True)) for row in of_layers]
-        return found_rows + [dict(zip(more, row, strict=True)) for row in of_tokens]
+        return by_layer + by_token
 
 
-def _inside_json(inside: Inside) -> dict[str, Any]:
-    found = inside.parts[0].model_json()
+def _inspection_json(inside: Inside) -> dict[str, Any]:
+    values = inside.parts[0].model_json()
     if inside.layers:
-        found |= inside.layers.to_json()
+        values |= inside.layers.to_json()
     if inside.attribution:
-        found["attribution"] = inside.attribution.to_json()
-    return found
+        values["attribution"] = inside.attribution.to_json()
+    return values
 
 
 def look_inside(
@@ -312,7 +321,11 @@ def look_inside(
     request: InspectRequest,
     limits: Limits = UNLIMITED,
 ) -> Inside:
-    """What a request asks of one model. columns: of the candidates. Raises as its two parts do."""
+    """Return the inspection of one model by the request's lens.
+
+    Raises:
+        UserError: As for `read_layers` and `attribute`.
+    """
     if request.lens == "layers":
         layers = read_layers(
             model, query, columns, top_k=request.top_k, gold=request.gold, limits=limits
@@ -339,10 +352,15 @@ def read_layers(
     gold: str | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelLayers:
-    """Return where a model's answers, and the first blank's gold, stand after each layer."""
+    """Return the ranks of a model's answers and of the first gold answer after each layer.
+
+    Raises:
+        UserError: If the model has no readable layers, the text is too long, or the model can't
+            write the gold answer.
+    """
     if not isinstance(model, LayerReader):
         raise UserError(CLOSED.format(model.name))
-    encoded, notes = _first_blank(model, query, limits)
+    encoded, notes = _encode_first_blank(model, query, limits)
     place = encoded.places[0]
     word = golds_of(gold, query.n_blanks)[0]
     forms, note = _tokens_of(model, columns, word, place) if word else ((), "")
@@ -353,26 +371,27 @@ def read_layers(
     layers = tuple(
         Layer(number, columns.words[column], value) for number, (column, value) in enumerate(firsts)
     )
-    last = best_candidates(log_probs[-1:], min(top_k, len(columns.words))).columns[0].tolist()
-    found = columns.find(word, place) if word else None
-    if isinstance(found, int) and found not in last:
-        last.append(found)
+    tracked = best_candidates(log_probs[-1:], min(top_k, len(columns.words))).columns[0].tolist()
+    gold_column = columns.find(word, place) if word else None
+    if isinstance(gold_column, int) and gold_column not in tracked:
+        tracked.append(gold_column)
     words = []
-    for at in last:
-        ranks = rank_gold(log_probs, np.full(len(log_probs), at)).raw.tolist()
-        shown = word if at == found and word else columns.words[at]
-        values = log_probs[:, at].tolist()
-        words.append(FollowedWord(shown, at == found, tuple(ranks), tuple(values)))
-    if word and not isinstance(found, int):
+    for column in tracked:
+        is_gold = column == gold_column
+        ranks = rank_gold(log_probs, np.full(len(log_probs), column)).raw.tolist()
+        shown = word if is_gold and word else columns.words[column]
+        words.append(
+            FollowedWord(shown, is_gold, tuple(ranks), tuple(log_probs[:, column].tolist()))
+        )
+    if word and not isinstance(gold_column, int):
         of_word = scores.words[:, 0]
         ranks = (1 + np.count_nonzero(log_probs > of_word[:, None], axis=1)).tolist()
         words.append(FollowedWord(word, True, tuple(ranks), tuple(of_word.tolist())))
-    said = tuple(filter(None, (*notes, note)))
     return ModelLayers(
         layers=layers,
         words=tuple(words),
         n_candidates=len(columns.words),
-        notes=said,
+        notes=tuple(filter(None, (*notes, note))),
         **model_fields(model),
     )
 
@@ -387,14 +406,24 @@ def attribute(
     steps: int | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelAttribution:
-    """Return what each token adds to the log-probability of a word at the first blank.
+    """Return how much each token adds to the log-probability of a word at the first blank.
 
-    word: None takes the model's first answer. steps: the points of the gradients' integral; None
-    takes as many as a completeness error of `MISSED` needs, at most `MOST_POINTS`.
+    Args:
+        model: The model.
+        query: The text.
+        columns: The candidates' columns.
+        method: The attribution method.
+        word: The word; None takes the model's first answer.
+        steps: Number of points of the gradients' integral; None takes as many as needed for a
+            completeness error of `MISSED`, at most `MOST_POINTS`.
+        limits: Limits on the cost.
+
+    Raises:
+        UserError: If the model can't be inspected or can't write the word, or the text is too long.
     """
     if not isinstance(model, Attributor):
         raise UserError(CLOSED.format(model.name))
-    encoded, notes = _first_blank(model, query, limits)
+    encoded, notes = _encode_first_blank(model, query, limits)
     place = encoded.places[0]
     word = " ".join(word.split()) if word else None
     if word:
@@ -412,8 +441,8 @@ def attribute(
     of_text = [value for token, value in zip(found.tokens, values, strict=True) if token != BLANK]
     n_tried = sum(value is not None for value in of_text)
     if n_tried < len(of_text):
-        over = f"The time for a question was over: {n_tried} of {len(of_text)} tokens were tried."
-        notes = (*notes, over)
+        reached = f"Time limit reached: {n_tried} of {len(of_text)} tokens were tested."
+        notes = (*notes, reached)
     return ModelAttribution(
         method=method,
         word=word,
@@ -428,18 +457,18 @@ def attribute(
     )
 
 
-def _first_blank(
+def _encode_first_blank(
     model: BlankFiller, query: Query, limits: Limits
 ) -> tuple[Encoded, tuple[str, ...]]:
-    """What a model is shown of a text for its first blank, and what that leaves out, in words."""
+    """Return the tokens that a model sees for the first blank, and notes on what it doesn't see."""
     notes = []
     context = KINDS[model.kind].contexts[0]
     if query.n_blanks > 1:
-        notes.append("Of several blanks, the first is looked at.")
+        notes.append("Only the first blank is inspected.")
     if context == "left":
         query = Query(query.parts[:2])
         if not follows_only_punctuation(query):
-            notes.append("By the left side alone: what stands right of the blank isn't seen.")
+            notes.append("The model sees only the text to the left of the blank.")
     encoded = model.encode(query, context)
     limits.check_tokens(len(encoded.token_ids), model.name)
     return encoded, tuple(notes)
@@ -448,7 +477,7 @@ def _first_blank(
 def _tokens_of(
     model: BlankFiller, columns: Columns, word: str, place: Place
 ) -> tuple[tuple[int, ...], str]:
-    """The tokens that write a word, and a sentence where that is its beginning alone."""
+    """Return the tokens that write a word, and a note if they write only its start."""
     column = columns.find(word, place)
     if isinstance(column, int):
         return columns.tokens_of(column, place), ""
@@ -458,6 +487,6 @@ def _tokens_of(
     if not model.vocabulary.can_write(written):
         raise UserError(f"{model.name} can't write {word[:60]!r}: choose another word.")
     pieces = model.vocabulary.pieces(written, place)
-    begun = model.vocabulary.show_text(pieces[:1])[0]
-    note = f"“{word}” is {len(pieces)} tokens of the model: its first, “{begun}”, counts."
+    start = model.vocabulary.show_text(pieces[:1])[0]
+    note = f"“{word}” is {len(pieces)} tokens of the model: only the first, “{start}”, counts."
     return pieces[:1], note

@@ -1,4 +1,4 @@
-"""One cloze text put to several models: what the page Ask and `cloze` on the command line show.
+"""Cloze queries: the answers of several models at the blanks of one text.
 
 prob(word) = exp(log_prob(word)), over the model's whole vocabulary; with `renormalise`, over
 the candidates.
@@ -35,44 +35,46 @@ from lama_core.scoring.retrieval import Found, with_passage
 from lama_core.scoring.shared_fields import MAX_TOP_K
 from lama_core.types import Query
 
-# Pieces of a gold: each is a pass of its own.
+# Maximum subword tokens of a gold answer: each takes one forward pass.
 MAX_PIECES = 32
-# Answers that are continued to the word that they begin.
+# Number of answers for which the complete word is looked up.
 N_CONTINUED = 10
 ENDS = tuple(".!?…:;,。！？")
 SEVERAL_GOLDS = "|"
 MAX_GOLD = 1000  # characters
-# A word can't take all the probability: something is left to the others.
+# The other words keep at least this probability, so that its logarithm is finite.
 SMALLEST = 1e-300
 
+# The words over which probabilities sum to one.
 Over = Literal["vocabulary", "rescored", "candidates", "answers", "found"]
-# What they sum to one over where their number isn't known any more.
+# As text, if their number is unknown.
 ALL_OVER: dict[Over, str] = {
-    "vocabulary": "all its tokens",
+    "vocabulary": "all tokens of the model",
     "rescored": "the rescored words",
     "candidates": "the candidates",
     "answers": "the answers",
-    "found": "what it found",
+    "found": "the words found",
 }
+# As text after their number.
 OVER: dict[Over, str] = {
     "vocabulary": "tokens",
     "rescored": "rescored words",
     "candidates": "candidates",
     "answers": "answers",
-    "found": "words that it found",
+    "found": "words found",
 }
 
 
 Text = Annotated[str, argument("A text with a blank: [MASK], <mask>, [Y], or ___.")]
 Golds = Annotated[
     str | None,
-    option("The gold (right) answer: its rank is shown. Of several blanks: one each, | between."),
+    option("The gold (right) answer: its rank is shown. For several blanks: one each, split by |."),
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClozeRequest(shared_fields.ClozeSettings):
-    """A text with blanks to fill: the fields of `cloze`."""
+    """The fields of `cloze`: a text with blanks, and options."""
 
     command: ClassVar[tuple[str, ...]] = ("cloze",)
     python: ClassVar[str] = "fill"
@@ -87,7 +89,7 @@ class ClozeRequest(shared_fields.ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One answer of a model. begins: the longer word that it goes on to (`New York`), if any."""
+    """One answer of a model; begins: the longer word that it starts (`New York`), if any."""
 
     rank: int
     token: str
@@ -98,10 +100,14 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Where the word that should be there stands.
+    """The gold answer's rank at a blank.
 
-    rank: of a word outside the candidates, as if it were added to them. log_prob: None for a word
-    that the model can't write. pieces: the model's tokens of the word.
+    Attributes:
+        word: The gold answer.
+        rank: Its rank; outside the candidates, its rank if it were added to them.
+        log_prob: Its natural log-probability; None if the model can't write it.
+        pieces: Its subword tokens.
+        in_candidates: Whether it is a candidate.
     """
 
     word: str
@@ -111,7 +117,7 @@ class Gold:
     in_candidates: bool
 
     def shown_log_prob(self) -> str:
-        """The log-probability with two decimals, or in words why there is none."""
+        """Return the log-probability with two decimals, or the reason why there is none."""
         if self.log_prob is not None:
             return fixed(self.log_prob, 2)
         return "can't be written by this model"
@@ -119,16 +125,20 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class BlankAnswer:
-    """A model's answers at one blank, best first, and the gold's place if one was given.
+    """A model's answers at one blank.
 
-    over: what the probabilities sum to one over; n_over: how many, None if unknown.
-    asked: the text of this blank, where a model is asked in turn with its own answers on the left.
-    outside: the share of the probability outside the candidates; None where they have all.
-    first: the likeliest of all tokens (of a causal model, by the left side).
-    with_full_stop: the first answer if the text ended in a full stop; None if it is the same.
-    n_wanted: how many words were to be rescored, where the time for a question was over.
-    n_listed: how many tokens a model gave that gives its likeliest only; else None.
-    gold_beyond: the gold is none of those: its rank is `gold.rank` or a later one.
+    Attributes:
+        predictions: The best answers, best first.
+        gold: The gold answer's rank, if one was given.
+        over: The words over which probabilities sum to one.
+        n_over: Number of these words; None if unknown.
+        asked: The query of this blank; earlier blanks may be filled with the model's own answers.
+        outside: Share of the probability outside the candidates; None if there is none.
+        first: The likeliest of all tokens; for a causal model, given the left context.
+        with_full_stop: The first answer if the text ended in a full stop; None if it is the same.
+        n_wanted: Number of words to rescore, if the time limit was reached before; else None.
+        n_listed: Number of tokens that a server returned, if it lists only the likeliest.
+        gold_beyond: Whether the gold answer isn't among these, so that its rank is a lower bound.
     """
 
     predictions: tuple[Prediction, ...]
@@ -145,12 +155,12 @@ class BlankAnswer:
 
     @property
     def mostly_outside(self) -> bool:
-        """Whether over half of the probability is outside the candidates."""
+        """Whether more than half of the probability is outside the candidates."""
         return self.outside is not None and self.outside > 0.5
 
     @property
     def likeliest_outside(self) -> Prediction | None:
-        """The likeliest of all tokens where it isn't a candidate; None where it is, or unknown."""
+        """The likeliest of all tokens if it isn't a candidate; None if it is, or is unknown."""
         if self.outside is None or self.first is None:
             return None
         best = max((item.log_prob for item in self.predictions), default=-math.inf)
@@ -158,43 +168,40 @@ class BlankAnswer:
         return self.first if self.first.log_prob > best + share else None
 
     def notes(self) -> list[str]:
-        """In words what the list alone doesn't say, a sentence each."""
-        said = []
+        """Return notes on how the answers came about, one sentence or two each."""
+        notes = []
         if self.n_wanted is not None:
-            said.append(
-                f"The time for a question was over: {self.n_over:,} of {self.n_wanted:,} words "
-                "were rescored, the likeliest by the left side first."
+            notes.append(
+                f"Time limit reached: {self.n_over:,} of {self.n_wanted:,} words were rescored, "
+                "starting with the likeliest given the left context."
             )
         if self.over == "rescored" and self.asked.startswith("[MASK]"):
-            said.append(
-                "Nothing stands left of the blank: only the likeliest beginnings of a text, and "
-                "the right answer, are tried in the sentence."
+            notes.append(
+                "The text starts with the blank: only the words that most often start a text, and "
+                "the right answer, are rescored."
             )
         if self.n_listed is not None:
-            more = "; the right answer is beyond them, at this rank or a later one"
-            said.append(
-                f"The list is cut: the server gives its {self.n_listed:,} likeliest tokens, and "
-                f"words beyond them are not ranked{more * self.gold_beyond}."
+            beyond = "; the right answer isn't among them, so its rank is a lower bound"
+            notes.append(
+                f"Shortened list: the server returns only its {self.n_listed:,} likeliest tokens, "
+                f"and other words are not ranked{beyond * self.gold_beyond}."
             )
         if self.outside is not None and self.first:
-            said.append(f"{percent(self.outside)} % goes to words not listed.")
+            notes.append(f"{percent(self.outside)} % goes to words not listed.")
             if token := self.likeliest_outside:
-                said[-1] += (
-                    f" The likeliest of all tokens: {_shown(token)} ({fixed(token.prob, 3)})."
-                )
+                notes[-1] += f" The likeliest of all tokens: {_shown(token)}."
         elif self.first:
-            said.append(
-                f"By the left side alone, the likeliest of all tokens: {_shown(self.first)} "
-                f"({fixed(self.first.prob, 3)})."
+            notes.append(
+                f"Given the left context only, the likeliest of all tokens: {_shown(self.first)}."
             )
         if self.with_full_stop is not None:
-            said.append(
+            notes.append(
                 f"With a full stop at the end of the text, “{self.with_full_stop}” would be first."
             )
-        return said
+        return notes
 
     def shown_over(self) -> str:
-        """In words what the probabilities sum to one over."""
+        """Return the words over which probabilities sum to one, as text."""
         if self.n_over is None:
             return ALL_OVER[self.over]
         return f"{self.n_over:,} {OVER[self.over]}"
@@ -202,10 +209,13 @@ class BlankAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer(OfModel):
-    """One model's answers, a list for each blank.
+    """One model's answers at each blank.
 
-    context: what it was shown: `left`, or `both` sides of the blank. n_candidates: how many of the
-    wanted words the model has as one token. notes: sentences about the model.
+    Attributes:
+        context: The context that the model saw: `left`, or `both` sides of the blank.
+        n_candidates: Number of candidates that are one token of the model.
+        blanks: The answers at each blank.
+        notes: Notes on the model.
     """
 
     context: Context
@@ -216,7 +226,7 @@ class ModelAnswer(OfModel):
 
 @dataclass(frozen=True, slots=True)
 class ClozeAnswer:
-    """All models' answers to one text. passage: what stood before it, with the open book."""
+    """All models' answers to one text; passage: the open-book context, if any."""
 
     text: str
     candidates: Candidates
@@ -224,7 +234,7 @@ class ClozeAnswer:
     passage: Found | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `cloze --json` prints. Size of `full`: the largest vocabulary's."""
+        """Return the object that `cloze --json` prints."""
         sizes = [model.n_candidates for model in self.models]
         return {
             "text": self.text,
@@ -241,7 +251,7 @@ class ClozeAnswer:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a model, a blank and an answer, as plain values."""
+        """Return a row of plain values for each model, blank and answer."""
         return [
             {
                 "model": model.name,
@@ -267,35 +277,42 @@ class ClozeAnswer:
 
 
 def _shown(item: Prediction) -> str:
-    more = f", which goes on as “{item.begins}”" if item.begins else ""
-    return f"“{item.token}”{more}"
+    complete = f" (start of “{item.begins}”)" if item.begins else ""
+    return f"“{item.token}”{complete} with probability {fixed(item.prob, 3)}"
 
 
 def gold_columns(gold: Gold | None) -> dict[str, Any]:
-    """The gold answer as columns of a table."""
+    """Return the gold answer as columns of a table."""
     values = (gold.word, gold.rank, gold.log_prob) if gold else (None,) * 3
     return dict(zip(("gold", "gold_rank", "gold_log_prob"), values, strict=True))
 
 
 def blank_json(blank: BlankAnswer) -> dict[str, Any]:
-    """A blank as JSON has it, without what doesn't apply: no gold was given, no time was over."""
+    """Return a blank's answers as JSON values, without optional keys that have no value."""
     optional = {"gold": None, "n_wanted": None, "n_listed": None, "gold_beyond": False}
     found = asdict(blank).items()
     return {name: value for name, value in found if (name, value) not in optional.items()}
 
 
 def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, Any]:
-    """The candidates as JSON has them. sizes: how many words each model ranks."""
+    """Return the candidates as JSON values.
+
+    sizes: Number of words that each model ranks; the largest is the size of `full`.
+    """
     words = candidates.words
     size = len(words) if words is not None else max(sizes, default=0)
     return {"name": candidates.name, "size": size}
 
 
 def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
-    """Return the gold of each blank, None for those without one.
+    """Return the gold answer of each blank, None for blanks without one.
 
-    gold: for several blanks, one each with `|` between them. Raises UserError if they are not as
-    many as the blanks, or too long.
+    Args:
+        gold: The gold answer; for several blanks one each, separated by `|`.
+        n_blanks: Number of blanks.
+
+    Raises:
+        UserError: If the numbers of gold answers and blanks differ, or the text is too long.
     """
     if not gold or not gold.strip():
         return (None,) * n_blanks
@@ -305,18 +322,18 @@ def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
     golds = tuple(word.strip() or None for word in gold.split(SEVERAL_GOLDS))
     if len(golds) != n_blanks:
         raise UserError(
-            f"The text has {n_blanks} blanks, and {len(golds)} gold word"
-            f"{'s are' if len(golds) > 1 else ' is'} given: write one a blank, with "
-            f"{SEVERAL_GOLDS} between them."
+            f"The text has {n_blanks} blanks, but there {'are' if len(golds) > 1 else 'is'} "
+            f"{len(golds)} right answer{'s' if len(golds) > 1 else ''}: write one for each blank, "
+            f"separated by {SEVERAL_GOLDS}."
         )
     return golds
 
 
-def check_gold(gold: str, what: str = "gold") -> None:
-    """Raise UserError for a gold answer that is too long to be a word. what: it is called."""
+def check_gold(gold: str, what: str = "right answer") -> None:
+    """Raise UserError for a gold answer that is too long; what: its name in the message."""
     if len(gold) > MAX_GOLD:
         raise UserError(
-            f"The {what} has {len(gold):,} characters; at most {MAX_GOLD:,} are taken: shorten it."
+            f"The {what} has {len(gold):,} characters; the maximum is {MAX_GOLD:,}. Shorten it."
         )
 
 
@@ -333,28 +350,39 @@ def ask(
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelAnswer:
-    """One model's best `top_k` answers at each blank of a text.
+    """Return one model's best answers at each blank of a text.
 
-    gold: the word whose rank is wanted; of several blanks see `golds_of`. context: None chooses as
-    `scoring.choose_context` does. n_rescored: words of the left context that a causal model
-    rescores with context `both`, beside the gold. columns: of the candidates, where the caller has
-    kept them. limits: what may be spent on the text; what is cut short says so.
-    A causal or encoder-decoder model is asked blank by blank, left to right: the blanks on the left
-    are filled with its own best answers. What a causal model sees on the right ends at the next
-    blank; an encoder-decoder model sees all of it, the later blanks left open.
-    Raises UserError if the text doesn't fit the model, or top_k is out of range.
+    A masked model fills all blanks in one pass. A causal or encoder-decoder model fills them from
+    left to right; earlier blanks contain its own best answers. The right context of a causal model
+    ends at the next blank; an encoder-decoder model sees all of it, with the later blanks open.
+
+    Args:
+        model: The model.
+        query: The text.
+        candidates: The candidates.
+        top_k: Number of answers.
+        gold: The gold answer, as for `golds_of`.
+        context: The context; None chooses it with `batches.choose_context`.
+        renormalise: Whether probabilities sum to one over the candidates.
+        n_rescored: Number of words that a causal model rescores with context `both`, in addition
+            to the gold answer.
+        columns: The candidates' columns, if the caller has them.
+        limits: Limits on the cost; results that are cut short have a note.
+
+    Raises:
+        UserError: If the text doesn't fit the model, or top_k is out of range.
     """
     if not 1 <= top_k <= MAX_TOP_K:
         raise UserError(f"top-k is {top_k}: choose a number from 1 to {MAX_TOP_K}.")
     used = choose_context(model, query, context)
     columns = columns or candidates.columns(model.vocabulary)
     golds = golds_of(gold, query.n_blanks)
-    answer = _Asked(
-        model, candidates, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
+    scorer = _BlankScorer(
+        model, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
     )
     kind = KINDS[model.kind]
     if kind.fills_together:
-        blanks = answer.all_blanks(query, golds, to_end=True)
+        blanks = scorer.answers(query, golds, to_end=True)
     else:
         blanks = []
         left = query.parts[0]
@@ -362,15 +390,16 @@ def ask(
             later = query.parts[number + 2 :]
             parts = (left, right, *later) if kind.sees_both else (left, right)
             to_end = kind.sees_both or not later
-            blanks += answer.all_blanks(Query(parts), golds[number : number + 1], to_end)
+            blanks += scorer.answers(Query(parts), golds[number : number + 1], to_end)
             left = left + blanks[-1].predictions[0].token + right
     return _model_answer(model, used, columns, blanks)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _BlankScorer:
+    """The settings with which a model answers at blanks; see `ask`."""
+
     model: BlankFiller
-    candidates: Candidates
     columns: Columns
     context: Context
     top_k: int
@@ -379,37 +408,35 @@ class _Asked:
     limits: Limits
     until: float
 
-    def all_blanks(
-        self, query: Query, golds: Sequence[str | None], to_end: bool
-    ) -> list[BlankAnswer]:
-        """The answers at each blank of a query that is asked, from one pass over it.
+    def answers(self, query: Query, golds: Sequence[str | None], to_end: bool) -> list[BlankAnswer]:
+        """Return the answers at the first blanks of a query, from one pass.
 
-        golds: of each blank that is asked: all, or the first.
-        to_end: the query goes to the end of the text, where a full stop may be missing.
+        golds: Gold answer of each of these blanks: of all, or of the first only.
+        to_end: Whether the query reaches the end of the text, where a full stop may be missing.
         """
-        encoded = self._encode(query, golds)
+        encoded = self.encode(query, golds)
         last = query.parts[-1].rstrip()
-        ends = not to_end or self.context == "left" or last.endswith(ENDS)
+        try_full_stop = to_end and self.context != "left" and not last.endswith(ENDS)
         batch = [encoded]
-        if not ends:  # asked together: one goes on from the other
-            batch.append(self._encode(replace(query, parts=(*query.parts[:-1], f"{last}.")), golds))
-        both = self.model.blank_log_probs(batch, self.columns)
+        if try_full_stop:  # in the same batch, because the model reuses the shared left context
+            batch.append(self.encode(replace(query, parts=(*query.parts[:-1], f"{last}.")), golds))
+        all_scores = self.model.blank_log_probs(batch, self.columns)
         answers = []
         for blank, gold in enumerate(golds):
-            scores = _rows(both, blank)
-            answer = self._at(query, blank, encoded, scores, gold)
-            answer = self._continued(answer, encoded.places[blank], encoded, scores)
-            if not ends:
-                ended = _rows(both, len(golds) + blank)
-                first = best_candidates(ended.log_probs, 1, order=ended.order).columns[0, 0]
+            scores = _row(all_scores, blank)
+            answer = self.answer(query, blank, encoded, scores, gold)
+            answer = self._with_complete_words(answer, encoded.places[blank], encoded, scores)
+            if try_full_stop:
+                stopped = _row(all_scores, len(golds) + blank)
+                first = best_candidates(stopped.log_probs, 1, order=stopped.order).columns[0, 0]
                 word = self.columns.words[first]
                 if word != answer.predictions[0].token:
                     answer = replace(answer, with_full_stop=word)
             answers.append(answer)
         return answers
 
-    def _encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
-        """The query as tokens; what is scored word by word is scored of the gold in any case."""
+    def encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
+        """Return the query as tokens; a causal model will rescore the gold answer in any case."""
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
         n_rescored = int(min(self.n_rescored, self.limits.rescored))
@@ -419,10 +446,10 @@ class _Asked:
         column = self.columns.find(golds[0], encoded.places[0])
         return replace(encoded, rescored=(column,)) if isinstance(column, int) else encoded
 
-    def _at(
+    def answer(
         self, query: Query, blank: int, encoded: Encoded, scores: Scores, word: str | None
     ) -> BlankAnswer:
-        """The answer at a blank. scores: of this blank alone."""
+        """Return the answers at one blank, given its scores and its gold answer (`word`)."""
         row = scores.log_probs
         gold = self._gold(query, blank, encoded, scores, word) if word else None
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
@@ -442,7 +469,7 @@ class _Asked:
             n_best = min(encoded.n_rescored, row.shape[1])
             cut = n_done < n_best and (n_listed is None or time.monotonic() > encoded.until)
             n_wanted = n_best if cut else None
-            row = row if added is None else row + _rest(added)
+            row = row if added is None else row + _log_rest(added)
         elif self.renormalise:
             over, n_over = "candidates", row.shape[1] + (added is not None)
             total = float(np.logaddexp.reduce(row[0]))
@@ -459,21 +486,31 @@ class _Asked:
         )
         if not predictions:
             raise UserError(
-                f"{self.model.name} gives {n_listed or 0:,} tokens here, and no candidate is among "
-                "them: choose other candidates, or 'full'."
+                f"{self.model.name} returned {n_listed or 0:,} tokens, and none of them is a "
+                "candidate: choose other candidates, or 'full'."
             )
-        first = None  # the likeliest of all tokens, where it needn't be a candidate
+        first = None  # the likeliest of all tokens, if it may be outside the candidates
         if not (scores.first is None or scores.first_log_probs is None or self.columns.is_full):
             token = self.model.vocabulary.show_text([int(scores.first[0])])[0]
             value = float(scores.first_log_probs[0])
             first = Prediction(1, token, value, float(np.exp(value)))
-        text, more = query.text(), (None, n_wanted, n_listed, beyond)
-        return BlankAnswer(predictions, gold, over, n_over, text, outside, first, *more)
+        return BlankAnswer(
+            predictions,
+            gold,
+            over,
+            n_over,
+            asked=query.text(),
+            outside=outside,
+            first=first,
+            n_wanted=n_wanted,
+            n_listed=n_listed,
+            gold_beyond=beyond,
+        )
 
-    def _continued(
+    def _with_complete_words(
         self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
     ) -> BlankAnswer:
-        """The answers with the words that they begin, where the model sees the left side alone."""
+        """Add the complete words that the answers start, if a causal model sees the left only."""
         if encoded.suffix or not isinstance(self.model, WordContinuer):
             return answer
         items = answer.predictions[:N_CONTINUED]
@@ -483,11 +520,12 @@ class _Asked:
         if answer.first and scores.first is not None:
             forms.append([int(scores.first[0])])
         words = self.model.continue_words([encoded] * len(forms), forms)
-        named = tuple(replace(item, begins=word) for item, word in zip(items, words, strict=False))
+        items = tuple(replace(item, begins=word) for item, word in zip(items, words, strict=False))
         first = replace(answer.first, begins=words[-1]) if answer.first else None
-        return replace(answer, predictions=(*named, *answer.predictions[len(items) :]), first=first)
+        return replace(answer, predictions=items + answer.predictions[N_CONTINUED:], first=first)
 
     def _gold(self, query: Query, blank: int, encoded: Encoded, scores: Scores, gold: str) -> Gold:
+        """Return the rank and log-probability of a gold answer."""
         place, row = encoded.places[blank], scores.log_probs
         column = self.columns.find(gold, place)
         if isinstance(column, int):
@@ -502,7 +540,7 @@ class _Asked:
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
-        others = row[0] + _rest(score.log_prob) if encoded.suffix else row[0]
+        others = row[0] + _log_rest(score.log_prob) if encoded.suffix else row[0]
         rank = 1 + int(np.count_nonzero(others > score.log_prob))
         return Gold(gold, rank, score.log_prob, score.pieces, False)
 
@@ -511,8 +549,8 @@ def _check_pieces(model: BlankFiller, word: str, place: Place) -> None:
     n_pieces = len(model.vocabulary.pieces(word, place))
     if n_pieces > MAX_PIECES:
         raise UserError(
-            f"The gold has {n_pieces:,} pieces for {model.name}; at most {MAX_PIECES} are scored: "
-            "shorten it."
+            f"The right answer has {n_pieces:,} subword tokens for {model.name}; the maximum is "
+            f"{MAX_PIECES}. Shorten it."
         )
 
 
@@ -525,7 +563,11 @@ def rescores(
     context: Context | None = None,
     limits: Limits = UNLIMITED,
 ) -> bool:
-    """Whether the model scores a one-blank text again for each of many words."""
+    """Return whether the model rescores a text with one blank word by word.
+
+    Raises:
+        UserError: If the text or the gold answer is too long.
+    """
     encoded = model.encode(query, choose_context(model, query, context))
     limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, model.name)
     if gold is not None and not isinstance(columns.find(gold, encoded.places[0]), int):
@@ -541,27 +583,38 @@ def whole_words(
     folded: bool,
     limits: Limits = UNLIMITED,
 ) -> list[str | None]:
-    """The longer word that each answer begins, as a causal model goes on; None where it is whole.
+    """Return the longer word that each answer starts, as continued by a causal model.
 
-    queries: of one blank each. folded: the words are lower-cased, as in `Candidates`.
+    Args:
+        model: The model; one that isn't causal starts no longer words.
+        queries: Queries of one blank each.
+        words: The answer to each query.
+        folded: Whether the words are lower-cased, as in `Candidates`.
+        limits: Limits on the cost.
+
+    Returns:
+        The longer words; None for an answer that is complete.
     """
-    found: list[str | None] = [None] * len(words)
+    complete: list[str | None] = [None] * len(words)
     if not isinstance(model, WordContinuer):
-        return found
+        return complete
     spelling = spell(model.vocabulary, folded=folded)
     until = limits.until()
-    asked = {}
+    numbers, encoded, tokens = [], [], []
     for number, (query, word) in enumerate(zip(queries, words, strict=True)):
         if forms := spelling.tokens(word, place_of(query.parts[0])):
-            asked[number] = replace(model.encode(query, "left"), until=until), forms
-    whole = model.continue_words(*map(list, zip(*asked.values(), strict=True))) if asked else []
-    for number, longer in zip(asked, whole, strict=True):
-        found[number] = longer
-    return found
+            numbers.append(number)
+            encoded.append(replace(model.encode(query, "left"), until=until))
+            tokens.append(forms)
+    if numbers:
+        longer_words = model.continue_words(encoded, tokens)
+        for number, longer in zip(numbers, longer_words, strict=True):
+            complete[number] = longer
+    return complete
 
 
-def _rest(log_prob: float) -> np.float32:
-    """log(1 - p): what a word leaves to the others once it is one of those that sum to one."""
+def _log_rest(log_prob: float) -> np.float32:
+    """Return log(1 - p), by which the others shrink when a word is added to the candidates."""
     with np.errstate(divide="ignore"):
         return np.float32(np.log(-np.expm1(np.float64(min(log_prob, -SMALLEST)))))
 
@@ -576,14 +629,21 @@ def ask_all(
     on_model: Callable[[ModelAnswer], None] | None = None,
     **options: Any,
 ) -> ClozeAnswer:
-    """Return every model's answers to a text, behind a passage; `on_model` is given each.
+    """Return every model's answers to a text.
 
-    segments: Passage and text are two segments.
+    Args:
+        models: The models.
+        query: The text.
+        candidates: The candidates.
+        passage: Open-book context that precedes the text, if any.
+        segments: Whether passage and text are two segments.
+        on_model: Called with each model's answer.
+        **options: Further options of `ask`.
     """
     answers = []
-    asked = with_passage(query, passage, segments=segments)
+    with_context = with_passage(query, passage, segments=segments)
     for model in models:
-        answers.append(ask(model, asked, candidates, **options))
+        answers.append(ask(model, with_context, candidates, **options))
         if on_model:
             on_model(answers[-1])
     return ClozeAnswer(query.text(), candidates, tuple(answers), passage)
@@ -601,31 +661,31 @@ def ask_queries(
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
 ) -> tuple[ModelAnswer, ...]:
-    """One model's first answer to each of several texts of one blank, asked in batches.
+    """Return one model's first answer to each of several texts of one blank, in batches.
 
-    gold: of all the texts, or one a text. The other options are those of `ask`.
+    gold: The gold answer of all texts, or one for each text. Other options as for `ask`.
     """
     columns = columns or candidates.columns(model.vocabulary)
-    used = [choose_context(model, query, context) for query in queries]
+    contexts = [choose_context(model, query, context) for query in queries]
     until = limits.until()
-    asked = {
-        here: _Asked(model, candidates, columns, here, 1, renormalise, n_rescored, limits, until)
-        for here in used
+    scorers = {
+        used: _BlankScorer(model, columns, used, 1, renormalise, n_rescored, limits, until)
+        for used in contexts
     }
     given = [gold] * len(queries) if gold is None or isinstance(gold, str) else gold
     golds = [word.strip() or None if word else None for word in given]
     encoded = [
-        asked[here]._encode(query, (word,))
-        for query, here, word in zip(queries, used, golds, strict=True)
+        scorers[used].encode(query, (word,))
+        for query, used, word in zip(queries, contexts, golds, strict=True)
     ]
     found: dict[int, BlankAnswer] = {}
     for batch in plan_batches(encoded):
         scores = model.blank_log_probs([encoded[number] for number in batch], columns)
         for row, number in enumerate(batch):
-            found[number] = asked[used[number]]._at(
-                queries[number], 0, encoded[number], _rows(scores, row), golds[number]
+            found[number] = scorers[contexts[number]].answer(
+                queries[number], 0, encoded[number], _row(scores, row), golds[number]
             )
-    left = [number for number, here in enumerate(used) if here == "left"]
+    left = [number for number, used in enumerate(contexts) if used == "left"]
     firsts = [found[number].predictions[0] for number in left]
     words = whole_words(
         model,
@@ -637,7 +697,7 @@ def ask_queries(
     for number, item, word in zip(left, firsts, words, strict=True):
         found[number] = replace(found[number], predictions=(replace(item, begins=word),))
     return tuple(
-        _model_answer(model, here, columns, [found[number]]) for number, here in enumerate(used)
+        _model_answer(model, used, columns, [found[number]]) for number, used in enumerate(contexts)
     )
 
 
@@ -650,8 +710,7 @@ def _model_answer(
     )
 
 
-def _rows(scores: Scores, at: int) -> Scores:
-    """The scores of one blank of several."""
+def _row(scores: Scores, row: int) -> Scores:
+    """Return the scores of one row as scores of a single row."""
     parts: dict[str, Any] = {field.name: getattr(scores, field.name) for field in fields(Scores)}
-    one = {name: part[at : at + 1] for name, part in parts.items() if part is not None}
-    return Scores(**one)
+    return Scores(**{name: part[row : row + 1] for name, part in parts.items() if part is not None})

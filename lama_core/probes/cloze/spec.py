@@ -1,6 +1,6 @@
-"""Runs of cloze queries: a dataset's facts asked of one model, and ranked among candidates.
+"""Specification of cloze runs: one model ranks the candidates for each fact of a dataset.
 
-Runs of other systems and of altered queries are special cases: see `ClozeSpec.make_work`.
+Runs of other systems and of altered queries override `ClozeSpec.make_work`.
 """
 
 from abc import ABC, abstractmethod
@@ -28,43 +28,47 @@ from lama_core.scoring.queries import Knowledge, Question, gather_knowledge, mak
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.scoring.top_answers import from_table, rank_block, to_table
 
-# Raised by one whenever the same specification would give other numbers; never for anything else.
+# Incremented if and only if the same specification gives other numbers.
 VERSION = 2
 OPEN_BOOK = "open-book"
-# A part is so many batches: what a killed process loses, and what costs one file.
+# Batches per part. Each part is one file; a killed process loses at most one part.
 BATCHES = 4
 
 
 @dataclass(frozen=True)
 class SegmentWork(ABC):
-    """The queries of a run's segments in parts: so many steps of each segment."""
+    """The queries of a run's segments, divided into parts; a part is several steps of a segment."""
 
     segments: tuple[Segment, ...]
     unit: Unit = field(default="queries", init=False)
 
     @abstractmethod
     def steps(self, segment: int) -> range:
-        """The first step of each part of a segment; what a step is depends on the work."""
+        """Return the first step of each part of a segment; subclasses define the steps."""
 
     @abstractmethod
     def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Units and about how many tokens a part has."""
+        """Return the number of units of a part and its approximate number of tokens."""
 
     @abstractmethod
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
-        """The answers of one part: the columns of `answers.ROW`, and more."""
+        """Return the answers of one part: the columns of `top_answers.ROW`, and more."""
 
     @cached_property
-    def places(self) -> list[tuple[int, int]]:
+    def part_starts(self) -> list[tuple[int, int]]:
         """The segment and the first step of each part."""
-        return [(at, first) for at in range(len(self.segments)) for first in self.steps(at)]
+        return [
+            (segment, first)
+            for segment in range(len(self.segments))
+            for first in self.steps(segment)
+        ]
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The parts, in the order of `places`."""
+        """The parts, in the order of `part_starts`."""
         return tuple(
             Part(f"{segment:05}-{first:07}", *self.size(segment, first))
-            for segment, first in self.places
+            for segment, first in self.part_starts
         )
 
 
@@ -72,10 +76,12 @@ class SegmentWork(ABC):
 class ClozeSpec(RunSpec):
     """A run of cloze queries.
 
-    candidates: per relation, for each relation's own objects.
-    limit: the first so many facts of each relation, in file order.
-    batch_rows, batch_tokens: what a batch holds; it can change the last bits.
-    open_book: what stands before each query; None is nothing.
+    Attributes:
+        prompts: The prompt set.
+        candidates: The candidates; per relation for each relation's own objects.
+        batch_rows: Maximum queries of a batch; can change the last bits of the scores.
+        batch_tokens: Maximum tokens of a batch; can change the last bits of the scores.
+        open_book: Open-book context; None for none.
     """
 
     kind: ClassVar[str] = "cloze"
@@ -88,14 +94,14 @@ class ClozeSpec(RunSpec):
     open_book: OpenBook | None = None
 
     def options(self) -> dict[str, Any]:
-        """Prompts and how facts are drawn, candidates, a batch, and what both sides rescore."""
+        """Return the prompts, candidates, batch size and other options that affect the numbers."""
         options: dict[str, Any] = {
             "prompts": [self.prompts.kind, self.prompts.templates],
             "candidates": [self.candidates.per_relation, self.candidates.digest],
             "batch": [self.batch_rows, self.batch_tokens],
         }
         if self.prompts.kind == "ten sentences":
-            options["drawn"] = "facts that count"  # before, facts whether they count or not
+            options["drawn"] = "facts that count"  # earlier versions also drew excluded facts
         if self.model_kind == "causal" and self.context == "both":
             options["rescored"] = [RESCORED, "valid objects"]
         if self.open_book is not None:
@@ -103,26 +109,26 @@ class ClozeSpec(RunSpec):
         return options
 
     def prompt_name(self) -> str:
-        """The prompt set's name, and whether the book is open."""
+        """Return the prompt set's name, marked if there is open-book context."""
         return self.prompts.name if self.open_book is None else f"{OPEN_BOOK} {self.prompts.name}"
 
     def prompt_kind(self) -> PromptKind:
-        """Where its texts come from."""
+        """Return the kind of its prompts."""
         return self.prompts.kind
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
-        """The questions as the model's tokens, in parts."""
+        """Return the queries as the model's tokens, in parts."""
         for note in scorer.notes:
             on_note(f"{scorer.name}: {note}")
         dataset: Dataset = self.load_data()
         knowledge = gather_knowledge(dataset, self.relations)
         prepared, work = self.make_work(dataset, knowledge, scorer)
-        vocabulary = scorer.vocabulary  # and not its weights, which may be another process's
+        vocabulary = scorer.vocabulary  # so that `finish` doesn't keep the weights in memory
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
             answers = [
                 (segment, from_table(table))
-                for (segment, _), table in zip(work.places, tables, strict=True)
+                for (segment, _), table in zip(work.part_starts, tables, strict=True)
             ]
             rows = make_rows(prepared, answers, knowledge, vocabulary)
             for name, column in self.more_columns(work, prepared, tables).items():
@@ -139,32 +145,32 @@ class ClozeSpec(RunSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """The questions that count, and the work of asking them."""
+        """Return the questions, and the work of scoring those that count."""
         judge = make_judge(knowledge, self.candidates, scorer, self.context)
-        before = self.open_book.before if self.open_book is not None else lambda query: query
-        questions = make_questions(
-            dataset,
-            self.relations,
-            self.prompts,
-            self.limit,
-            lambda fact, query: judge(fact, before(query)),
-        )
-        if self.open_book is not None:
-            questions = [
-                replace(one, query=before(one.query)) if one.query and not one.excluded else one
-                for one in questions
-            ]
+        add_passage = self.open_book.before if self.open_book is not None else lambda query: query
+        questions = [
+            replace(question, query=add_passage(question.query))
+            if question.query and not question.excluded
+            else question
+            for question in make_questions(
+                dataset,
+                self.relations,
+                self.prompts,
+                self.limit,
+                lambda fact, query: judge(fact, add_passage(query)),
+            )
+        ]
         prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
         return prepared, ClozeWork(prepared.segments, self.batch_rows, self.batch_tokens)
 
     def more_columns(
         self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
     ) -> dict[str, pa.Array]:
-        """Columns that only its kind has, by name, from the parts' tables."""
+        """Return further columns by name, made from the parts' tables."""
         return {}
 
     def details(self) -> dict[str, Any]:
-        """The text that was read, of a run with the open book."""
+        """Return the name, digest and size of the open-book corpus, if there is one."""
         if self.open_book is None:
             return {}
         index = self.open_book.index
@@ -174,8 +180,8 @@ class ClozeSpec(RunSpec):
     def _describe(
         self, dataset: Dataset, questions: Sequence[Question]
     ) -> tuple[RelationInfo, ...]:
-        """The relations of a run, with how many of their rows count."""
-        counts = Counter((one.relation.name, one.excluded is None) for one in questions)
+        """Return the relations of a run, with the number of rows that count."""
+        counts = Counter((row.relation.name, row.excluded is None) for row in questions)
         return tuple(
             RelationInfo.of(
                 dataset.relation(name),
@@ -189,7 +195,7 @@ class ClozeSpec(RunSpec):
 
 @dataclass(frozen=True)
 class ClozeWork(SegmentWork):
-    """The queries of a run, in batches of one length that are planned over a whole segment."""
+    """The queries of a run, in batches of similar length that are planned for a whole segment."""
 
     batch_rows: int = MAX_ROWS
     batch_tokens: int = MAX_TOKENS
@@ -203,36 +209,36 @@ class ClozeWork(SegmentWork):
         ]
 
     def steps(self, segment: int) -> range:
-        """A few batches are a part."""
+        """Return the first batch of each part."""
         return range(0, len(self.batches[segment]), BATCHES)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Queries and their tokens."""
+        """Return the number of queries of a part, and of their tokens."""
         encoded = self.segments[segment].encoded
         batches = self.batches[segment][first : first + BATCHES]
         queries = [encoded[query] for batch in batches for query in batch]
         return len(queries), sum(map(n_tokens, queries))
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
-        """The answers of one part; a GPU is given the whole part at once."""
-        segment, first = self.places[number]
+        """Return the answers of one part; a GPU scores the whole part in one batch."""
+        segment, first = self.part_starts[number]
         batches = self.batches[segment][first : first + BATCHES]
         if model.device != "cpu":
             batches = [[query for batch in batches for query in batch]]
-        found = []
+        tables = []
         for batch in batches:
             block = score_segment(model, self.segments[segment], batch)
-            found.append(self.answer(model, segment, block))
+            tables.append(self.answer(model, segment, block))
             tick(len(batch))
-        return pa.concat_tables(found)
+        return pa.concat_tables(tables)
 
     def answer(self, model: BlankFiller, segment: int, block: ScoreBlock) -> pa.Table:
-        """The answers of one batch, whose scores are known."""
+        """Return the answers of one scored batch."""
         return to_table(rank_block(model.name, self.segments[segment], block))
 
 
 def score_segment(model: BlankFiller, segment: Segment, queries: Sequence[int]) -> ScoreBlock:
-    """The scores of some of a segment's queries."""
+    """Return the scores of some of a segment's queries."""
     encoded = [segment.encoded[query] for query in queries]
     scores = model.blank_log_probs(encoded, segment.columns)
     return ScoreBlock(0, np.array(queries, dtype=np.int64), scores.log_probs, scores.order)

@@ -1,11 +1,11 @@
-"""A relation and a subject put to several models in many wordings at once.
+"""Queries to several models about one subject and relation, in many wordings.
 
-The wordings: the relation's own template and its paraphrases; LPAQA's and ParaRel's of the same
-relation, once they are here; and the negated template. Mined prompts (LPAQA's, and those that come
-with the starter facts) only if they are asked for: they were found in texts by their words, and
-many mean something else. Two wordings that differ only in spaces are one, at the earlier place.
+The wordings are the relation's manual template and its paraphrases, LPAQA's and ParaRel's wordings
+of the same relation if they are installed, and the negated template. Mined prompts (LPAQA's, and
+those of the starter facts) are included only on request: they were extracted from texts by pattern,
+and many mean something else. Of wordings that differ only in spaces, the first counts.
 
-What is right in a negated sentence is not the gold, so its answers take no part in the agreement.
+The gold answer is wrong for a negated sentence, so negation doesn't count for the agreement.
 """
 
 from collections import Counter
@@ -32,12 +32,12 @@ from lama_core.types import Prompt, Query, Relation
 MAX_WORDINGS = 60
 MAX_SUBJECT = 200
 
-BLIND = "sees nothing of the subject"
-PICKED_BLIND = "picks the words to rescore without the subject"
+BLIND = "doesn't see the subject"
+PICKED_BLIND = "chooses the words to rescore without seeing the subject"
 
 WordingKind = Literal["manual", "paraphrase", "mined", "paraphrase of a mined one", "negated"]
 MINED: tuple[WordingKind, ...] = ("mined", "paraphrase of a mined one")
-# By the sets of a pool.
+# Prompt set of a pool -> kind.
 ORIGINS: dict[str, WordingKind] = {
     "mined": "mined",
     "mined-paraphrased": "paraphrase of a mined one",
@@ -47,25 +47,25 @@ ORIGINS: dict[str, WordingKind] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RelationRequest(shared_fields.ClozeSettings):
-    """A relation and a subject, queried in every wording: the fields of `relation`."""
+    """The fields of `relation`: a relation and a subject, queried in every wording."""
 
     command: ClassVar[tuple[str, ...]] = ("relation",)
     python: ClassVar[str] = "relation"
 
     relation: Annotated[str, argument("The relation's name, such as P36.")] = field(kw_only=False)
     subject: Annotated[str, option("The subject of the relation, such as France.")]
-    dataset: Annotated[str, option("The relation's data: a name or a folder.")] = STARTER
-    mined: Annotated[bool, option("Query the mined prompts, too.")] = False
+    dataset: Annotated[str, option("The dataset of the relation: a name or a folder.")] = STARTER
+    mined: Annotated[bool, option("Include mined prompts.")] = False
     gold: Annotated[
         str | None,
-        option("The gold (right) answer. Default: the data's first object of the subject."),
+        option("The gold (right) answer. Default: the subject's first object in the dataset."),
     ] = None
     renormalise: shared_fields.Renormalise = False
 
 
 @dataclass(frozen=True, slots=True)
 class RelationWording:
-    """One way to word a relation. source: its data; `rule` for a negation made by a rule."""
+    """One wording of a relation; source: its dataset, or `rule` for a negation made by rule."""
 
     kind: WordingKind
     source: str
@@ -73,11 +73,11 @@ class RelationWording:
     weight: float | None = None
 
     def query(self, subject: str) -> Query:
-        """The sentence that is asked."""
+        """Return the query about a subject."""
         return fill(self.template, subject)
 
     def note(self, kind: Kind, context: Context) -> str:
-        """What a model of this kind doesn't see of the subject, in words; empty if it sees all."""
+        """Return a note if a model of this kind doesn't see the subject; empty if it does."""
         if KINDS[kind].sees_both or shows_subject(self.template, "left"):
             return ""
         return BLIND if context == "left" else PICKED_BLIND
@@ -85,10 +85,18 @@ class RelationWording:
 
 @dataclass(frozen=True, slots=True)
 class RelationQuestion:
-    """What is asked of every model.
+    """The queries that every model gets.
 
-    objects: what the data says of the subject, in file order. n_mined: mined prompts that are here,
-    asked or not. n_left_out: wordings beyond `MAX_WORDINGS`.
+    Attributes:
+        dataset: Name of the dataset.
+        relation: Name of the relation.
+        label: The relation in words.
+        subject: The subject.
+        objects: The subject's objects in the dataset, in file order.
+        gold: The gold answer, if any.
+        wordings: The wordings that are queried.
+        n_mined: Number of mined prompts that exist, included or not.
+        n_left_out: Number of wordings beyond `MAX_WORDINGS`.
     """
 
     dataset: str
@@ -103,23 +111,31 @@ class RelationQuestion:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        """The sentences, in the wordings' order."""
+        """The query of each wording."""
         return tuple(wording.query(self.subject) for wording in self.wordings)
 
     @property
     def n_agreeing(self) -> int:
-        """How many wordings count for the agreement: all but the negated."""
+        """Number of wordings that count for the agreement: all except negated ones."""
         return sum(wording.kind != "negated" for wording in self.wordings)
 
     def is_right(self, wording: RelationWording, word: str) -> bool | None:
-        """Whether an answer is the gold or another object; None if none can be right."""
-        right = {one.lower() for one in (self.gold, *self.objects) if one}
+        """Return whether an answer is the gold answer or another object; None if unknown."""
+        right = {answer.lower() for answer in (self.gold, *self.objects) if answer}
         return word.lower() in right if right and wording.kind != "negated" else None
 
 
 @dataclass(frozen=True, slots=True)
 class WordingAnswer:
-    """A model's first answer to one wording. note, over: in words, as of `BlankAnswer`."""
+    """A model's first answer to one wording.
+
+    Attributes:
+        context: The context that the model saw.
+        note: Note if the model doesn't see the subject; else empty.
+        first: The first answer.
+        gold: The gold answer's rank, if a gold answer is known.
+        over: The words over which probabilities sum to one, as text.
+    """
 
     context: Context
     note: str
@@ -130,7 +146,7 @@ class WordingAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelOnRelation(OfModel):
-    """One model's answers, in the wordings' order."""
+    """One model's answers, one for each wording."""
 
     n_candidates: int
     answers: tuple[WordingAnswer, ...]
@@ -145,7 +161,7 @@ class RelationAnswer:
     models: tuple[ModelOnRelation, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each wording and model, of plain values, wording by wording."""
+        """Return a row of plain values for each wording and model, wording by wording."""
         question = self.question
         return [
             {
@@ -173,14 +189,13 @@ class RelationAnswer:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `relation --json` prints."""
-        asked = self.question
-        plain = asdict(asked)
+        """Return the object that `relation --json` prints."""
+        plain = asdict(self.question)
         n_wordings = len(plain.pop("wordings"))
         return {
             **plain,
             "n_wordings": n_wordings,
-            "n_agreeing": asked.n_agreeing,
+            "n_agreeing": self.question.n_agreeing,
             "candidates": self.candidates.name,
             "models": [
                 {
@@ -188,7 +203,8 @@ class RelationAnswer:
                     "kind": model.kind,
                     "n_candidates": model.n_candidates,
                     "first_answers": [
-                        {"word": word, "wordings": n} for word, n in first_answers(asked, model)
+                        {"word": word, "wordings": n}
+                        for word, n in first_answers(self.question, model)
                     ],
                 }
                 for model in self.models
@@ -198,9 +214,9 @@ class RelationAnswer:
 
 
 def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWording, ...]:
-    """Return every wording of a relation that is here, the negated one last.
+    """Return all installed wordings of a relation, the negated one last.
 
-    Of a source that publishes weights the weightiest come first.
+    Within a source that publishes weights, they are in descending order of weight.
     """
     found: dict[str, RelationWording] = {}
     for kind, source, prompt in _all_prompts(dataset, relation):
@@ -211,20 +227,20 @@ def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWor
 
 
 def _all_prompts(dataset: Dataset, relation: Relation) -> Iterator[tuple[WordingKind, str, Prompt]]:
-    """Kind, source and prompt of every wording."""
+    """Yield the kind, source and prompt of every wording."""
     for number, prompt in enumerate(relation.prompts):
-        # The first that a user's table gives is its template.
-        own = prompt.origin == "manual" or (prompt.origin == "user" and number == 0)
+        # The first prompt in a user's table is the relation's template.
+        is_manual = prompt.origin == "manual" or (prompt.origin == "user" and number == 0)
         other: WordingKind = "mined" if prompt.origin == "mined" else "paraphrase"
-        yield "manual" if own else other, dataset.name, prompt
+        yield "manual" if is_manual else other, dataset.name, prompt
     folders = {"lpaqa": installed_dir("lpaqa") / "prompt"}
     if dataset.name == STARTER:
         folders = {STARTER: ASSETS / "prompts" / STARTER} | folders
     for source, folder in folders.items():
         entries = load_pool(relation, folder=folder).entries if folder.is_dir() else ()
         for origin, kind in ORIGINS.items():
-            prompts = [one.prompt for one in entries if origin in one.origins]
-            for prompt in sorted(prompts, key=lambda one: -(one.weight or 0.0)):
+            prompts = [entry.prompt for entry in entries if origin in entry.origins]
+            for prompt in sorted(prompts, key=lambda prompt: -(prompt.weight or 0.0)):
                 yield kind, source, prompt
     if installed_dir("pararel").is_dir():
         patterns = pararel.load_patterns(installed_dir("pararel"))
@@ -236,57 +252,71 @@ def _all_prompts(dataset: Dataset, relation: Relation) -> Iterator[tuple[Wording
 
 
 def subjects_of(dataset: Dataset, relation: str) -> tuple[str, ...]:
-    """The relation's different subjects, in file order."""
+    """Return the distinct subjects of a relation, in file order."""
     return tuple(dict.fromkeys(fact.subject for fact in dataset.facts_of(relation)))
 
 
 def worded_relations(dataset: Dataset) -> tuple[Relation, ...]:
-    """The relations that have a template; the others' facts bring their own sentences."""
+    """Return the relations that have a template."""
     return tuple(relation for relation in dataset.relations if relation.prompts)
 
 
 def make_question(
     dataset: Dataset, relation: str, subject: str, gold: str | None = None, *, mined: bool = False
 ) -> RelationQuestion:
-    """Return what is asked of a subject and a relation.
+    """Return the queries about a subject and a relation.
 
-    mined: ask the mined prompts, too. gold: by default the first object of the subject.
-    Raises UserError for a relation without a template, and a subject or gold that can't be one.
+    Args:
+        dataset: The dataset.
+        relation: Name of the relation.
+        subject: The subject.
+        gold: The gold answer; by default the subject's first object.
+        mined: Whether to include mined prompts.
+
+    Raises:
+        UserError: If the relation has no template, or the subject or gold answer is invalid.
     """
     found = dataset.relation(relation)
     if not found.prompts:
         raise UserError(
-            f"{relation} of {dataset.name} has no template: its facts bring their own sentences. "
-            "Choose a relation with a template, or ask a sentence."
+            f"{relation} of {dataset.name} has no template, only a sentence for each fact: choose "
+            "a relation with a template."
         )
     subject = " ".join(subject.split())
     if not subject:
         raise UserError("The subject is empty: type a name or a word.")
     if len(subject) > MAX_SUBJECT:
         raise UserError(
-            f"The subject has {len(subject):,} characters; at most {MAX_SUBJECT} are taken."
+            f"The subject has {len(subject):,} characters; the maximum is {MAX_SUBJECT}."
         )
     check_gold(gold or "")
     if blank := BLANK.search(subject):
         raise UserError(
-            f"The subject holds a blank ({blank[0]}): the relation's template brings its own."
+            f"The subject contains a blank ({blank[0]}), which the template already has: remove it."
         )
     objects = gather_knowledge(dataset, (relation,)).objects.get((relation, subject), ())
-    known = relation_wordings(dataset, found)
-    wordings = [one for one in known if mined or one.kind not in MINED]
-    negated = [one for one in wordings if one.kind == "negated"]
-    plain = [one for one in wordings if one.kind != "negated"]
-    chosen = (*plain[: MAX_WORDINGS - len(negated)], *negated)
-    gold = (gold or "").strip() or next(iter(objects), None)
-    n_mined = sum(one.kind in MINED for one in known)
-    asked = (dataset.name, found.name, found.label, subject, objects, gold, chosen)
-    return RelationQuestion(*asked, n_mined, len(wordings) - len(chosen))
+    installed = relation_wordings(dataset, found)
+    wordings = [wording for wording in installed if mined or wording.kind not in MINED]
+    negated = [wording for wording in wordings if wording.kind == "negated"]
+    others = [wording for wording in wordings if wording.kind != "negated"]
+    chosen = (*others[: MAX_WORDINGS - len(negated)], *negated)
+    return RelationQuestion(
+        dataset=dataset.name,
+        relation=found.name,
+        label=found.label,
+        subject=subject,
+        objects=objects,
+        gold=(gold or "").strip() or next(iter(objects), None),
+        wordings=chosen,
+        n_mined=sum(wording.kind in MINED for wording in installed),
+        n_left_out=len(wordings) - len(chosen),
+    )
 
 
 def ask_relation(
     model: BlankFiller, question: RelationQuestion, candidates: Candidates, **options: Any
 ) -> ModelOnRelation:
-    """One model's first answer to each wording, by the options of `ask.ask_queries`."""
+    """Return one model's first answer to each wording; options as for `query.ask_queries`."""
     answers = ask_queries(model, question.queries, candidates, gold=question.gold, **options)
     found = []
     for wording, answer in zip(question.wordings, answers, strict=True):
@@ -303,7 +333,7 @@ def ask_relation_of_all(
     candidates: Candidates,
     **options: Any,
 ) -> RelationAnswer:
-    """Every model's answers, in the models' order. options: of `ask_relation`."""
+    """Return every model's answers; options as for `ask_relation`."""
     answers = tuple(ask_relation(model, question, candidates, **options) for model in models)
     return RelationAnswer(question, candidates, answers)
 
@@ -311,12 +341,15 @@ def ask_relation_of_all(
 def first_answers(
     question: RelationQuestion, model: ModelOnRelation
 ) -> tuple[tuple[str, int], ...]:
-    """Each first answer of a model, most frequent first, and its plain wordings."""
+    """Return a model's first answers with their number of wordings, most frequent first.
+
+    Negated wordings don't count. Words that differ only in case are one.
+    """
     words = [
         answer.first.token
         for wording, answer in zip(question.wordings, model.answers, strict=True)
         if wording.kind != "negated"
     ]
-    written = {word.lower(): word for word in reversed(words)}
+    spellings = {word.lower(): word for word in reversed(words)}
     counts = Counter(word.lower() for word in words)
-    return tuple((written[word], n) for word, n in counts.most_common())
+    return tuple((spellings[word], n) for word, n in counts.most_common())

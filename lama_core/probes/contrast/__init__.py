@@ -1,1 +1,1 @@
-"""Each query beside the plain one: whether a model hears a "not", or is led by a word before it."""
+"""Negated and misprimed queries, compared with plain ones (Kassner and Schütze 2020)."""

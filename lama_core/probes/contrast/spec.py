@@ -1,11 +1,11 @@
-"""Runs of negated or misprimed queries, each scored beside the fact's plain query.
+"""Specification of runs that compare negated or misprimed queries with each fact's plain query.
 
-The rows are those of a cloze run of the altered queries, with columns of the plain one besides:
+The rows are those of a cloze run of the altered queries, with further columns:
 
-    plain                               the text, with [MASK]; null where the fact has none that
-                                        can be asked
-    plain_rank_raw, plain_rank_filtered of the gold in it
-    plain_first                         its best prediction of all candidates
+    plain                               the plain query's text, with [MASK]; null if the fact has
+                                        none that can be scored
+    plain_rank_raw, plain_rank_filtered the gold answer's ranks in the plain query
+    plain_first                         the best candidate in the plain query
     spearman                            rank correlation of the two distributions over the
                                         candidates
 
@@ -25,18 +25,18 @@ from lama_core.models.protocols import BlankFiller
 from lama_core.probes.cloze.spec import ClozeSpec, ClozeWork, SegmentWork, score_segment
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.preparation import NothingCounts, Prepared, Segment, prepare
-from lama_core.scoring.prompt_choice import make_prompt_set
+from lama_core.scoring.prompt_choice import PromptSet, make_prompt_set
 from lama_core.scoring.queries import BLANK, Knowledge, make_questions
 from lama_core.scoring.top_answers import from_table, rank_block
 
-# Raised by one whenever the same specification would give other numbers; never for anything else.
+# Incremented if and only if the same specification gives other numbers.
 VERSION = 1
 PLAIN = "manual"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastSpec(ClozeSpec):
-    """A run of altered queries beside plain ones."""
+    """A run of altered queries, compared with plain ones."""
 
     kind: ClassVar[str] = "contrast"
     version: ClassVar[int] = VERSION
@@ -44,52 +44,53 @@ class ContrastSpec(ClozeSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """The altered questions, each with its plain one."""
-        chosen = [dataset.relation(name) for name in self.relations]
-        plain_set = make_prompt_set(PLAIN, chosen)
-        made: list[Prepared] = []
-        for prompts in (self.prompts, plain_set):
+        """Return the altered questions, and the work of scoring them and the plain ones."""
+
+        def prepared(prompts: PromptSet) -> Prepared:
             questions = make_questions(dataset, self.relations, prompts, self.limit)
-            try:
-                one = prepare(questions, knowledge, self.candidates, scorer, self.context)
-            except NothingCounts:
-                if not made:
-                    raise
-                one = Prepared((), ())
-            made.append(one)
-        altered, plain = made
-        rows = (self.batch_rows, self.batch_tokens)
-        places = {
-            plain.questions[row].fact.id: (number, at)
+            return prepare(questions, knowledge, self.candidates, scorer, self.context)
+
+        chosen = [dataset.relation(name) for name in self.relations]
+        altered = prepared(self.prompts)
+        try:
+            plain = prepared(make_prompt_set(PLAIN, chosen))
+        except NothingCounts:
+            plain = Prepared((), ())
+        plain_query_of = {
+            plain.questions[row].fact.id: (number, query)
             for number, segment in enumerate(plain.segments)
-            for at, row in enumerate(segment.rows.tolist())
+            for query, row in enumerate(segment.rows.tolist())
         }
-        beside = tuple(
-            tuple(places.get(altered.questions[row].fact.id) for row in segment.rows.tolist())
+        plain_queries = tuple(
+            tuple(
+                plain_query_of.get(altered.questions[row].fact.id) for row in segment.rows.tolist()
+            )
             for segment in altered.segments
         )
-        return altered, ContrastWork(altered.segments, *rows, plain.segments, beside)
+        return altered, ContrastWork(
+            altered.segments, self.batch_rows, self.batch_tokens, plain.segments, plain_queries
+        )
 
     def more_columns(
         self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
     ) -> dict[str, pa.Array]:
-        """The columns of the plain queries."""
+        """Return the columns of the plain queries."""
         n_rows = len(prepared.questions)
         texts: list[str | None] = [None] * n_rows
         firsts: list[str | None] = [None] * n_rows
         ranks = np.zeros((2, n_rows), np.int32)
         spearman = np.full(n_rows, np.nan, np.float32)
-        for (segment, _), table in zip(work.places, tables, strict=True):
+        for (segment, _), table in zip(work.part_starts, tables, strict=True):
             queries = from_table(table)["query"]
-            at = prepared.segments[segment].rows[queries]
-            spearman[at] = table["spearman"].to_numpy()
-            ranks[:, at] = table["plain_raw"].to_numpy(), table["plain_filtered"].to_numpy()
+            rows = prepared.segments[segment].rows[queries]
+            spearman[rows] = table["spearman"].to_numpy()
+            ranks[:, rows] = table["plain_raw"].to_numpy(), table["plain_filtered"].to_numpy()
             columns = table["plain_first"].to_pylist()
-            for row, query, column in zip(at.tolist(), queries.tolist(), columns, strict=True):
-                if (place := work.beside[segment][query]) is not None:
-                    beside = work.plain[place[0]]
-                    texts[row] = beside.queries[place[1]].text(BLANK)
-                    firsts[row] = beside.columns.words[column] if column >= 0 else None
+            for row, query, column in zip(rows.tolist(), queries.tolist(), columns, strict=True):
+                if (plain_query := work.plain_queries[segment][query]) is not None:
+                    plain = work.plain[plain_query[0]]
+                    texts[row] = plain.queries[plain_query[1]].text(BLANK)
+                    firsts[row] = plain.columns.words[column] if column >= 0 else None
         none = np.array([text is None for text in texts])
         return {
             "plain": pa.array(texts, pa.string()),
@@ -102,28 +103,34 @@ class ContrastSpec(ClozeSpec):
 
 @dataclass(frozen=True)
 class ContrastWork(ClozeWork):
-    """Altered queries as in `ClozeWork`. beside: of each, where its plain one stands in `plain`."""
+    """The altered queries of a run, as in `ClozeWork`, and the plain ones.
+
+    Attributes:
+        plain: The segments of the plain queries.
+        plain_queries: For each altered query of each segment, the segment and index of its plain
+            query; None if it has none.
+    """
 
     plain: tuple[Segment, ...] = ()
-    beside: tuple[tuple[tuple[int, int] | None, ...], ...] = ()
+    plain_queries: tuple[tuple[tuple[int, int] | None, ...], ...] = ()
 
     def answer(self, model: BlankFiller, segment: int, block: ScoreBlock) -> pa.Table:
-        """The answers of one batch of altered queries, and what their plain ones say."""
+        """Return the answers of one batch of altered queries, compared with their plain ones."""
         n = len(block.indices)
         columns = np.full(n, -1, np.int32)
         ranks = np.zeros((2, n), np.int32)
         spearman = np.full(n, np.nan, np.float32)
-        places: dict[int, list[tuple[int, int]]] = {}
-        for at, query in enumerate(block.indices.tolist()):
-            if (place := self.beside[segment][query]) is not None:
-                places.setdefault(place[0], []).append((at, place[1]))
-        for number in sorted(places):
-            here, queries = map(list, zip(*places[number], strict=True))
+        by_segment: dict[int, list[tuple[int, int]]] = {}
+        for row, query in enumerate(block.indices.tolist()):
+            if (plain_query := self.plain_queries[segment][query]) is not None:
+                by_segment.setdefault(plain_query[0], []).append((row, plain_query[1]))
+        for number in sorted(by_segment):
+            rows, queries = map(list, zip(*by_segment[number], strict=True))
             scores = score_segment(model, self.plain[number], queries)
-            found = rank_block(model.name, self.plain[number], scores)
-            columns[here] = found["top"][:, 0]
-            ranks[:, here] = found["rank_raw"], found["rank_filtered"]
-            spearman[here] = spearman_rows(block.log_probs[here], scores.log_probs)
+            ranked = rank_block(model.name, self.plain[number], scores)
+            columns[rows] = ranked["top"][:, 0]
+            ranks[:, rows] = ranked["rank_raw"], ranked["rank_filtered"]
+            spearman[rows] = spearman_rows(block.log_probs[rows], scores.log_probs)
         table = super().answer(model, segment, block)
         for name, values in (("first", columns), ("raw", ranks[0]), ("filtered", ranks[1])):
             table = table.append_column(f"plain_{name}", pa.array(values))

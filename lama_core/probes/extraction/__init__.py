@@ -1,1 +1,1 @@
-"""Systems that find answers in texts, beside the language models that know them."""
+"""Systems that find answers in texts, for comparison with language models."""

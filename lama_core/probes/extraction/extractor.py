@@ -1,28 +1,29 @@
-"""A relation extractor: it reads sentences that state facts, and keeps what it read as a graph.
+"""A relation extractor: it extracts triples from the sentences of facts, as a graph.
 
     corpus + training pairs --distant supervision--> examples --fit--> classifier
     sentences of the tested facts --classifier--> triples (subject, relation, object), confidence
 
-A sentence of the corpus that holds a training pair is an example of the pair's relation. Two names
-that are no pair of the data are one of no relation, wherever they stand together. The classifier is
-a logistic regression over `describe`. A triple is extracted where a relation is the
-likeliest class, and its confidence is that probability; the best of a triple's sentences counts.
+A sentence of the corpus that contains a training pair is an example of the pair's relation. Two
+names that co-occur but are not a pair of the dataset are an example of no relation. The classifier
+is a logistic regression over the features of `describe`. A triple is extracted if a relation is the
+likeliest class; its confidence is that probability, the maximum over the triple's sentences.
 
-A mention is a name that stands in the sentence letter for letter, as whole words; the first letter
-of a sentence may be a capital. The longest name at a place counts, and names don't overlap.
+A mention is a name that occurs in the sentence as whole words, with the same letters; the first
+letter of a sentence may be a capital. The longest name at a position counts, and mentions don't
+overlap.
 
     "Dante was born in the city of Florence ."  (Dante, Florence)
     >, >between=was, >pair=was born, >middle=was born in the city of, >right1=. ...
 
-`>` where the subject stands first, else `<`. The names themselves are never features: the
-classifier reads what is said of two names, and can't remember them.
+`>` means that the subject comes first, `<` that the object does. The names are not features, so the
+classifier can't memorise pairs.
 
-RE_n links names by exact string. RE_o has an oracle as well: a sentence of the fact (s, r, o) from
-which any triple of the relation r was extracted, whatever its names, gives (s, r, o).
+RE_n links names by exact string. RE_o adds an oracle: if any triple of relation r is extracted from
+a sentence of the fact (s, r, o), whatever its names, (s, r, o) is added to the graph.
 
-A pair is never answered by what was trained on it: the facts of each relation fall into two halves
-by a hash of subject and object (`training_pairs.halve`), and the extractor of one half answers the
-facts of the other.
+No pair is answered by an extractor that was trained on it: the facts of each relation are split
+into two halves by a hash of subject and object (`training_pairs.halve`), and the extractor trained
+on one half answers the facts of the other.
 Source: Petroni et al. 2019, section 4.3.
 
 Departure: The relation extractor
@@ -52,35 +53,35 @@ from lama_core.types import Fact
 Linking = Literal["naive", "oracle"]
 LINKINGS: tuple[Linking, ...] = ("naive", "oracle")
 NAMES: dict[Linking, str] = {"naive": "RE_n", "oracle": "RE_o"}
-# Raised by one whenever the same texts and facts would give other triples.
+# Incremented whenever the same texts and facts give other triples.
 VERSION = 1
-NONE = ""  # the class of two names of which no relation is said
-MAX_EXAMPLES = 500  # of a relation in one half, drawn by a hash of the sentence and the pair
+NONE = ""  # the class of two names without a relation
+MAX_EXAMPLES = 500  # per relation and half, drawn by a hash of the sentence and the pair
 NONE_EXAMPLES = 5000
-MAX_FOUND = 10  # sentences of the corpus for a fact that brings none
+MAX_FOUND = 10  # sentences from the corpus for a fact without sentences
 TOLERANCE = 1e-3  # of the fit
-CHUNK = 4096  # pairs that are classified at once
-REPORTED = 20_000
-MAX_MENTIONS = 12  # of a sentence: each two of them are a pair, twice
-AROUND = 2  # words that are read left of the first name, and right of the second
-EDGE = "·"  # stands for the beginning, the end, and the names
+CHUNK = 4096  # pairs that are classified in one call
+PROGRESS_INTERVAL = 20_000  # sentences between two progress reports
+MAX_MENTIONS = 12  # per sentence, because n mentions are n * (n - 1) pairs
+AROUND = 2  # context words before the first name, and after the second
+EDGE = "·"  # replaces the sentence's start and end, and the names
 
 Graph = dict[tuple[str, str], dict[str, float]]
 """(relation, subject) -> object -> confidence."""
 Example = tuple[list[str], str]
-"""What a sentence says of two names (see `describe`), and the relation."""
+"""The features of two names in a sentence (see `describe`), and the relation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name in a sentence. span: its words, [start, stop)."""
+    """A name in a sentence; span: its words, [start, stop)."""
 
     name: str
     span: tuple[int, int]
 
 
 class NameFinder:
-    """Finds names in sentences, by runs of words. names: as the data writes them."""
+    """Finds names in sentences by their words."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names: dict[tuple[str, ...], str] = {}
@@ -95,59 +96,60 @@ class NameFinder:
                 lengths.append(len(words))
 
     def mentions(self, words: tuple[str, ...]) -> list[Mention]:
-        """The first MAX_MENTIONS names of a sentence, from left to right."""
+        """Return the first MAX_MENTIONS names of a sentence, from left to right."""
         found: list[Mention] = []
-        at = 0
-        while at < len(words) and len(found) < MAX_MENTIONS:
-            mention = self._at(words, at) if not at or words[at] in self._lengths else None
+        start = 0
+        while start < len(words) and len(found) < MAX_MENTIONS:
+            possible = start == 0 or words[start] in self._lengths
+            mention = self._mention(words, start) if possible else None
             if mention is not None:
                 found.append(mention)
-            at = mention.span[1] if mention else at + 1
+            start = mention.span[1] if mention else start + 1
         return found
 
-    def _at(self, words: tuple[str, ...], at: int) -> Mention | None:
-        firsts = [words[at]]
-        if at == 0:  # a sentence begins with a capital, whatever the name does
+    def _mention(self, words: tuple[str, ...], start: int) -> Mention | None:
+        """Return the longest name that starts at a word, if there is one."""
+        firsts = [words[start]]
+        if start == 0:  # the capital may be the sentence's, not the name's
             firsts.append(words[0][:1].lower() + words[0][1:])
         for first in firsts:
             for length in self._lengths.get(first, ()):
-                name = self._names.get((first, *words[at + 1 : at + length]))
+                name = self._names.get((first, *words[start + 1 : start + length]))
                 if name is not None:
-                    return Mention(name, (at, at + length))
+                    return Mention(name, (start, start + length))
         return None
 
 
 def pairs_of(
     words: tuple[str, ...], mentions: Iterable[Mention]
 ) -> Iterator[tuple[str, str, Match]]:
-    """Each two names of a sentence, in both directions: subject, object, and where they stand."""
+    """Yield each two names of a sentence in both directions: subject, object and positions."""
     for subject, obj in permutations(mentions, 2):
         if subject.name != obj.name:
             yield subject.name, obj.name, Match(words, subject.span, obj.span)
 
 
 def describe(match: Match) -> list[str]:
-    """What a sentence says between and around two names, as the classifier's features."""
-    ahead = match.subject < match.object
-    way = ">" if ahead else "<"
+    """Return the words between and around two names, as the classifier's features."""
+    order = ">" if match.subject < match.object else "<"
     first, second = sorted((match.subject, match.object))
     words = [word.lower() for word in match.words]
     between = words[first[1] : second[0]]
-    found = [way, *(f"{way}between={word}" for word in between)]
-    found += [f"{way}pair={left} {right}" for left, right in pairwise([EDGE, *between, EDGE])]
+    features = [order, *(f"{order}between={word}" for word in between)]
+    features += [f"{order}pair={left} {right}" for left, right in pairwise([EDGE, *between, EDGE])]
     if len(between) <= MAX_WORDS:
-        found.append(f"{way}middle={' '.join(between)}")
-    for away in range(1, AROUND + 1):
-        at = first[0] - away
-        found.append(f"{way}left{away}={words[at] if at >= 0 else EDGE}")
-        at = second[1] - 1 + away
-        found.append(f"{way}right{away}={words[at] if at < len(words) else EDGE}")
-    return found
+        features.append(f"{order}middle={' '.join(between)}")
+    for distance in range(1, AROUND + 1):
+        index = first[0] - distance
+        features.append(f"{order}left{distance}={words[index] if index >= 0 else EDGE}")
+        index = second[1] - 1 + distance
+        features.append(f"{order}right{distance}={words[index] if index < len(words) else EDGE}")
+    return features
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A sentence that states a fact."""
+    """A sentence that contains a fact's subject and object."""
 
     fact: Fact
     words: tuple[str, ...]
@@ -155,7 +157,7 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """What a sentence says of two names. confidence: between 0 and 1."""
+    """A triple extracted from a sentence, with a confidence between 0 and 1."""
 
     subject: str
     relation: str
@@ -164,10 +166,10 @@ class Triple:
 
 
 class Classifier:
-    """Says which relation a sentence states between two names, if any.
+    """Classifies the relation of two names in a sentence, NONE for none.
 
-    Fitted on examples: features and relation, NONE for none. Features of one example alone don't
-    count. Without two classes, or a feature that counts, nothing is ever extracted.
+    Features that occur in only one training example are ignored. With fewer than two classes, or
+    without features, the result is always NONE.
     """
 
     def __init__(self, examples: Sequence[Example]) -> None:
@@ -186,46 +188,52 @@ class Classifier:
             self._fitted = reader, model.fit(table, labels)
 
     def classify(self, features: Sequence[list[str]]) -> list[tuple[str, float]]:
-        """The likeliest class of each pair, and its probability."""
+        """Return the likeliest class of each pair, and its probability."""
         if self._fitted is None or not features:
             return [(NONE, 1.0)] * len(features)
-        reader, model = self._fitted
-        shares: NDArray[np.float64] = model.predict_proba(reader.transform(features))
-        best = shares.argmax(axis=1)
+        vectorizer, model = self._fitted
+        probs: NDArray[np.float64] = model.predict_proba(vectorizer.transform(features))
+        best = probs.argmax(axis=1)
         return [
-            (str(model.classes_[at]), float(share))
-            for at, share in zip(best, shares[np.arange(len(best)), best], strict=True)
+            (str(model.classes_[column]), float(prob))
+            for column, prob in zip(best, probs.max(axis=1), strict=True)
         ]
 
 
 def link(stated: Sequence[Stated], triples: Sequence[Sequence[Triple]], linking: Linking) -> Graph:
-    """The graph of what was extracted. triples: of each sentence."""
+    """Return the graph of the triples extracted from each sentence."""
     graph: Graph = defaultdict(dict)
 
     def add(relation: str, subject: str, obj: str, confidence: float) -> None:
-        known = graph[relation, subject]
-        known[obj] = max(confidence, known.get(obj, 0.0))
+        objects = graph[relation, subject]
+        objects[obj] = max(confidence, objects.get(obj, 0.0))
 
-    for one, found in zip(stated, triples, strict=True):
-        for triple in found:
+    for sentence, extracted in zip(stated, triples, strict=True):
+        fact = sentence.fact
+        for triple in extracted:
             add(triple.relation, triple.subject, triple.object, triple.confidence)
-            if linking == "oracle" and triple.relation == one.fact.relation:
-                add(one.fact.relation, one.fact.subject, one.fact.object, triple.confidence)
+            if linking == "oracle" and triple.relation == fact.relation:
+                add(fact.relation, fact.subject, fact.object, triple.confidence)
     return dict(graph)
 
 
 def extractable(dataset: Dataset) -> tuple[str, ...]:
-    """The relations that hold between two names, with facts; the paper has none of ConceptNet."""
+    """Return the relations that can be extracted: with a template and facts.
+
+    Relations of ConceptNet (as in the paper) and SQuAD are excluded.
+    """
     return tuple(
-        one.name
-        for one in dataset.relations
-        if one.prompts and one.source not in (CONCEPTNET, SQUAD) and dataset.facts_of(one.name)
+        relation.name
+        for relation in dataset.relations
+        if relation.prompts
+        and relation.source not in (CONCEPTNET, SQUAD)
+        and dataset.facts_of(relation.name)
     )
 
 
 @dataclass
 class Extraction:
-    """Two extractors, one a half of the facts, and what they read; made when first asked."""
+    """Two extractors, one trained on each half of the facts, with their graphs; made lazily."""
 
     dataset: Dataset
     corpus: Corpus
@@ -234,14 +242,14 @@ class Extraction:
     on_progress: OnProgress = field(default=silent, repr=False)
 
     def graph(self, linking: Linking, fact: Fact) -> Graph:
-        """What the extractor that wasn't trained on a fact's pair has read."""
+        """Return the graph of the extractor that wasn't trained on a fact's pair."""
         return self._graphs[1 - self._half_of[fact.id]][linking]
 
     @cached_property
     def untrained(self) -> tuple[str, ...]:
-        """The tested relations of which the corpus states no training pair, in either half."""
-        known = {name for one in self._classifiers for name in one.relations}
-        return tuple(name for name in self.relations if name not in known)
+        """The tested relations of which no training pair co-occurs in the corpus."""
+        trained = {name for classifier in self._classifiers for name in classifier.relations}
+        return tuple(name for name in self.relations if name not in trained)
 
     @cached_property
     def _facts(self) -> dict[str, tuple[Fact, ...]]:
@@ -250,31 +258,31 @@ class Extraction:
 
     @cached_property
     def _half_of(self) -> dict[str, int]:
-        """Fact -> the half that it trains."""
+        """Fact id -> the half whose extractor is trained on it."""
         return {
             fact.id: number
-            for known in self._facts.values()
-            for number, facts in enumerate(halve(known))
-            for fact in facts
+            for facts in self._facts.values()
+            for number, half in enumerate(halve(facts))
+            for fact in half
         }
 
     @cached_property
-    def _every_fact(self) -> list[Fact]:
-        return [fact for known in self._facts.values() for fact in known]
+    def _all_facts(self) -> list[Fact]:
+        return [fact for facts in self._facts.values() for fact in facts]
 
     @cached_property
     def _names(self) -> NameFinder:
-        return NameFinder(name for fact in self._every_fact for name in (fact.subject, fact.object))
+        return NameFinder(name for fact in self._all_facts for name in (fact.subject, fact.object))
 
     @cached_property
     def _tested(self) -> list[Fact]:
         return [fact for name in self.relations for fact in self._facts[name][: self.limit]]
 
     @cached_property
-    def _read(self) -> "CorpusReading":
+    def _reading(self) -> "CorpusReading":
         return read_corpus(
-            _watched(self.corpus, self.on_progress),
-            self._every_fact,
+            _sentences(self.corpus, self.on_progress),
+            self._all_facts,
             self._half_of,
             self._names,
             wanted={fact.id for fact in self._tested if not fact.sentences},
@@ -284,45 +292,51 @@ class Extraction:
     def _classifiers(self) -> tuple[Classifier, Classifier]:
         """The extractor of each half."""
         self.on_progress(Progress("Training the relation extractor"))
-        first, second = self._read.examples
+        first, second = self._reading.examples
         return Classifier(first), Classifier(second)
 
     @cached_property
     def _graphs(self) -> list[dict[Linking, Graph]]:
+        """The graphs of each half's extractor."""
         stated = [
             Stated(fact, split_words(text.replace(BLANK, fact.object)))
             for fact in self._tested
-            for text in fact.sentences or self._read.sentences.get(fact.id, ())
+            for text in fact.sentences or self._reading.sentences.get(fact.id, ())
         ]
-        found = []
+        graphs = []
         for classifier in self._classifiers:
-            triples = extract([one.words for one in stated], self._names, classifier)
-            found.append({linking: link(stated, triples, linking) for linking in LINKINGS})
-        return found
+            triples = extract([sentence.words for sentence in stated], self._names, classifier)
+            graphs.append({linking: link(stated, triples, linking) for linking in LINKINGS})
+        return graphs
 
 
 def extract(
     sentences: Sequence[tuple[str, ...]], names: NameFinder, classifier: Classifier
 ) -> list[list[Triple]]:
-    """The triples of each sentence."""
+    """Return the triples of each sentence."""
     found: list[list[Triple]] = [[] for _ in sentences]
     pairs = [
-        (at, subject, obj, match)
-        for at, words in enumerate(sentences)
+        (number, subject, obj, match)
+        for number, words in enumerate(sentences)
         for subject, obj, match in pairs_of(words, names.mentions(words))
     ]
     for first in range(0, len(pairs), CHUNK):
         chunk = pairs[first : first + CHUNK]
         classes = classifier.classify([describe(match) for *_, match in chunk])
-        for (at, subject, obj, _), (relation, confidence) in zip(chunk, classes, strict=True):
+        for (number, subject, obj, _), (relation, confidence) in zip(chunk, classes, strict=True):
             if relation != NONE:
-                found[at].append(Triple(subject, relation, obj, confidence))
+                found[number].append(Triple(subject, relation, obj, confidence))
     return found
 
 
 @dataclass(frozen=True)
 class CorpusReading:
-    """What a corpus gave: the examples of each half, and sentences of facts that bring none."""
+    """What was read from a corpus.
+
+    Attributes:
+        examples: The training examples of each half.
+        sentences: Fact id -> sentences with its pair, for facts without sentences in the dataset.
+    """
 
     examples: tuple[list[Example], list[Example]]
     sentences: Mapping[str, tuple[str, ...]]
@@ -336,11 +350,15 @@ def read_corpus(
     *,
     wanted: Collection[str] = (),
 ) -> CorpusReading:
-    """The training examples of both halves. wanted: facts to find sentences for that hold them."""
+    """Return the training examples of both halves, and sentences of some facts.
 
-    def span(match: Match, words: tuple[int, int]) -> tuple[str, ...]:
-        return match.words[slice(*words)]
-
+    Args:
+        sentences: The sentences of the corpus.
+        facts: The facts.
+        half_of: Fact id -> half that is trained on it.
+        names: Finds the names of all facts.
+        wanted: Ids of the facts to find sentences for.
+    """
     finder = PairFinder(facts)
     by_pair: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Fact]] = defaultdict(list)
     for fact in facts:
@@ -348,33 +366,34 @@ def read_corpus(
     drawn: tuple[dict[str, _Draw], ...] = tuple(
         defaultdict(lambda: _Draw(MAX_EXAMPLES)) for _ in range(2)
     )
-    nothing = _Draw(NONE_EXAMPLES)
-    stating: defaultdict[str, list[str]] = defaultdict(list)
+    no_relation = _Draw(NONE_EXAMPLES)
+    sentences_of: defaultdict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
         for match in finder.matches(sentence):
-            for fact in by_pair[span(match, match.subject), span(match, match.object)]:
-                half = half_of[fact.id]
-                drawn[half][fact.relation].add(sentence, fact.id, match)
-                if fact.id in wanted and len(stating[fact.id]) < MAX_FOUND:
-                    stating[fact.id].append(sentence)
+            pair = match.words[slice(*match.subject)], match.words[slice(*match.object)]
+            for fact in by_pair[pair]:
+                drawn[half_of[fact.id]][fact.relation].add(sentence, fact.id, match)
+                if fact.id in wanted and len(sentences_of[fact.id]) < MAX_FOUND:
+                    sentences_of[fact.id].append(sentence)
         words = split_words(sentence)
         for subject, obj, match in pairs_of(words, names.mentions(words)):
             if (split_words(subject), split_words(obj)) not in by_pair:
-                nothing.add(sentence, f"{subject}\0{obj}", match)
+                no_relation.add(sentence, f"{subject}\0{obj}", match)
     first, second = (
         [
             (describe(match), relation)
-            for relation, draw in [*sorted(own.items()), (NONE, nothing)]
+            for relation, draw in [*sorted(of_half.items()), (NONE, no_relation)]
             for match in draw.kept()
         ]
-        for own in drawn
+        for of_half in drawn
     )
-    texts = {name: tuple(found) for name, found in stating.items()}
-    return CorpusReading((first, second), texts)
+    return CorpusReading(
+        (first, second), {fact_id: tuple(found) for fact_id, found in sentences_of.items()}
+    )
 
 
 class _Draw:
-    """So many of the examples that come, at random by a hash of each: the same in any order."""
+    """A random sample of at most `size` examples, by a hash of each: independent of their order."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -385,7 +404,7 @@ class _Draw:
         text = f"{sentence}\0{pair}"
         digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
         number = int.from_bytes(digest, "big")
-        if number in self._matches:  # the corpus says the same twice
+        if number in self._matches:  # the corpus contains the sentence twice
             return
         if len(self._matches) < self._size:
             heapq.heappush(self._largest, -number)
@@ -399,8 +418,9 @@ class _Draw:
         return [self._matches[number] for number in sorted(self._matches)]
 
 
-def _watched(corpus: Corpus, on_progress: OnProgress) -> Iterator[str]:
+def _sentences(corpus: Corpus, on_progress: OnProgress) -> Iterator[str]:
+    """Yield the sentences of a corpus and report the progress."""
     for number, sentence in enumerate(corpus.sentences()):
-        if number % REPORTED == 0:
+        if number % PROGRESS_INTERVAL == 0:
             on_progress(Progress(f"Reading {corpus.name}", number, None, "sentences"))
         yield sentence

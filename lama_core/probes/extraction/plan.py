@@ -1,7 +1,7 @@
-"""From what a user asks for to the specifications of runs: the `extract` and `read` commands.
+"""The plans of runs of systems that find answers in texts.
 
-ExtractRequest --plan_extract--> ExtractorSpec, one a way of linking
-ReadRequest    --plan_read-----> ReaderSpec, one a reader
+An `ExtractRequest` becomes an `ExtractorSpec` for each way of linking, and a `ReadRequest` becomes
+a `ReaderSpec` for each reader.
 """
 
 from collections.abc import Sequence
@@ -40,13 +40,16 @@ class FindRequest(shared_fields.OutSettings):
     candidates: Annotated[
         str,
         option(
-            f"The words that are ranked: {', '.join(list_names(of_relations=True))} or file:PATH; "
-            "common and full are the words of --model."
+            f"The words that are ranked: {', '.join(list_names(of_relations=True))} or file:PATH. "
+            "common and full are the words of the models given with --model."
         ),
     ] = OWN_WORDS
     models: Annotated[
         Sequence[str],
-        option("With common: a model whose words are ranked; repeat for several.", name="--model"),
+        option(
+            "A model whose words are ranked with common or full; repeat for several.",
+            name="--model",
+        ),
     ] = ()
     ranking: shared_fields.Ranking = "filtered"
     limit: shared_fields.Limit = None
@@ -54,7 +57,7 @@ class FindRequest(shared_fields.OutSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractRequest(FindRequest):
-    """A relation extractor's fields, those of `extract`."""
+    """The fields of `extract`: a dataset, a text to read, and ways of linking names."""
 
     command: ClassVar[tuple[str, ...]] = ("extract",)
     python: ClassVar[str] = "extract"
@@ -62,14 +65,15 @@ class ExtractRequest(FindRequest):
     linking: Annotated[
         Sequence[str],
         option(
-            "How names are linked: naive (by exact string, RE_n) or oracle (RE_o). Default: both."
+            "How names are linked: naive (by exact string, RE_n) or oracle (with the right answer, "
+            "RE_o). Default: both."
         ),
     ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRequest(FindRequest):
-    """Question-answering models and what they read: the fields of `read`."""
+    """The fields of `read`: question-answering models, a dataset, and a text to read."""
 
     command: ClassVar[tuple[str, ...]] = ("read",)
     python: ClassVar[str] = "read"
@@ -85,19 +89,23 @@ class ReadRequest(FindRequest):
 def plan_extract(
     request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
 ) -> Planned[Any]:
-    """Return one specification for each way of linking entities. They share what they read."""
+    """Return one specification for each way of linking entities; they share what they read.
+
+    Raises:
+        UserError: If the request is invalid, or a chosen relation can't be extracted.
+    """
     dataset = load_dataset(request.dataset)
     candidates = _candidates(request, load)
-    known = extractable(dataset)
-    chosen = tuple(one.name for one in dataset.choose(request.relations))
-    names = tuple(name for name in chosen if name in known)
-    left = [name for name in chosen if name not in known]
-    if not names or (left and request.relations):
+    possible = extractable(dataset)
+    chosen = tuple(relation.name for relation in dataset.choose(request.relations))
+    names = tuple(name for name in chosen if name in possible)
+    others = [name for name in chosen if name not in possible]
+    if not names or (others and request.relations):
         raise UserError(
-            f"{dataset.name}: {', '.join(left[:5])} can't be extracted, for want of facts or of a "
-            "template: leave it out."
+            f"{dataset.name}: {', '.join(others[:5])} can't be extracted, because facts or a "
+            "template are missing, or it is from ConceptNet or SQuAD: choose other relations."
         )
-    linkings = tuple(choose(one, LINKINGS, "linking") for one in request.linking) or LINKINGS
+    linkings = tuple(choose(name, LINKINGS, "linking") for name in request.linking) or LINKINGS
     return extractor_specs(
         dataset,
         names,
@@ -123,7 +131,7 @@ def extractor_specs(
     limit: int | None = None,
     on_progress: OnProgress = silent,
 ) -> Planned[Any]:
-    """The runs of the extractor on some relations. reference: of the dataset."""
+    """Return the runs of the extractor on some relations; reference: the dataset's."""
     extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
     specs = tuple(
         ExtractorSpec(
@@ -144,13 +152,17 @@ def extractor_specs(
 def plan_read(
     request: ReadRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
 ) -> Planned[Any]:
-    """One specification for each reader. Raises UserError for what doesn't exist."""
+    """Return one specification for each reader.
+
+    Raises:
+        UserError: If the request is invalid, or its data or readers can't be loaded.
+    """
     from lama_core.models.auxiliary.reader import load_reader
 
     if not request.readers:
-        raise UserError("Name at least one --reader: a question-answering model's folder or name.")
+        raise UserError("No reader is chosen: add --reader with a folder or a hub name.")
     dataset = load_dataset(request.dataset)
-    names = tuple(one.name for one in choose_with_facts(dataset, request.relations))
+    names = tuple(relation.name for relation in choose_with_facts(dataset, request.relations))
     shared = _shared(request.dataset, dataset, names, request.ranking, request.limit)
     candidates = _candidates(request, load)
     check_questions(dataset, names, shared["prompts"], request.limit)
@@ -174,7 +186,7 @@ def plan_read(
 
 
 def _candidates(request: FindRequest, load: Load) -> Candidates:
-    """The words that are ranked. Raises UserError for a list that nobody can say."""
+    """Return the candidates. Raises UserError if they need a model, and none is given."""
     check_limit(request.limit)
     choose(request.ranking, RANKINGS, "ranking")
     vocabularies = [load(name, precision="auto").vocabulary for name in request.models]
@@ -183,14 +195,17 @@ def _candidates(request: FindRequest, load: Load) -> Candidates:
     )
     if found.words is None and not vocabularies:
         raise UserError(
-            f"Candidates {request.candidates!r} are words of models: name them with --model, or "
-            "choose relation, lama or file:PATH."
+            f"Candidates {request.candidates!r} are words of models: add --model, or choose "
+            "relation, lama or file:PATH."
         )
     return known_before(found, [OpenVocabulary()])
 
 
 def _shared(reference: str, dataset: Dataset, names: tuple[str, ...], *more: Any) -> dict[str, Any]:
-    """What the specifications of all such systems have in common."""
+    """Return the fields of a specification that all such systems share."""
     prompts = make_prompt_set(PROMPTS, [dataset.relation(name) for name in names])
-    about = from_data(reference, dataset, names, *more)
-    return {**about, "prompts": prompts, "context": "both"}
+    return {
+        **from_data(reference, dataset, names, *more),
+        "prompts": prompts,
+        "context": "both",
+    }

@@ -1,13 +1,13 @@
-"""Runs of systems that find answers in texts, as any run of cloze queries on the same facts.
+"""Specification of runs of systems that find answers in texts, comparable to cloze runs.
 
-Rows, candidates and which facts count are those of a cloze run; the log-probability is that of the
-system's confidence. A system says nothing of most words:
+Rows, candidates and excluded facts are those of a cloze run; the log-probability is the logarithm
+of the system's confidence. Most candidates have none:
 
-    rank of a word that it found   by its confidence, ties in candidate order
-    rank of a gold that it didn't  the last: behind every other candidate
+    rank of a candidate that was found   by confidence, ties in candidate order
+    rank of a gold answer that wasn't    the last, after every other candidate
 
-so that a question without an answer (a zero answer) counts as wrong, as in the paper. Where nothing
-was found, a row has no first answer.
+so a query without an answer (a zero answer) counts as wrong, as in the paper. If nothing was found,
+a row has no first answer.
 """
 
 import math
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from lama_core.models.auxiliary.reader import SpanReader
 
 EXTRACTOR, READER = "relation extractor", "reader"
-# Passages that a reader is given for a question, as DrQA's were five.
+# Passages per query that a reader gets; five as in DrQA.
 N_PASSAGES = 5
-PART = 64  # questions
-BLANK = "what"  # stands in the blank of a question that is put to a reader
+PART = 64  # queries per part
+BLANK = "what"  # fills the blank of a query for a reader
 
 
 class Finder:
-    """A system that finds answers in texts. It has no tokens: any word is one of its own."""
+    """A system that finds answers in texts. It has no tokens, so any word is a candidate."""
 
-    kind: Kind = "masked"  # it is shown both sides of a blank
+    kind: Kind = "masked"  # it sees both sides of a blank
     device = "cpu"
 
     def __init__(self, name: str, notes: Sequence[str] = ()) -> None:
@@ -58,30 +58,30 @@ class Finder:
 
     @abstractmethod
     def find(self, question: Question, columns: Columns) -> Mapping[int, float]:
-        """The log of its confidence in each candidate that it found, by column."""
+        """Return the log of its confidence in each candidate that it found, by column."""
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
-        """Queries of no tokens."""
+        """Return the queries without tokens."""
         return [Encoded((), (), (place_of(query.parts[0]),)) for query in queries]
 
 
 class LinkedExtractor(Finder):
-    """The relation extractor, with one of its two ways to link entities."""
+    """The relation extractor, with one of its two ways of linking entities."""
 
     def __init__(self, extraction: Extraction, linking: Linking) -> None:
         notes = []
         if names := ", ".join(extraction.untrained):
             corpus = extraction.corpus.name
             notes.append(
-                f"{corpus} states no pair that trains {names}: every answer of them is a zero "
-                "answer"
+                f"no training pair of {names} co-occurs in {corpus}, so none of their facts gets "
+                "an answer"
             )
         super().__init__(NAMES[linking], notes)
         self._extraction = extraction
         self._linking: Linking = linking
 
     def find(self, question: Question, columns: Columns) -> Mapping[int, float]:
-        """The objects of the triples with the question's subject and relation."""
+        """Return the objects of the triples with the question's subject and relation."""
         fact = question.fact
         graph = self._extraction.graph(self._linking, fact)
         found: dict[int, float] = {}
@@ -93,7 +93,7 @@ class LinkedExtractor(Finder):
 
 
 class BookReader(Finder):
-    """A question-answering model that is given the passages nearest to a question."""
+    """A question-answering model that reads the passages nearest to a query."""
 
     def __init__(self, reader: "SpanReader", book: OpenBook) -> None:
         super().__init__(reader.name)
@@ -102,17 +102,21 @@ class BookReader(Finder):
         self._book = book
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
-        """Queries of no tokens. Raises UserError for one that leaves no room for a passage."""
+        """Return the queries without tokens.
+
+        Raises:
+            UserError: If a query is so long that no passage fits into the reader's window.
+        """
         for query in queries:
             self._reader.check_question(query.text(BLANK))
         return super().encode_all(queries, context)
 
     def find(self, question: Question, columns: Columns) -> Mapping[int, float]:
-        """The candidates that stand in the passages."""
+        """Return the candidates that the reader finds in the passages."""
         query = question.query
         if query is None:
             return {}
-        passages = [one.passage for one in self._book.index.search(query, N_PASSAGES)]
+        passages = [found.passage for found in self._book.index.search(query, N_PASSAGES)]
         key = columns.spelling.key
         return self._reader.find(
             query.text(BLANK), passages, lambda word: columns.index.get(key(word))
@@ -121,22 +125,25 @@ class BookReader(Finder):
 
 @dataclass(frozen=True)
 class FoundWork(SegmentWork):
-    """The questions of a run, in their order. questions: of each segment, a question a query."""
+    """The questions of a run, in order.
+
+    questions: For each segment, the question of each query.
+    """
 
     questions: tuple[tuple[Question, ...], ...]
 
     def steps(self, segment: int) -> range:
-        """A few questions are a part."""
+        """Return the first question of each part."""
         return range(0, len(self.questions[segment]), PART)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Questions, twice."""
+        """Return the number of questions of a part, also as its cost."""
         n = len(self.questions[segment][first : first + PART])
         return n, n
 
     def score(self, finder: Finder, number: int, tick: Tick) -> pa.Table:
-        """The answers of one part."""
-        segment, first = self.places[number]
+        """Return the answers of one part."""
+        segment, first = self.part_starts[number]
         columns = self.segments[segment].columns
         found = []
         for question in self.questions[segment][first : first + PART]:
@@ -148,15 +155,22 @@ class FoundWork(SegmentWork):
 def rank_found(
     name: str, segment: Segment, first: int, found: Sequence[Mapping[int, float]]
 ) -> Rows:
-    """Rank log-confidences by column; a gold answer that isn't found stands last."""
-    at = np.arange(first, first + len(found))
+    """Return the answers to consecutive queries; a gold answer that isn't found ranks last.
+
+    Args:
+        name: Name of the system.
+        segment: The segment of the queries.
+        first: Index of the first query.
+        found: For each query, candidate column -> log of the confidence.
+    """
+    queries = np.arange(first, first + len(found))
     log_probs = np.full((len(found), len(segment.columns.words)), -np.inf, dtype=np.float32)
-    for row, known in enumerate(found):
-        for column, value in known.items():
+    for row, confidences in enumerate(found):
+        for column, value in confidences.items():
             log_probs[row, column] = value
     order = np.zeros_like(log_probs)
-    order[np.arange(len(found)), segment.gold[at]] = -1
-    rows = rank_block(name, segment, ScoreBlock(0, at, log_probs, order))
+    order[np.arange(len(found)), segment.gold[queries]] = -1
+    rows = rank_block(name, segment, ScoreBlock(0, queries, log_probs, order))
     rows["log_prob"][np.isneginf(rows["log_prob"])] = np.nan
     rows["top"][np.isneginf(rows["top_log_probs"])] = NO_COLUMN
     rows["first_filtered"][np.isneginf(rows["first_filtered_log_prob"])] = NO_COLUMN
@@ -170,34 +184,34 @@ class FoundSpec(ClozeSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """The questions of which it may find the answers."""
+        """Return the questions, and the work of finding answers to those that count."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
         prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
-        asked = tuple(
+        counted = tuple(
             tuple(prepared.questions[row] for row in segment.rows.tolist())
             for segment in prepared.segments
         )
-        return prepared, FoundWork(prepared.segments, asked)
+        return prepared, FoundWork(prepared.segments, counted)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractorSpec(FoundSpec):
-    """A run of the relation extractor. extraction: is shared by the runs that are made together."""
+    """A run of the relation extractor; runs that are planned together share the extraction."""
 
     linking: Linking
     extraction: Extraction = field(compare=False, repr=False)
 
     def options(self) -> dict[str, Any]:
-        """Those of a cloze run, the text that trains it, and how entities are linked."""
+        """Return the options of a cloze run, the training corpus and the way of linking."""
         more = [VERSION, self.extraction.corpus.digest, self.linking]
         return {**super().options(), "extractor": more}
 
     def open(self, load: Load) -> LinkedExtractor:
-        """The extractor, trained when it is first asked."""
+        """Return the extractor, which is trained when it is first used."""
         return LinkedExtractor(self.extraction, self.linking)
 
     def details(self) -> dict[str, Any]:
-        """The text that trained it, and the relations that it couldn't learn."""
+        """Return the training corpus, and the relations without training pairs."""
         corpus = self.extraction.corpus
         about = {"name": corpus.name, "digest": corpus.digest}
         return {"extractor": {"corpus": about, "untrained": list(self.extraction.untrained)}}
@@ -205,16 +219,16 @@ class ExtractorSpec(FoundSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderSpec(FoundSpec):
-    """A run of a question-answering model over the open book."""
+    """A run of a question-answering model that reads open-book passages."""
 
     open_book: OpenBook
 
     def options(self) -> dict[str, Any]:
-        """Those of a cloze run, and how many passages are read."""
+        """Return the options of a cloze run, and the number of passages."""
         return {**super().options(), "passages": N_PASSAGES}
 
     def open(self, load: Load) -> BookReader:
-        """The reader. Raises UserError if it has other weights by now."""
+        """Return the reader. Raises UserError if its weights have changed."""
         from lama_core.models.auxiliary.reader import load_reader
 
         reader = self.unchanged(load_reader(self.model))

@@ -1,1 +1,1 @@
-"""Whole answers, of any number of pieces, ranked by the likelihood of the statement with them."""
+"""Whole answers of any number of tokens, ranked by the likelihood of the statement with them."""

@@ -1,7 +1,7 @@
-"""Answer spaces: what is ranked at a fact's blank, words and phrases of any length.
+"""Answer spaces: the words and phrases of any length that are ranked at a fact's blank.
 
-relation     the data's own list of the relation's answers, else its objects in file order
-file:PATH    a list of the user's, one answer a line, for every relation
+relation     the dataset's list of the relation's answers; without one, its objects in file order
+file:PATH    a list of the user's, one answer per line, for every relation
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ RELATION = "relation"
 
 
 def named_space(name: str) -> Candidates:
-    """Return the answers that a user means by a name. Raises UserError for an unknown one."""
+    """Return an answer space by name. Raises UserError for an unknown name or an invalid file."""
     if name == RELATION:
         return Candidates(RELATION, None, per_relation=True)
     if not name.startswith(FILE):
@@ -28,31 +28,37 @@ def named_space(name: str) -> Candidates:
 
 
 def check_answers(answers: Iterable[str]) -> tuple[str, ...]:
-    """Return the answers without spaces around them. Raises UserError for empty or double ones."""
-    found = tuple(answer.strip() for answer in answers)
-    if not found:
-        raise UserError("There is no answer to rank: give at least one.")
-    if len(found) > MAX_ANSWERS:
-        raise UserError(f"{len(found):,} answers are too many: give at most {MAX_ANSWERS:,}.")
+    """Return the answers, stripped.
+
+    Raises:
+        UserError: If there are none or too many, or one is empty, too long or a duplicate.
+    """
+    stripped = tuple(answer.strip() for answer in answers)
+    if not stripped:
+        raise UserError("Answers are missing: add at least one.")
+    if len(stripped) > MAX_ANSWERS:
+        raise UserError(
+            f"There are {len(stripped):,} answers; the maximum is {MAX_ANSWERS:,}. Remove some."
+        )
     seen: set[str] = set()
-    for number, answer in enumerate(found, start=1):
+    for number, answer in enumerate(stripped, start=1):
         if not answer:
-            raise UserError(f"Answer {number} is empty: leave it out.")
+            raise UserError(f"Answer {number} is empty: remove it.")
         if len(answer) > MAX_LETTERS:
             raise UserError(f"Answer {number} is longer than {MAX_LETTERS} letters: shorten it.")
         if answer in seen:
-            raise UserError(f"The answer {answer[:60]!r} is there twice: leave one out.")
+            raise UserError(f"The answer {answer[:60]!r} occurs twice: remove one.")
         seen.add(answer)
-    return found
+    return stripped
 
 
 def answers_of(space: Candidates, dataset: Dataset, relation: str) -> tuple[str, ...]:
-    """The answers that are ranked for one relation."""
+    """Return the answers that are ranked for one relation."""
     if not space.per_relation:
         return space.words or ()
     return dataset.relation(relation).answers or relation_objects(dataset, relation)
 
 
 def as_columns(answers: tuple[str, ...]) -> Columns:
-    """Answers as the columns of a table of scores: each is itself, whatever tokens write it."""
+    """Return answers as columns of a table of scores, independent of a model's tokens."""
     return Columns(answers, {}, Spelling(cased=True, folded=False, forms={}))

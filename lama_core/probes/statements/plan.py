@@ -1,7 +1,4 @@
-"""From what a user asks for to the specifications of runs of statements.
-
-StatementsRequest --plan--> StatementSpec, one a model
-"""
+"""The plan of statement runs: a `StatementsRequest` becomes a `StatementSpec` for each model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,9 +34,10 @@ from lama_core.types import Relation
 
 @dataclass(frozen=True)
 class StatementsRequest(shared_fields.RunSettings):
-    """Whole answers to rank on a dataset: the fields of `statements`.
+    """The fields of `statements`: a dataset whose facts' answers are ranked as statements.
 
-    relations: () is all with facts; those without templates use the sentences of their facts.
+    relations () is all relations with facts; without templates, the sentences of their facts are
+    used.
     """
 
     command: ClassVar[tuple[str, ...]] = ("statements",)
@@ -52,7 +50,10 @@ class StatementsRequest(shared_fields.RunSettings):
         int, option("Number of the template of each relation, counted from 0.", ge=0)
     ] = 0
     answers: Annotated[
-        str, option("What is ranked: relation (the relation's answers), or file:PATH, one a line.")
+        str,
+        option(
+            "The answers to rank: relation (each relation's answers), or file:PATH (one a line)."
+        ),
     ] = RELATION
     aggregate: AggregateChoice = "sum"
     part: PartChoice = "statement"
@@ -63,7 +64,7 @@ class StatementsRequest(shared_fields.RunSettings):
 
 
 def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[StatementSpec]:
-    """Return one specification for each model. load: how to get a model."""
+    """Return one specification for each model; load: loads a model by name."""
     check_asked(request.models, request.limit, request.ranking)
     choose(request.aggregate, AGGREGATES, "aggregate")
     choose(request.part, PARTS, "part")
@@ -72,7 +73,9 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[St
     dataset = load_dataset(request.dataset)
     chosen = choose_with_facts(dataset, request.relations)
     prompts = numbered_template(chosen, request.template)
-    names = tuple(one.name for one in chosen if request.template == 0 or prompts.of(one.name))
+    names = tuple(
+        relation.name for relation in chosen if request.template == 0 or prompts.of(relation.name)
+    )
     check_questions(dataset, names, prompts, request.limit)
     models = [ask_of(name, load, request.precision) for name in dict.fromkeys(request.models)]
     shared = from_data(request.dataset, dataset, names, request.ranking, request.limit)
@@ -91,23 +94,32 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[St
 
 
 def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
-    """The most templates that one of these relations has, at least 1; () is all."""
-    known = [one for one in dataset.relations if not relations or one.name in relations]
-    return max((len(one.prompts) for one in known), default=1) or 1
+    """Return the maximum number of templates of these relations, at least 1; () is all."""
+    numbers = (
+        len(relation.prompts)
+        for relation in dataset.relations
+        if not relations or relation.name in relations
+    )
+    return max(1, max(numbers, default=1))
 
 
 def numbered_template(relations: Sequence[Relation], number: int) -> PromptSet:
-    """Return the template of that number, from 0, of each relation that has so many."""
+    """Return template `number`, counted from 0, of each relation that has it.
+
+    Raises:
+        UserError: If the number is negative, or is above 0 and no relation has the template.
+    """
     if number < 0:
-        raise UserError(f"The template is {number}: they are counted from 0.")
-    found = tuple(
-        (one.name, (one.prompts[number].template,))
-        for one in relations
-        if number < len(one.prompts)
+        raise UserError(f"The template is {number}: choose 0 or more.")
+    templates = tuple(
+        (relation.name, (relation.prompts[number].template,))
+        for relation in relations
+        if number < len(relation.prompts)
     )
-    if not found and number:
-        most = max((len(one.prompts) for one in relations), default=0)
+    if not templates and number:
+        most = max((len(relation.prompts) for relation in relations), default=0)
         raise UserError(
-            f"No relation has a template {number}: they are counted from 0, and there are {most}."
+            f"No relation has a template {number}: the highest number is {max(most - 1, 0)}, "
+            "counted from 0."
         )
-    return PromptSet(f"template {number}", "template", found)
+    return PromptSet(f"template {number}", "template", templates)

@@ -1,10 +1,10 @@
-"""The score of a statement: how likely a model finds a sentence with an answer in it.
+"""The score of a statement: a model's log-likelihood of a sentence that contains an answer.
 
-    sum    sum_i log P(w_i | ...)             mean    the sum, divided by the tokens scored
+    sum    sum_i log P(w_i | ...)       mean    the sum, divided by the number of scored tokens
 
-over the tokens of the whole statement; of the answer in it; or of the answer given what stands
-before it alone (conditional). What each token is conditioned on is the model's kind: what stands
-before it (causal), all others (masked, encoder-decoder; see `models.base.Hiding`).
+over the tokens of the whole statement, of the answer, or of the answer given only its left context
+(conditional). A causal model conditions each token on the tokens before it; masked and
+encoder-decoder models condition it on all others (see `models.protocols.Hiding`).
 
 Source: Wiland et al. 2024 (BEAR), section 3, which takes the sum over the whole statement; Salazar
 et al. 2020 and Kauf and Ivanova 2023 for masked models.
@@ -36,11 +36,11 @@ from lama_core.types import Query
 
 Aggregate = Literal["sum", "mean"]
 Part = Literal["statement", "answer", "conditional"]
-# In words, which tokens count.
+# The tokens that count, as text.
 TOKENS_OF: dict[Part, str] = {
     "statement": "the tokens of the whole sentence",
     "answer": "the answer's tokens",
-    "conditional": "the answer's tokens, with nothing behind it",
+    "conditional": "the answer's tokens, given only the left context",
 }
 AGGREGATES: tuple[Aggregate, ...] = ("sum", "mean")
 PARTS: tuple[Part, ...] = ("statement", "answer", "conditional")
@@ -50,26 +50,29 @@ AggregateChoice = Annotated[
 PartChoice = Annotated[
     Part,
     option(
-        "Which tokens count: of the whole statement; of the answer; or, conditional, of the answer "
-        "given only what precedes it."
+        "Tokens that count: statement (the whole sentence), answer (the answer's), or conditional "
+        "(the answer's, given only the left context)."
     ),
 ]
-# Statements that are given to a model at once: enough for their beginnings to be shared, and few
-# enough for what is kept of them not to fill the memory, whatever the answer space.
+# Number of statements that a model gets in one call: enough that it can share common beginnings,
+# and few enough that the results fit into memory for every answer space.
 AT_ONCE = 2048
 
 
 class StatementModel(BlankFiller, StatementScorer, Protocol):
-    """Who is asked: the vocabulary and window of one, the scores of the other."""
+    """A model that scores statements, with a vocabulary and a context window."""
 
     @property
     def scores_first(self) -> bool:
-        """Whether a text's first token has a log-probability: both sides or a token before it."""
+        """Whether the first token of a text has a log-probability.
+
+        It has one if the model sees both sides, or puts a start token before the text.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How statements are scored. hiding: of models that see both sides of a token."""
+    """How statements are scored; hiding applies to models that see both sides of a token."""
 
     aggregate: Aggregate = "sum"
     part: Part = "statement"
@@ -77,12 +80,15 @@ class Scoring:
 
     @property
     def scored(self) -> Scored:
-        """The tokens that a model is asked for."""
+        """The tokens that a model has to score."""
         return "statement" if self.part == "statement" else "answer"
 
 
 def state(query: Query, answer: str, part: Part = "statement") -> Statement:
-    """A query with an answer in it, its first letter a capital; see `Part`."""
+    """Return the query with an answer filled in and its first letter capitalised.
+
+    With part `conditional`, the statement ends after the answer.
+    """
     left, right = query.parts
     text = left + answer + ("" if part == "conditional" else right)
     first = text[:1].upper()
@@ -91,20 +97,23 @@ def state(query: Query, answer: str, part: Part = "statement") -> Statement:
 
 
 def total(scores: StatementScores, aggregate: Aggregate) -> float:
-    """The score of one statement; -inf if the model can't write it or scores none of its tokens."""
-    known = scored_tokens(scores)
-    if scores.unknown or not len(known):
+    """Return the score of a statement; -inf if the model can't write it or scores no token."""
+    log_probs = scored_tokens(scores)
+    if scores.unknown or not len(log_probs):
         return -np.inf
-    return float(known.sum() if aggregate == "sum" else known.mean())
+    return float(log_probs.sum() if aggregate == "sum" else log_probs.mean())
 
 
 def scored_tokens(scores: StatementScores) -> NDArray[np.float64]:
-    """The log-probabilities of the tokens that are scored, float64 [token]."""
+    """Return the log-probabilities of the scored tokens, float64 [token]."""
     return scores.log_probs[~np.isnan(scores.log_probs)].astype(np.float64)
 
 
 def shown_tokens(scores: StatementScores, *, answer: bool = False) -> list[str]:
-    """Each token, or of the answer alone, with its log-probability; a dot if it isn't scored."""
+    """Return each token with its log-probability, or a dot if it isn't scored.
+
+    answer: Whether to return only the answer's tokens.
+    """
     rows = zip(scores.tokens, scores.log_probs.tolist(), scores.in_answer.tolist(), strict=True)
     return [
         f"{token} {'·' if math.isnan(value) else fixed(value, 2)}"
@@ -120,21 +129,24 @@ def score_answers(
     scoring: Scoring,
     tick: Callable[[int], None] = lambda _: None,
 ) -> NDArray[np.float64]:
-    """Score every answer in every query, float64 [query, answer], AT_ONCE in memory."""
+    """Return the score of every answer in every query, float64 [query, answer].
+
+    At most AT_ONCE statements are in memory; `tick` gets the number of further scored statements.
+    """
     found = np.empty((len(queries), len(answers)))
     for rows, columns in _blocks(len(queries), len(answers)):
         statements = [
             state(queries[row], answers[column], scoring.part) for row in rows for column in columns
         ]
         scores = model.statement_log_probs(statements, hiding=scoring.hiding, scored=scoring.scored)
-        values = np.array([total(one, scoring.aggregate) for one in scores])
+        values = np.array([total(statement, scoring.aggregate) for statement in scores])
         found[np.ix_(rows, columns)] = values.reshape(len(rows), -1)
         tick(len(values))
     return found
 
 
 def _blocks(n_queries: int, n_answers: int) -> Iterable[tuple[range, range]]:
-    """Queries with all their answers as far as they fit; else some answers of one query."""
+    """Yield blocks of at most AT_ONCE: several queries with all answers, or one with some."""
     size = max(1, AT_ONCE // max(1, n_answers))
     for first in range(0, n_queries, size):
         rows = range(first, min(first + size, n_queries))
@@ -143,7 +155,7 @@ def _blocks(n_queries: int, n_answers: int) -> Iterable[tuple[range, range]]:
 
 
 def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Log-probabilities over the answers of each query, float32 [query, answer]."""
+    """Return log-probabilities over the answers of each query, float32 [query, answer]."""
     with np.errstate(invalid="ignore"):
         shifted = scores - scores.max(axis=1, keepdims=True)
     sums = np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -1,8 +1,8 @@
-"""Whole sentences compared token by token, such as minimal pairs: which one is likelier?
+"""Comparison of whole sentences, such as minimal pairs, by log-likelihood and token by token.
 
-    sum_i log P(w_i | ...)     and the mean over the tokens that are scored
+    sum_i log P(w_i | ...)     and the mean over the scored tokens
 
-What the sentences don't share is marked: from the first word in which they differ to the last.
+The words between the common beginning and the common end of the sentences are marked.
 """
 
 import re
@@ -24,7 +24,7 @@ from lama_core.scoring.blanks import MAX_CHARACTERS
 from lama_core.scoring.limits import UNLIMITED, Limits
 
 MAX_SENTENCES = 20
-# Why a sentence has no sum.
+# Reasons why a sentence has no score.
 UNWRITTEN = "can't be written by this model"
 UNSCORED = "has no token that this model scores"
 WORD = re.compile(r"\S+")
@@ -32,7 +32,7 @@ WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesRequest(shared_fields.ModelSettings):
-    """Two or more sentences to compare: the fields of `sentences`."""
+    """The fields of `sentences`: two or more sentences to compare."""
 
     command: ClassVar[tuple[str, ...]] = ("sentences",)
     python: ClassVar[str] = "sentences"
@@ -41,39 +41,43 @@ class SentencesRequest(shared_fields.ModelSettings):
     hiding: shared_fields.Hiding = "within-word"
 
     def check(self) -> None:
-        """Raise UserError if the choice can't be asked."""
+        """Raise UserError if a field has a wrong value."""
         super().check()
         self.sentences()
 
     def sentences(self) -> tuple[str, ...]:
-        """The sentences without needless spaces. Raises UserError for what can't be compared."""
-        found = tuple(" ".join(text.split()) for text in self.texts)
-        if not 2 <= len(found) <= MAX_SENTENCES:
+        """Return the sentences with spaces normalised. Raises UserError if they are invalid."""
+        sentences = tuple(" ".join(text.split()) for text in self.texts)
+        if not 2 <= len(sentences) <= MAX_SENTENCES:
             raise UserError(
-                f"{len(found)} {'sentence is' if len(found) == 1 else 'sentences are'} given: give "
-                f"from 2 to {MAX_SENTENCES}, to compare them."
+                f"The number of sentences is {len(sentences)}: enter 2 to {MAX_SENTENCES}."
             )
-        for number, text in enumerate(found, start=1):
+        for number, text in enumerate(sentences, start=1):
             if not text:
-                raise UserError(f"Sentence {number} is empty: leave it out.")
+                raise UserError(f"Sentence {number} is empty: remove it.")
             if len(text) > MAX_CHARACTERS:
                 raise UserError(
-                    f"Sentence {number} has {len(text):,} characters; at most "
-                    f"{MAX_CHARACTERS:,} are taken: shorten it."
+                    f"Sentence {number} has {len(text):,} characters; the maximum is "
+                    f"{MAX_CHARACTERS:,}. Shorten it."
                 )
-            if text in found[: number - 1]:
-                raise UserError(f"The sentence {text[:60]!r} is there twice: leave one out.")
-        return found
+            if text in sentences[: number - 1]:
+                raise UserError(f"The sentence {text[:60]!r} occurs twice: remove one.")
+        return sentences
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """One sentence, as one model sees it.
+    """One model's scores of one sentence.
 
-    total, mean: of the log-probabilities of the `n_scored` tokens; None where the model can't write
-    what tells the sentence from the others, or scores none of its tokens. difference,
-    mean_difference: less those of the first sentence; None where either isn't there. tokens:
-    `in_answer` marks what isn't shared.
+    Attributes:
+        text: The sentence.
+        total: Sum of the log-probabilities of the scored tokens; None if the model can't write the
+            words that differ, or scores no token.
+        mean: Their mean; None like `total`.
+        n_scored: Number of scored tokens.
+        difference: `total` minus that of the first sentence; None if either is None.
+        mean_difference: `mean` minus that of the first sentence; None if either is None.
+        tokens: The log-probabilities of the tokens; `in_answer` marks the words that differ.
     """
 
     text: str
@@ -86,7 +90,7 @@ class ScoredSentence:
 
     @property
     def fault(self) -> str:
-        """Why it has no sum, in words; empty where it has one."""
+        """Why it has no score; empty if it has one."""
         if self.total is not None:
             return ""
         return UNWRITTEN if self.tokens.unknown else UNSCORED
@@ -94,36 +98,34 @@ class ScoredSentence:
 
 @dataclass(frozen=True, slots=True)
 class ModelSentences(OfModel):
-    """The sentences as one model sees them; the last `n_left_out` had no time."""
+    """One model's scores; the time limit excluded the last `n_left_out` sentences."""
 
     sentences: tuple[ScoredSentence, ...]
     n_left_out: int
 
     def likeliest(self) -> ScoredSentence | None:
-        """The sentence with the highest sum, the first of equal ones; None where none has one."""
-        sums = [-np.inf if one.total is None else one.total for one in self.sentences]
-        best = int(np.argmax(sums))
-        return None if np.isneginf(sums[best]) else self.sentences[best]
+        """Return the sentence with the highest sum; the first of equal ones; None without a sum."""
+        scored = [sentence for sentence in self.sentences if sentence.total is not None]
+        return max(scored, key=lambda sentence: sentence.total or 0.0, default=None)
 
     def notes(self) -> list[str]:
-        """In words what the numbers alone don't say, a sentence each."""
-        said = []
+        """Return notes on sentences that have no score, one sentence each."""
+        notes = []
         if self.n_left_out:
-            said.append(
-                f"The time for a question was over: the last {self.n_left_out} sentences were not "
-                "scored."
+            notes.append(
+                f"Time limit reached: the last {self.n_left_out} sentences were not scored."
             )
-        faults = [one.fault for one in self.sentences]
+        faults = [sentence.fault for sentence in self.sentences]
         if n := faults.count(UNWRITTEN):
-            said.append(
-                f"{n} of the sentences {'hold' if n > 1 else 'holds'} what this model can't write."
-            )
+            contain = "contain" if n > 1 else "contains"
+            notes.append(f"{n} of the sentences {contain} characters that this model can't write.")
         if n := faults.count(UNSCORED):
-            said.append(
-                f"{n} of the sentences {'have' if n > 1 else 'has'} a first token alone, which "
-                "this model can't score: nothing stands before it."
+            have = "have" if n > 1 else "has"
+            notes.append(
+                f"{n} of the sentences {have} only one token, which this model can't score without "
+                "a token before it."
             )
-        return said
+        return notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class SentencesAnswer:
     models: tuple[ModelSentences, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `sentences --json` prints; what isn't known is null."""
+        """Return the object that `sentences --json` prints; unknown values are null."""
         return {
             "hiding": self.request.hiding,
             "models": [
@@ -162,29 +164,41 @@ def _sentence_json(one: ScoredSentence) -> dict[str, Any]:
 def score_sentences(
     model: StatementModel, request: SentencesRequest, limits: Limits = UNLIMITED
 ) -> ModelSentences:
-    """Return the sentences as one model sees them; those without time are left out."""
+    """Return one model's scores of the sentences that fit into the time limit."""
     texts = request.sentences()
     scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
-    # Where a sentence has nothing that the others haven't, there is nothing that can't be written.
-    tokens = [one if one.in_answer.any() else replace(one, unknown=False) for one in scores]
+    # If a sentence has no words of its own, unknown tokens are in the words that all share: they
+    # don't affect the comparison.
+    tokens = [each if each.in_answer.any() else replace(each, unknown=False) for each in scores]
     scored: list[ScoredSentence] = []
-    for text, one in zip(texts, tokens, strict=False):
-        known = total(one, "sum"), total(one, "mean")
-        both = [None if np.isneginf(value) else value for value in known]
-        firsts = (scored[0].total, scored[0].mean) if scored else both
-        less = [
-            None if value is None or first is None else value - first
-            for value, first in zip(both, firsts, strict=True)
-        ]
-        n_scored = len(scored_tokens(one))
-        scored.append(ScoredSentence(text, both[0], both[1], n_scored, less[0], less[1], one))
-    left_out = len(texts) - len(tokens)
-    about = model_fields(model)
-    return ModelSentences(sentences=tuple(scored), n_left_out=left_out, **about)
+    for text, each in zip(texts, tokens, strict=False):
+        score, mean = (
+            None if np.isneginf(value) else value
+            for value in (total(each, "sum"), total(each, "mean"))
+        )
+        first_score, first_mean = (scored[0].total, scored[0].mean) if scored else (score, mean)
+        scored.append(
+            ScoredSentence(
+                text,
+                score,
+                mean,
+                n_scored=len(scored_tokens(each)),
+                difference=_difference(score, first_score),
+                mean_difference=_difference(mean, first_mean),
+                tokens=each,
+            )
+        )
+    return ModelSentences(
+        sentences=tuple(scored), n_left_out=len(texts) - len(tokens), **model_fields(model)
+    )
+
+
+def _difference(value: float | None, other: float | None) -> float | None:
+    return None if value is None or other is None else value - other
 
 
 def differences(texts: Sequence[str]) -> list[Statement]:
-    """The sentences, each with what it doesn't share with all the others, in whole words."""
+    """Return the sentences, each with the words marked that not all sentences share."""
     words = [[match.group() for match in WORD.finditer(text)] for text in texts]
     n_left = n_shared(words)
     n_right = n_shared([each[n_left:][::-1] for each in words])
@@ -195,12 +209,12 @@ def differences(texts: Sequence[str]) -> list[Statement]:
 
 
 def n_shared(rows: Sequence[Sequence[str]]) -> int:
-    """How many words all rows have in common at their beginning."""
+    """Return the number of words that all rows share at their beginning."""
     return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*rows, strict=False)))
 
 
 def _span(text: str, first: int, end: int) -> tuple[int, int]:
-    """The characters of some of a text's words; nothing, where the first of them would begin."""
+    """Return the characters [start, stop) of the words [first, end) of a text."""
     spans = [match.span() for match in WORD.finditer(text)]
     if first == end:
         at = spans[first][0] if first < len(spans) else len(text)

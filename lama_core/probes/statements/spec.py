@@ -1,11 +1,11 @@
-"""Runs of statements: of each fact, every answer of its relation's answer space, ranked.
+"""Specification of statement runs: a model ranks all answers of a relation for each fact.
 
-The rows are those of a cloze run, with the answers in the place of the candidates and log-
-probabilities over the answers (the softmax of the scores), and two columns besides:
+The rows are those of a cloze run, with answers instead of candidates and log-probabilities over the
+answers (log-softmax of the scores), and two more columns:
 
-    margin      the gold's score less that of the best answer that isn't right
-    scores      of all answers, in their order (`candidates.parquet`), as they were scored; null of
-                an answer space that is too large to be kept
+    margin      the gold answer's score minus that of the best wrong answer
+    scores      the scores of all answers, in the order of `candidates.parquet`; null if there are
+                more than MAX_KEPT answers
 
 Source: Wiland et al. 2024 (BEAR).
 
@@ -44,16 +44,16 @@ from lama_core.scoring.ranking import pad_columns
 from lama_core.scoring.top_answers import from_table, rank_block, to_table
 from lama_core.types import Query
 
-# Raised by one whenever the same specification would give other numbers; never for anything else.
+# Incremented if and only if the same specification gives other numbers.
 VERSION = 1
 NOT_WRITTEN = "the model can't write the object"
-# Of larger answer spaces, the ten best and the gold are kept.
+# With more answers, a run keeps only the scores of the top ten and the gold answer.
 MAX_KEPT = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatementSpec(ClozeSpec):
-    """A run of statements. candidates: the answers, or each relation's own."""
+    """A run of statements; candidates: the answers, or each relation's own."""
 
     kind: ClassVar[str] = STATEMENTS
     version: ClassVar[int] = VERSION
@@ -61,7 +61,7 @@ class StatementSpec(ClozeSpec):
     scoring: Scoring = field(default_factory=Scoring)
 
     def options(self) -> dict[str, Any]:
-        """Prompts, answers, and how a statement is scored."""
+        """Return the prompts, the answers, and how a statement is scored."""
         return {
             "prompts": [self.prompts.kind, self.prompts.templates],
             "candidates": [self.candidates.per_relation, self.candidates.digest],
@@ -70,25 +70,27 @@ class StatementSpec(ClozeSpec):
         }
 
     def prompt_name(self) -> str:
-        """The prompt set's name, as statements, and how they are scored where that is unusual."""
-        told = (self.scoring.aggregate, self.scoring.part, self._hiding)
-        usual = astuple(Scoring())
-        unusual = [name for name, other in zip(told, usual, strict=True) if name and name != other]
-        return ", ".join([f"statements {self.prompts.name}", *unusual])
+        """Return the prompt set's name, marked as statements, and non-default scoring options."""
+        chosen = (self.scoring.aggregate, self.scoring.part, self._hiding)
+        defaults = astuple(Scoring())
+        changed = [name for name, usual in zip(chosen, defaults, strict=True) if name != usual]
+        return ", ".join([f"statements {self.prompts.name}", *filter(None, changed)])
 
     @property
     def _hiding(self) -> str:
-        """What is hidden with a token; empty for a model that sees the left side alone."""
+        """Which tokens are hidden together with the scored one; empty for a causal model."""
         return "" if self.model_kind == "causal" else self.scoring.hiding
 
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """The facts that count, each with all answers of its relation."""
+        """Return the questions, and the work of scoring all answers to those that count."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
+        by_relation: dict[str, list[int]] = {}
+        for row, question in enumerate(questions):
+            by_relation.setdefault(question.relation.name, []).append(row)
         segments = []
-        for name in dict.fromkeys(one.relation.name for one in questions):
-            rows = [row for row, one in enumerate(questions) if one.relation.name == name]
+        for name, rows in by_relation.items():
             answers = answers_of(self.candidates, dataset, name)
             segments.append(_segment(questions, rows, knowledge, answers, scorer))
         prepared = as_prepared(questions, segments, scorer.name)
@@ -97,21 +99,20 @@ class StatementSpec(ClozeSpec):
     def more_columns(
         self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
     ) -> dict[str, pa.Array]:
-        """Margins and scores."""
+        """Return the columns `margin` and `scores`."""
         n_rows = len(prepared.questions)
         margins = np.full(n_rows, np.nan, np.float32)
-        taken = np.full(n_rows, -1, dtype=np.int64)
-        n_taken = 0
-        for (segment, _), table in zip(work.places, tables, strict=True):
-            at = prepared.segments[segment].rows[from_table(table)["query"]]
-            margins[at] = table["margin"].to_numpy()
-            taken[at] = np.arange(n_taken, n_taken + len(at))
-            n_taken += len(at)
+        score_rows = np.full(n_rows, -1, dtype=np.int64)  # row of each question in `scores`
+        n_done = 0
+        for (segment, _), table in zip(work.part_starts, tables, strict=True):
+            rows = prepared.segments[segment].rows[from_table(table)["query"]]
+            margins[rows] = table["margin"].to_numpy()
+            score_rows[rows] = np.arange(n_done, n_done + len(rows))
+            n_done += len(rows)
         scores = pa.chunked_array([table["scores"].combine_chunks() for table in tables])
-        picks = pa.array(taken, mask=taken < 0)
         return {
             "margin": pa.array(margins, mask=np.isnan(margins)),
-            "scores": scores.combine_chunks().take(picks),
+            "scores": scores.combine_chunks().take(pa.array(score_rows, mask=score_rows < 0)),
         }
 
 
@@ -122,10 +123,13 @@ def _segment(
     answers: tuple[str, ...],
     model: StatementModel,
 ) -> Segment:
-    """The segment of one relation; writes the reasons of rows that fall out into `questions`."""
+    """Return the segment of a relation; write the reasons of excluded rows into `questions`."""
     columns = as_columns(answers)
     longest = max(answers, key=lambda answer: len(model.vocabulary.pieces(answer)))
-    asked: list[tuple[int, Query, int]] = []
+    kept: list[int] = []
+    queries: list[Query] = []
+    golds: list[int] = []
+    removed: list[list[int]] = []
     for row in rows:
         question = questions[row]
         query = question.query
@@ -141,20 +145,25 @@ def _segment(
         elif not query.parts[0].strip() and not model.scores_first:
             reason = NOTHING_BEFORE
         else:
-            asked.append((row, query, gold))
+            valid = map(columns.index.get, knowledge.valid(question.fact))
+            kept.append(row)
+            queries.append(query)
+            golds.append(gold)
+            removed.append(sorted(at for at in valid if at is not None and at != gold))
             continue
         questions[row] = replace(question, excluded=reason)
-    removed = []
-    for row, _, gold in asked:
-        known = map(columns.index.get, knowledge.valid(questions[row].fact))
-        removed.append(sorted(at for at in known if at is not None and at != gold))
-    numbers, golds = (np.array([one[at] for one in asked], dtype=np.int64) for at in (0, 2))
-    queries = tuple(query for _, query, _ in asked)
-    return Segment(columns, queries, (), numbers, golds, pad_columns(removed))
+    return Segment(
+        columns,
+        tuple(queries),
+        (),
+        np.array(kept, dtype=np.int64),
+        np.array(golds, dtype=np.int64),
+        pad_columns(removed),
+    )
 
 
 def _fits(model: BlankFiller, query: Query, longest: str) -> bool:
-    """Whether a query with its longest answer can be scored."""
+    """Return whether a query with the longest answer fits the model's window."""
     left, right = query.parts
     try:
         model.encode(Query((f"{left}{longest}{right} ", "")), KINDS[model.kind].contexts[0])
@@ -165,29 +174,29 @@ def _fits(model: BlankFiller, query: Query, longest: str) -> bool:
 
 @dataclass(frozen=True)
 class StatementWork(SegmentWork):
-    """The facts of a run in parts of about AT_ONCE statements, or one fact."""
+    """The facts of a run, in parts of about AT_ONCE statements, or of one fact."""
 
     scoring: Scoring
     unit: Unit = field(default="statements", init=False)
 
     def steps(self, segment: int) -> range:
-        """A few facts are a part."""
-        one = self.segments[segment]
-        return range(0, len(one.queries), max(1, AT_ONCE // len(one.columns.words)))
+        """Return the first fact of each part."""
+        found = self.segments[segment]
+        return range(0, len(found.queries), max(1, AT_ONCE // len(found.columns.words)))
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Statements and their words."""
-        one = self.segments[segment]
-        queries = one.queries[first : first + self.steps(segment).step]
-        words = sum(len(" ".join(query.parts).split()) + 1 for query in queries)
-        n_answers = len(one.columns.words)
-        return len(queries) * n_answers, words * n_answers
+        """Return the number of statements of a part, and of their words."""
+        found = self.segments[segment]
+        queries = found.queries[first : first + self.steps(segment).step]
+        n_words = sum(len(" ".join(query.parts).split()) + 1 for query in queries)
+        n_answers = len(found.columns.words)
+        return len(queries) * n_answers, n_words * n_answers
 
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
-        """The rows of one part, with margin and scores."""
-        at, first = self.places[number]
-        segment = self.segments[at]
-        chosen = np.arange(len(segment.queries))[first : first + self.steps(at).step]
+        """Return the rows of one part, with margin and scores."""
+        index, first = self.part_starts[number]
+        segment = self.segments[index]
+        chosen = np.arange(len(segment.queries))[first : first + self.steps(index).step]
         queries = [segment.queries[query] for query in chosen]
         scores = score_answers(model, queries, segment.columns.words, self.scoring, tick)
         return rank_statements(model.name, segment, chosen, scores)
@@ -196,26 +205,34 @@ class StatementWork(SegmentWork):
 def rank_statements(
     name: str, segment: Segment, chosen: NDArray[np.int64], scores: NDArray[np.float64]
 ) -> pa.Table:
-    """The rows of some queries of a segment; scores: float64 [query, answer].
+    """Return the rows of some queries of a segment, with margin and scores.
 
-    name: of the model. Answers that it can't write stand behind all others, and have no rank.
+    Answers that the model can't write come after all others and are not shown.
+
+    Args:
+        name: Name of the model.
+        segment: The segment.
+        chosen: Indices of the queries.
+        scores: Scores of the answers, float64 [query, answer]; -inf if the model can't write it.
     """
     rows = rank_block(name, segment, ScoreBlock(0, chosen, scores.astype(np.float32), None))
     log_probs = log_softmax(scores)
-    at = np.arange(len(chosen))
-    rows["log_prob"] = log_probs[at, segment.gold[chosen]]
-    for columns in ("first_filtered", "top"):
-        picked = rows[columns].reshape(len(rows), -1)
-        found = np.where(picked >= 0, log_probs[at[:, None], np.maximum(picked, 0)], -np.inf)
-        values = "top_log_probs" if columns == "top" else f"{columns}_log_prob"
+    queries = np.arange(len(chosen))
+    gold = segment.gold[chosen]
+    rows["log_prob"] = log_probs[queries, gold]
+    for answers, values in (
+        ("first_filtered", "first_filtered_log_prob"),
+        ("top", "top_log_probs"),
+    ):
+        columns = rows[answers].reshape(len(rows), -1)
+        found = np.where(columns >= 0, log_probs[queries[:, None], np.maximum(columns, 0)], -np.inf)
         rows[values] = found.reshape(rows[values].shape)
-    # The gold's score less the best wrong answer's; NaN where none is wrong.
     wrong = scores.copy()
-    wrong[at, segment.gold[chosen]] = -np.inf
+    wrong[queries, gold] = -np.inf
     for row, others in enumerate(segment.removed[chosen]):
         wrong[row, others[others >= 0]] = -np.inf
-    best = wrong.max(axis=1)
-    margins = np.where(np.isneginf(best), np.nan, scores[at, segment.gold[chosen]] - best)
+    best_wrong = wrong.max(axis=1)
+    margins = np.where(np.isneginf(best_wrong), np.nan, scores[queries, gold] - best_wrong)
     table = to_table(rows).append_column("margin", pa.array(margins.astype(np.float32)))
     kept = scores.astype(np.float32).tolist() if scores.shape[1] <= MAX_KEPT else [None] * len(rows)
     return table.append_column("scores", pa.array(kept, pa.list_(pa.float32())))

@@ -1,8 +1,8 @@
-"""Answers that somebody thought of, ranked at a blank: by the likelihood of the sentence with each.
+"""Typed answers, ranked at a blank by the likelihood of the sentence with each of them.
 
     P(a) = exp(score(a)) / sum_b exp(score(b))
 
-over the answers b that the model can write; see `scoring` for the score.
+over the answers b that the model can write; `scoring` defines the score.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ MAX_RANKED = 200
 
 @dataclass(frozen=True, kw_only=True)
 class RankRequest(shared_fields.ModelSettings):
-    """A text with one blank, and the answers to rank there: the fields of `rank`."""
+    """The fields of `rank`: a text with one blank, and the answers to rank there."""
 
     command: ClassVar[tuple[str, ...]] = ("rank",)
     python: ClassVar[str] = "rank"
@@ -62,7 +62,7 @@ class RankRequest(shared_fields.ModelSettings):
     hiding: shared_fields.Hiding = "within-word"
 
     def check(self) -> None:
-        """Raise UserError if the choice can't be asked."""
+        """Raise UserError if a field has a wrong value."""
         super().check()
         self.asked()
 
@@ -72,30 +72,43 @@ class RankRequest(shared_fields.ModelSettings):
         return Scoring(self.aggregate, self.part, self.hiding)
 
     def asked(self) -> tuple[Query, tuple[str, ...], str | None]:
-        """The text cut at its blank, and the answers and gold without needless spaces."""
+        """Return the query, the answers and the gold answer, with spaces normalised.
+
+        Raises:
+            UserError: If the text, an answer or the gold answer is invalid.
+        """
         query = parse_query(self.text)
         if query.n_blanks > 1:
             raise UserError(
-                f"The text has {query.n_blanks} blanks: answers are ranked at one, so write words "
-                "in the place of the others."
+                f"The text has {query.n_blanks} blanks, but answers are ranked at one: replace the "
+                "others with words."
             )
         answers = check_answers(" ".join(answer.split()) for answer in self.answers)
         if len(answers) > MAX_RANKED:
             raise UserError(
-                f"{len(answers):,} answers are too many to rank at a blank: give at most "
-                f"{MAX_RANKED}."
+                f"There are {len(answers):,} answers; the maximum is {MAX_RANKED}. Remove some."
             )
         gold = " ".join((self.gold or "").split()) or None
         if gold is not None and gold not in answers:
             raise UserError(
-                f"The gold {gold[:60]!r} is none of the answers: add it to them, or leave it out."
+                f"The right answer {gold[:60]!r} is not one of the answers: add it to them, or "
+                "remove it."
             )
         return query, answers, gold
 
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
-    """One answer. rank, score, log_prob (over the answers): None if the model can't write it."""
+    """One answer of a ranking.
+
+    Attributes:
+        answer: The answer.
+        statement: The text with the answer.
+        rank: Its rank, from 1; None if the model can't write it.
+        score: Its score; None if the model can't write it.
+        log_prob: Its natural log-probability over the answers; None if the model can't write it.
+        tokens: The log-probabilities of the statement's tokens.
+    """
 
     answer: str
     statement: str
@@ -106,16 +119,19 @@ class RankedAnswer:
 
     @property
     def prob(self) -> float:
-        """Between 0 and 1, over the answers."""
+        """The probability over the answers."""
         return 0.0 if self.log_prob is None else float(np.exp(self.log_prob))
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRanking(OfModel):
-    """The answers as one model ranks them, best first; those that it can't write stand last.
+    """One model's ranking of the answers.
 
-    margin: the score of the gold, or the best one's, less the best score of the others, if any.
-    n_left_out: how many of the last answers given had no time.
+    Attributes:
+        answers: The answers, best first; those that the model can't write come last.
+        margin: Score of the gold answer (without one, of the best answer) minus the best score of
+            the others; None if there are no others.
+        n_left_out: Number of last answers that weren't scored because of the time limit.
     """
 
     answers: tuple[RankedAnswer, ...]
@@ -123,28 +139,27 @@ class ModelRanking(OfModel):
     n_left_out: int
 
     def notes(self, gold: str | None) -> list[str]:
-        """In words what the list alone doesn't say, a sentence each."""
-        said = []
+        """Return notes on answers or tokens that weren't scored, one sentence each."""
+        notes = []
         if self.n_left_out:
-            more = ", the gold among them" * (gold is not None and self.find(gold) is None)
-            said.append(
-                f"The time for a question was over: the last {self.n_left_out} answers were not "
-                f"scored{more}."
+            more = ", including the right one" * (gold is not None and self.find(gold) is None)
+            notes.append(
+                f"Time limit reached: the last {self.n_left_out} answers were not scored{more}."
             )
-        if n := sum(one.rank is None for one in self.answers):
-            said.append(
-                f"{n} of the answers {'hold' if n > 1 else 'holds'} what this model can't write."
+        if n := sum(answer.rank is None for answer in self.answers):
+            contain = "contain" if n > 1 else "contains"
+            notes.append(f"{n} of the answers {contain} characters that this model can't write.")
+        scored = (answer.tokens.log_probs[answer.tokens.in_answer] for answer in self.answers)
+        if any(np.isnan(log_probs).any() for log_probs in scored):
+            notes.append(
+                "The first token of an answer is not scored, because this model needs a token "
+                "before it."
             )
-        if any(np.isnan(one.tokens.log_probs[one.tokens.in_answer]).any() for one in self.answers):
-            said.append(
-                "The first token of an answer is not scored: nothing stands before it for this "
-                "model."
-            )
-        return said
+        return notes
 
     def find(self, answer: str) -> RankedAnswer | None:
-        """The answer as it is ranked; None if it was left out."""
-        return next((one for one in self.answers if one.answer == answer), None)
+        """Return a ranked answer; None if it wasn't scored."""
+        return next((ranked for ranked in self.answers if ranked.answer == answer), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +170,7 @@ class RankAnswer:
     models: tuple[ModelRanking, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `rank --json` prints. margin, null where there is none."""
+        """Return the object that `rank --json` prints."""
         query, answers, gold = self.request.asked()
         return {
             "text": query.text(),
@@ -174,9 +189,9 @@ class RankAnswer:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a model and an answer, best first, as plain values."""
+        """Return a row of plain values for each model and answer, best first."""
         query, _, gold = self.request.asked()
-        asked = self.request
+        request = self.request
         return [
             {
                 "model": model.name,
@@ -187,7 +202,7 @@ class RankAnswer:
                 "log_prob": one.log_prob,
                 "prob_of": f"{sum(each.rank is not None for each in model.answers)} answers",
                 "score": one.score,
-                "score_is": f"{asked.aggregate} of log-probabilities, {TOKENS_OF[asked.part]}",
+                "score_is": f"{request.aggregate} of log-probabilities, {TOKENS_OF[request.part]}",
                 "n_tokens": len(scored_tokens(one.tokens)),
                 "tokens": "  ".join(shown_tokens(one.tokens)),
                 "margin": model.margin,
@@ -213,7 +228,7 @@ def _answer_json(one: RankedAnswer) -> dict[str, Any]:
 
 
 def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict[str, Any]]:
-    """Each token, its log-probability, and under `inside` whether it is marked."""
+    """Return each token, its log-probability, and under the key `inside` whether it is marked."""
     values = [None if np.isnan(value) else float(value) for value in scores.log_probs]
     names = ("token", "log_prob", inside)
     rows = zip(scores.tokens, values, scores.in_answer.tolist(), strict=True)
@@ -223,36 +238,43 @@ def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict
 def rank_answers(
     model: StatementModel, request: RankRequest, limits: Limits = UNLIMITED
 ) -> ModelRanking:
-    """Return the answers as one model ranks them; those without time are left out."""
+    """Return one model's ranking of the answers that it scores within the time limit.
+
+    Raises:
+        UserError: If the model can't score an answer at the start of a text, or the text is too
+            long.
+    """
     query, answers, gold = request.asked()
     if not query.parts[0].strip() and not model.scores_first:
         raise UserError(
-            f"{model.name} has no token to begin a text with, so that it can't score a first word: "
-            "write something before the blank."
+            f"{model.name} has no start token, so it can't score the first word of a text: write "
+            "a word before the blank."
         )
     statements = [state(query, answer, request.part) for answer in answers]
     tokens = score_statements(model, statements, request.hiding, request.scoring.scored, limits)
-    scores = np.array([total(one, request.aggregate) for one in tokens])
-    written = np.flatnonzero(~np.isneginf(scores))
-    order = written[np.argsort(-scores[written], kind="stable")]
+    scores = np.array([total(each, request.aggregate) for each in tokens])
+    possible = np.flatnonzero(~np.isneginf(scores))
+    order = possible[np.argsort(-scores[possible], kind="stable")]
     log_probs = log_softmax(scores[None, order])[0] if len(order) else np.zeros(0)
     ranked = [
-        RankedAnswer(answers[at], statements[at].text, rank, float(scores[at]), value, tokens[at])
-        for rank, (at, value) in enumerate(zip(order, log_probs.tolist(), strict=True), start=1)
+        RankedAnswer(answers[i], statements[i].text, rank, float(scores[i]), log_prob, tokens[i])
+        for rank, (i, log_prob) in enumerate(zip(order, log_probs.tolist(), strict=True), start=1)
     ]
     ranked += [
-        RankedAnswer(answers[at], statements[at].text, None, None, None, tokens[at])
-        for at in np.flatnonzero(np.isneginf(scores))
+        RankedAnswer(answers[i], statements[i].text, None, None, None, tokens[i])
+        for i in np.flatnonzero(np.isneginf(scores))
     ]
-    margin = None  # see `ModelRanking`
-    names = [answers[at] for at in order]
+    margin = None
+    names = [answers[i] for i in order]
     if len(names) > 1 and (gold is None or gold in names):
-        at = 0 if gold is None else names.index(gold)
-        sums = scores[order].tolist()
-        margin = sums.pop(at) - max(sums)
-    left_out = len(answers) - len(tokens)
-    about = model_fields(model)
-    return ModelRanking(answers=tuple(ranked), margin=margin, n_left_out=left_out, **about)
+        others = scores[order].tolist()
+        margin = others.pop(0 if gold is None else names.index(gold)) - max(others)
+    return ModelRanking(
+        answers=tuple(ranked),
+        margin=margin,
+        n_left_out=len(answers) - len(tokens),
+        **model_fields(model),
+    )
 
 
 def score_statements(
@@ -262,15 +284,19 @@ def score_statements(
     scored: Scored,
     limits: Limits,
 ) -> list[StatementScores]:
-    """Score the first statements, as many as the time allows; one at least."""
-    for one in statements:
-        query = Query((f"{one.text} ", ""))
+    """Return the scores of as many first statements as the time allows; at least one.
+
+    Raises:
+        UserError: If a statement is too long.
+    """
+    for statement in statements:
+        query = Query((f"{statement.text} ", ""))
         n_tokens = len(model.encode(query, KINDS[model.kind].contexts[0]).token_ids)
         limits.check_tokens(n_tokens, model.name)
     return limits.score_in_time(
-        [one.text for one in statements],
-        lambda some: model.statement_log_probs(
-            statements[some.start : some.stop], hiding=hiding, scored=scored
+        [statement.text for statement in statements],
+        lambda rows: model.statement_log_probs(
+            statements[rows.start : rows.stop], hiding=hiding, scored=scored
         ),
         sees_both=KINDS[model.kind].sees_both,
     )

@@ -1,8 +1,8 @@
-"""Where the parts of runs are scored: in this process, or by the workers of a Ray cluster.
+"""Executors: they score the parts of runs in this process, or on the workers of a Ray cluster.
 
-A run's work is cut into parts before anything is scored, the same in every process; a part is
-scored whole, so where it is done changes no number. A new executor is a file here and a row in
-`EXECUTORS`.
+A run's work is divided into the same parts in every process, before scoring starts. Each part is
+scored as a whole, so the executor doesn't affect the scores. To add an executor, add a file here
+and a row to `EXECUTORS`.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -14,16 +14,19 @@ import pyarrow as pa
 from lama_core.errors import UserError, choose
 from lama_core.progress import Unit
 
-# Told how many more units of a part are done; may raise to stop the work.
+# Called with the number of further units of a part that are done; may raise to stop the work.
 Tick = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a run that is scored, and written down, as one.
+    """A part of a run that is scored and saved as a whole.
 
-    name: of its file. size: in the work's unit. cost: about how many tokens are computed for it;
-    words, or decisions, where a kind of probe makes its tokens late. Work is divided by it.
+    Attributes:
+        name: Name of its file.
+        size: Size in the work's unit.
+        cost: Approximate number of tokens that are computed for it; words or decisions for probes
+            that tokenize while they score. Executors balance their workers by cost.
     """
 
     name: str
@@ -32,11 +35,11 @@ class Part:
 
 
 class Work(Protocol):
-    """What one run asks, in parts. It can be sent to another process, and holds no model."""
+    """The work of one run, in parts. It holds no model and can be sent to another process."""
 
     @property
     def unit(self) -> Unit:
-        """What the size of a part counts."""
+        """The unit of a part's size."""
         ...
 
     @property
@@ -45,16 +48,19 @@ class Work(Protocol):
         ...
 
     def score(self, scorer: Any, number: int, tick: Tick) -> pa.Table:
-        """The rows of one part, by whoever is asked."""
+        """Return the rows of one part, scored by a model or baseline."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run's work, and who is asked.
+    """One run's work and its scorer.
 
-    key: the same for jobs that ask the same one. scorer: opened here; None for an executor whose
-    workers open it. reopen: how another process opens the same.
+    Attributes:
+        work: The work.
+        key: Equal for jobs with the same scorer.
+        scorer: The scorer, loaded in this process; None if the executor's workers load it.
+        reopen: Loads the same scorer in another process.
     """
 
     work: Work
@@ -65,7 +71,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One part of one of the jobs, by their places."""
+    """One part of one of the jobs, both by index."""
 
     job: int
     part: int
@@ -74,8 +80,9 @@ class Task:
 class Executor(Protocol):
     """Scores parts.
 
-    here: in this process, by the scorers that are open in it; so jobs of many models take their
-    memory here, and are better given one model after the other.
+    Attributes:
+        here: Whether it scores in this process, with scorers that are loaded here. If so, pass it
+            the jobs of one model at a time to save memory.
     """
 
     here: bool
@@ -83,7 +90,7 @@ class Executor(Protocol):
     def tables(
         self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
     ) -> Iterator[tuple[Task, pa.Table, str]]:
-        """Each task with its rows and the device that scored it, in any order, each once."""
+        """Yield each task once, in any order, with its rows and the device that scored it."""
         ...
 
 
@@ -95,7 +102,7 @@ class LocalExecutor:
     def tables(
         self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
     ) -> Iterator[tuple[Task, pa.Table, str]]:
-        """Each task with its rows and the device, in order."""
+        """Yield each task in order, with its rows and the device."""
         for task in tasks:
             job = jobs[task.job]
             yield task, job.work.score(job.scorer, task.part, tick), job.scorer.device
@@ -106,7 +113,7 @@ def _ray() -> Executor:
         from lama_core.scoring.executors.ray import RayExecutor
     except ModuleNotFoundError as error:
         raise UserError(
-            "Ray is not installed: run `pip install ray`, or leave out `--executor ray`."
+            "Ray is not installed: run `pip install ray`, or remove `--executor ray`."
         ) from error
     return RayExecutor()
 
@@ -115,5 +122,5 @@ EXECUTORS: dict[str, Callable[[], Executor]] = {"local": LocalExecutor, "ray": _
 
 
 def make_executor(name: str) -> Executor:
-    """The executor of that name. Raises UserError for an unknown one, or one not installed."""
+    """Return an executor. Raises UserError for an unknown name, or one that isn't installed."""
     return EXECUTORS[choose(name, EXECUTORS, "executor")]()

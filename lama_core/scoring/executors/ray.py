@@ -1,13 +1,12 @@
-"""Scoring on a Ray cluster: each worker opens one model at a time, and scores whole parts.
+"""Scoring on a Ray cluster: each worker loads one model at a time and scores whole parts.
 
-A worker is one graphics card, where the cluster has some and LAMA_DEVICE isn't `cpu`, else two
-processors. It has few parts at a time, and their rows come back as they are ready. The parts of a
-worker that dies, alone or with its node, go to the others, and another worker begins where there is
-room. Parts that are written down are never asked for again. Ray moves objects between its processes
-in its own way; nothing of that is kept in a file of ours.
+A worker uses one GPU if the cluster has any and LAMA_DEVICE isn't `cpu`, otherwise two CPUs. It
+gets few parts at a time and returns their rows as soon as each is finished. If a worker dies, alone
+or with its node, other workers get its parts, and a new worker starts where resources are free.
+Parts that are saved are not scored again. Files of this project contain no Ray objects.
 
-Ray is an optional extra (`pip install ray`); RAY_ADDRESS names a running cluster, else one is begun
-on this machine. Weights and data must be on every node, under the same names: docs/scale.md.
+Ray is an optional extra (`pip install ray`). RAY_ADDRESS names a running cluster; without it, one
+is started on this machine. Every node needs the weights and data at the same paths: docs/scale.md.
 """
 
 import itertools
@@ -27,20 +26,21 @@ from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE as DEVICE
 from lama_core.models.devices import wanted_device
 from lama_core.scoring.executors import Job, Task, Tick
-from lama_core.scoring.executors.assignment import Deal
+from lama_core.scoring.executors.assignment import Unassigned
 
-AT_ONCE = 2  # parts that a worker has: while the rows of one travel, it is at the next
-PROCESSORS = 2  # of a worker, where nodes have as many
-DEATHS = 3  # workers that a part is given to, if all of them die over it
-ANSWERED = 10.0  # seconds that a cluster may take to answer
-ASKED = 1.0  # seconds after which a user's wish to stop is heard
-PATIENCE = 300.0  # seconds that nothing moves: no worker at work, and no room for one
+PARTS_PER_WORKER = 2  # so that a worker scores one part while the rows of another are sent
+CPUS = 2  # per worker, if nodes have as many
+MAX_DEATHS = 3  # number of workers that may die during the same part
+CONNECT_SECONDS = 10.0  # timeout of the connection to a cluster
+POLL_SECONDS = 1.0  # time between two checks of whether the user stopped the run
+MAX_IDLE_SECONDS = 300.0  # time without a busy worker and without resources for one
 
 
 class RayExecutor:
     """Scores the parts on the workers of a Ray cluster.
 
-    n_workers: at most so many; None is as many as the cluster has room for.
+    Attributes:
+        n_workers: Maximum number of workers; None is as many as the cluster has resources for.
     """
 
     here = False
@@ -51,111 +51,107 @@ class RayExecutor:
     def tables(
         self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
     ) -> Iterator[tuple[Task, pa.Table, str]]:
-        """Each task with its rows and the worker's device, as they are handed back.
+        """Yield each task with its rows and the worker's device, as they are finished.
 
-        Raises UserError for what a worker can't open or score, for a part over which several
-        workers died, and when the cluster has no room.
+        Raises:
+            UserError: If a worker can't load or score something, several workers died during one
+                part, or the cluster has no resources for a worker.
         """
-        crew = _Crew(jobs, tasks, self.n_workers)
+        workers = _Workers(jobs, tasks, self.n_workers)
         try:
-            yield from crew.work(tick)
+            yield from workers.tables(tick)
         finally:
-            crew.dismiss()
+            workers.stop()
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
-    """What a worker takes of a node, and how many workers the cluster holds."""
+class _Resources:
+    """The resources of each worker, and the number of workers that the cluster can run."""
 
-    processors: int
-    cards: int
+    cpus: int
+    gpus: int
     n_workers: int
 
 
-def _room() -> _Room:
-    """The room in the cluster as it is now."""
+def _resources() -> _Resources:
+    """Return the resources that the cluster has now."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    cards = sum(int(node.get("GPU", 0)) for node in nodes)
-    if cards and _device() != "cpu":
-        return _Room(1, 1, cards)
+    gpus = sum(int(node.get("GPU", 0)) for node in nodes)
+    if gpus and _device() != "cpu":
+        return _Resources(1, 1, gpus)
     counts = [int(node["CPU"]) for node in nodes if node.get("CPU", 0) >= 1]
-    processors = min([PROCESSORS, *counts])
-    return _Room(processors, 0, max(1, sum(count // processors for count in counts)))
+    cpus = min([CPUS, *counts])
+    return _Resources(cpus, 0, max(1, sum(count // cpus for count in counts)))
 
 
 def _device() -> str:
-    """A worker's LAMA_DEVICE: this process's choice; a worker sees one card, which is the first."""
+    """Return the workers' LAMA_DEVICE: this process's, without the number of the GPU."""
     return "cuda" if wanted_device().startswith("cuda") else wanted_device()
 
 
 def _connect() -> None:
-    """Be part of the cluster of RAY_ADDRESS, or begin one here."""
+    """Connect to the cluster at RAY_ADDRESS, or start one on this machine."""
     if ray.is_initialized():
         return
     address = os.environ.get("RAY_ADDRESS", "")
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         if host and port.isdecimal():  # Ray itself would try for minutes
-            socket.create_connection((host, int(port)), timeout=ANSWERED).close()
+            socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
         ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
     except (OSError, ValueError) as error:
         raise UserError(
-            f"No Ray cluster answers at RAY_ADDRESS={address[:80]!r}: begin one with `ray start "
-            "--head`, or unset it, and one is begun on this machine."
+            f"No Ray cluster answers at RAY_ADDRESS={address[:80]!r}: start one with `ray start "
+            "--head`, or unset RAY_ADDRESS to start one on this machine."
         ) from error
 
 
-class _Crew:
-    """The workers, and what each of them has in hand."""
+class _Workers:
+    """The workers, and the parts that each of them has."""
 
     def __init__(self, jobs: Sequence[Job], tasks: Sequence[Task], n_workers: int | None) -> None:
         _connect()
-        self._deal = Deal(jobs, tasks)
+        self._unassigned = Unassigned(jobs, tasks)
         self._jobs = jobs
-        self._room = _room()
+        self._resources = _resources()
         self._numbers = itertools.count()
         self._actors: dict[int, Any] = {}
         self._idle: set[int] = set()
-        self._begun: set[int] = set()
-        # What is awaited: a worker's part, or, None, that it has begun.
-        self._awaited: dict[Any, tuple[int, Task | None]] = {}
+        self._started: set[int] = set()
+        # Ray's reference -> worker and its part; None for the worker's start.
+        self._pending: dict[Any, tuple[int, Task | None]] = {}
         self._deaths: Counter[Task | None] = Counter()
-        # In a list the references reach a worker as they are, and it takes what it needs.
+        # Ray doesn't resolve references inside a list: a worker gets only the works that it needs.
         self._works = [ray.put(job.work) for job in jobs]
-        for _ in range(min(len(tasks), n_workers or self._room.n_workers)):
-            self._hire()
+        for _ in range(min(len(tasks), n_workers or self._resources.n_workers)):
+            self._start_worker()
 
-    def work(self, tick: Tick) -> Iterator[tuple[Task, pa.Table, str]]:
-        """Each task with its rows and the device."""
-        moved = time.monotonic()
-        # A worker for whom there is no room yet has no part: nobody waits for it at the end.
-        while not self._is_done():
-            ready, _ = ray.wait(list(self._awaited), num_returns=1, timeout=ASKED)
+    def tables(self, tick: Tick) -> Iterator[tuple[Task, pa.Table, str]]:
+        """Yield each task with its rows and the device."""
+        last_answer = time.monotonic()
+        # Workers that still wait for resources have no part, so the end doesn't wait for them.
+        while self._is_busy() or not self._unassigned.is_empty:
+            ready, _ = ray.wait(list(self._pending), num_returns=1, timeout=POLL_SECONDS)
             tick(0)
             if ready:
-                moved = time.monotonic()
+                last_answer = time.monotonic()
                 yield from self._receive(ready[0])
-            elif not self._in_hand() and time.monotonic() - moved > PATIENCE:
+            elif not self._is_busy() and time.monotonic() - last_answer > MAX_IDLE_SECONDS:
+                gpus = f", {self._resources.gpus} GPU" if self._resources.gpus else ""
                 raise UserError(
-                    f"The Ray cluster has had no room for a worker for {PATIENCE:.0f} seconds "
-                    f"({self._needs()}): `ray status` shows what it has. What was scored is kept."
+                    "The Ray cluster has had no resources for a worker for "
+                    f"{MAX_IDLE_SECONDS:.0f} seconds (a worker needs {self._resources.cpus} CPU"
+                    f"{gpus}). See `ray status`. Finished parts are kept."
                 )
 
-    def _is_done(self) -> bool:
-        return self._deal.is_empty and not self._in_hand()
+    def _is_busy(self) -> bool:
+        return any(task is not None for _, task in self._pending.values())
 
-    def _in_hand(self) -> bool:
-        return any(task is not None for _, task in self._awaited.values())
-
-    def _needs(self) -> str:
-        cards = f", {self._room.cards} GPU" if self._room.cards else ""
-        return f"a worker takes {self._room.processors} CPU{cards}"
-
-    def _hire(self) -> None:
-        """Ask for one worker more; it is given parts when it has begun."""
+    def _start_worker(self) -> None:
+        """Start one more worker; it gets parts once it runs."""
         remote: Any = ray.remote(_Worker).options(
-            num_cpus=self._room.processors,
-            num_gpus=self._room.cards,
+            num_cpus=self._resources.cpus,
+            num_gpus=self._resources.gpus,
             max_restarts=0,
             scheduling_strategy="SPREAD",
             runtime_env={"env_vars": {DEVICE: _device()}},
@@ -164,79 +160,82 @@ class _Crew:
         keys = [job.key for job in self._jobs]
         actor = remote.remote(self._works, keys, [job.reopen for job in self._jobs])
         self._actors[number] = actor
-        self._awaited[actor.begin.remote()] = number, None
+        self._pending[actor.ping.remote()] = number, None
 
-    def _give(self, number: int) -> None:
-        """A worker's next part; there is none while others have the last."""
-        task = self._deal.take(number)
+    def _assign(self, number: int) -> None:
+        """Assign a worker its next part, if one is left."""
+        task = self._unassigned.take(number)
         if task is None:
             self._idle.add(number)
         else:
             self._idle.discard(number)
             reference = self._actors[number].score.remote(task.job, task.part)
-            self._awaited[reference] = number, task
+            self._pending[reference] = number, task
 
     def _receive(self, reference: Any) -> Iterator[tuple[Task, pa.Table, str]]:
-        """What has come of a worker: rows, that it has begun, or that it is no more."""
-        number, task = self._awaited.pop(reference)
+        """Handle a worker's answer: the rows of a part, its start, or its death."""
+        number, task = self._pending.pop(reference)
         try:
             answer = ray.get(reference)
         except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
-            self._bury(number, task, error)
+            self._replace(number, task, error)
             return
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, UserError):
                 raise UserError(str(error.cause)) from error
             raise
         if task is None:
-            self._begun.add(number)
-            for _ in range(AT_ONCE):
-                self._give(number)
+            self._started.add(number)
+            for _ in range(PARTS_PER_WORKER):
+                self._assign(number)
             return
-        self._deaths[None] = 0  # the cluster is at work: those that died before count no more
-        self._give(number)
+        self._deaths[None] = 0  # parts are being scored, so forget deaths of starting workers
+        self._assign(number)
         yield task, *answer
 
-    def _bury(self, number: int, task: Task | None, error: Exception) -> None:
-        """Give the parts of a dead worker to others, and ask for another worker.
+    def _replace(self, number: int, task: Task | None, error: Exception) -> None:
+        """Give the parts of a dead worker to others and start another worker.
 
-        Only the part that it was at counts the death; an idle worker was at none. Raises UserError
-        for a part over which too many died, or if workers die before they begin.
+        The death counts for the part that was being scored; for none if the worker was idle.
+
+        Raises:
+            UserError: If too many workers died during one part, or before they started.
         """
-        lost = [(ref, at) for ref, (whose, at) in self._awaited.items() if whose == number]
+        lost = [(ref, part) for ref, (worker, part) in self._pending.items() if worker == number]
         for reference, _ in lost:
-            del self._awaited[reference]
+            del self._pending[reference]
         ray.kill(self._actors.pop(number))
         self._idle.discard(number)
-        self._deal.leave(number)
-        self._deal.give_back([one for one in (task, *(at for _, at in lost)) if one is not None])
-        idle = task is None and number in self._begun
-        self._deaths[task] += 0 if idle else 1
-        if self._deaths[task] >= DEATHS:
-            said = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
-            at = "before they began" if task is None else f"at part {self._name(task)}"
+        self._unassigned.remove_worker(number)
+        parts = (task, *(part for _, part in lost))
+        self._unassigned.give_back([part for part in parts if part is not None])
+        was_idle = task is None and number in self._started
+        self._deaths[task] += 0 if was_idle else 1
+        if self._deaths[task] >= MAX_DEATHS:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
+            when = "before they started"
+            if task is not None:
+                when = f"at part {self._jobs[task.job].work.parts[task.part].name}"
             raise UserError(
-                f"{DEATHS} workers of the Ray cluster died {at} ({said[:200]}): see that every "
-                "node has this project, its packages and the memory that the model takes. What "
-                "was scored is kept."
+                f"{MAX_DEATHS} workers of the Ray cluster died {when} ({reason[:200]}): check that "
+                "every node has this project, its packages and enough memory for the model. "
+                "Finished parts are kept."
             ) from error
-        for waiting in sorted(self._idle):  # they may be dead as well: only who answers is given
-            self._awaited[self._actors[waiting].begin.remote()] = waiting, None
+        # Idle workers may have died, too: they get a part only after they answer.
+        for idle in sorted(self._idle):
+            self._pending[self._actors[idle].ping.remote()] = idle, None
         self._idle.clear()
-        if not self._deal.is_empty:
-            self._hire()
+        if not self._unassigned.is_empty:
+            self._start_worker()
 
-    def _name(self, task: Task) -> str:
-        return self._jobs[task.job].work.parts[task.part].name
-
-    def dismiss(self) -> None:
-        """End the workers."""
+    def stop(self) -> None:
+        """Stop the workers."""
         for actor in self._actors.values():
             ray.kill(actor)
 
 
 class _Worker:
-    """One process of the cluster: one model open at a time, and the works that ask it."""
+    """One process of the cluster, with one model at a time and the works that use it."""
 
     def __init__(
         self,
@@ -250,20 +249,24 @@ class _Worker:
         self._works: dict[int, Any] = {}
         self._open: tuple[Hashable, Any] | None = None
 
-    def begin(self) -> None:
-        """Say that it is there."""
+    def ping(self) -> None:
+        """Answer, to show that the worker runs."""
 
     def score(self, job: int, part: int) -> tuple[pa.Table, str]:
-        """The rows of one part, and the device. Raises UserError for what this node can't open."""
+        """Return the rows of one part and the device.
+
+        Raises:
+            UserError: If this node can't load the model.
+        """
         if self._open is None or self._open[0] != self._keys[job]:
-            self._open = None  # and its memory is free before the next is loaded
+            self._open = None  # frees its memory before the next model is loaded
             self._works.clear()
             try:
                 self._open = self._keys[job], self._reopen[job]()
             except UserError as error:
                 raise UserError(
                     f"On the node {ray.util.get_node_ip_address()}: {error} Every node needs the "
-                    "weights and the data of a run, or a disk with them that all share."
+                    "weights and the data of a run, or access to a shared disk with them."
                 ) from error
         if job not in self._works:
             self._works[job] = ray.get(self._references[job])

@@ -111,8 +111,8 @@ def test_beyond_the_limit_the_first_wordings_and_the_negated_one_are_asked() -> 
     ("relation", "subject", "said"),
     (
         ("P47", "  ", "empty"),
-        ("P47", "x" * (MAX_SUBJECT + 1), "201 characters; at most 200"),
-        ("P47", "the ___ of [Y]", "holds a blank"),
+        ("P47", "x" * (MAX_SUBJECT + 1), "201 characters; the maximum is 200"),
+        ("P47", "the ___ of [Y]", "contains a blank"),
         ("P74", "France", "did you mean 'P47'"),
         ("Told", "France", "no template"),
     ),

@@ -236,7 +236,9 @@ def test_each_blank_has_its_own_gold(tiny_model: Models) -> None:
     query = parse_query("[MASK] is a city in [MASK].")
     answer = ask(model, query, FULL, gold="Paris | ")
     assert [blank.gold and blank.gold.word for blank in answer.blanks] == ["Paris", None]
-    with pytest.raises(UserError, match="2 blanks, and 1 gold word is given: write one a blank"):
+    with pytest.raises(
+        UserError, match="2 blanks, but there is 1 right answer: write one for each"
+    ):
         ask(model, query, FULL, gold="Paris")
 
 
@@ -300,9 +302,9 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
     model = tiny_model("smollm2")
     query = parse_query(LONG)
     for limit in (5, 12):  # its left side is short: both sides count
-        with pytest.raises(UserError, match=f"at most {limit} are taken here"):
+        with pytest.raises(UserError, match=f"the maximum here is {limit}"):
             ask(model, query, FULL, limits=Limits(tokens=limit))
-    with pytest.raises(UserError, match="at most 5 are taken here"):
+    with pytest.raises(UserError, match="the maximum here is 5"):
         ask(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
     few = ask(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
     assert few.n_over == 20 and few.n_wanted is None
@@ -310,5 +312,5 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
 
 def test_a_gold_of_many_pieces_is_refused(tiny_model: Models) -> None:
     for family in ("bert-cased", "smollm2"):
-        with pytest.raises(UserError, match="at most 32 are scored"):
+        with pytest.raises(UserError, match="the maximum is 32"):
             ask(tiny_model(family), parse_query(TEXT), FULL, gold="xyzzy " * 40)

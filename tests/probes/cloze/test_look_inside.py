@@ -63,7 +63,7 @@ def test_of_a_word_of_several_tokens_the_first_counts_and_it_is_said(tiny_model:
     found = attribute(model, QUERY, columns, "erasure", word="physicistry")
     begun = model.vocabulary.show_text(pieces[:1])[0]
     assert found.notes == (
-        f"“physicistry” is {len(pieces)} tokens of the model: its first, “{begun}”, counts.",
+        f"“physicistry” is {len(pieces)} tokens of the model: only the first, “{begun}”, counts.",
     )
     full = model.layer_log_probs(model.encode(QUERY), columns, [pieces[:1]]).words[-1, 0]
     assert found.log_prob == pytest.approx(full, abs=1e-4)
@@ -89,9 +89,9 @@ def test_without_a_word_the_models_first_answer_is_attributed(tiny_model: Models
 def test_what_a_model_isnt_shown_is_said(tiny_model: Models) -> None:
     query = parse_query("Paris is in [MASK], said [MASK] in Rome.")
     for family, said in (
-        ("bert-cased", ("Of several blanks",)),
-        ("smollm2", ("Of several blanks", "By the left side alone")),
-        ("t5", ("Of several blanks",)),
+        ("bert-cased", ("Only the first blank",)),
+        ("smollm2", ("Only the first blank", "The model sees only the text to the left")),
+        ("t5", ("Only the first blank",)),
     ):
         model = tiny_model(family)
         columns = WORDS.columns(model.vocabulary)
@@ -112,14 +112,14 @@ def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
     error = abs(found.gap) / abs(found.log_prob - found.baseline)
     assert found.completeness_error == pytest.approx(error)
     assert f"off by {abs(found.gap):.3f} ({100 * error:.1f} %)." in found.completeness()
-    assert "with 400 steps, and should sum to" in found.completeness()
+    assert "with 400 steps, the tokens' values sum to" in found.completeness()
     rough = attribute(tiny_model("qwen2"), QUERY, WORDS.columns(tiny_model("qwen2").vocabulary),
                       "gradients", word="Paris", steps=8)  # fmt: skip
     assert rough.completeness_error and rough.completeness_error > 0.05
-    assert rough.completeness().endswith("More steps make the error smaller.")
+    assert rough.completeness().endswith("More steps reduce the error.")
     assert "More steps" not in found.completeness()
     bounded = replace(rough, steps=2000, asked=False).completeness()
-    assert bounded.endswith("1% was not reached within 2,000 steps or the time.")
+    assert bounded.endswith("stayed above 1% at the limit of steps or time.")
     told = found.to_json()
     assert told["sum"] == pytest.approx(sum(values)) and told["gap"] == found.gap
     assert (told["steps"], told["completeness_error"]) == (400, found.completeness_error)
@@ -149,7 +149,7 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
     for look in (read_layers, lambda *a, **k: attribute(*a, "erasure", **k)):
-        with pytest.raises(UserError, match=r"tokens for .*at most 5 are taken here"):
+        with pytest.raises(UserError, match=r"tokens for .*; the maximum here is 5"):
             look(model, QUERY, columns, limits=Limits(tokens=5))
     monkeypatch.setattr(type(model), "tokens_per_pass", 1)
     started = time.monotonic()
@@ -157,7 +157,7 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
     assert sum(value is not None for value in found.values) == 1
     assert time.monotonic() - started < 60
     n = sum(token != BLANK for token in found.tokens)
-    assert found.notes == (f"The time for a question was over: 1 of {n} tokens were tried.",)
+    assert found.notes == (f"Time limit reached: 1 of {n} tokens were tested.",)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
         ({"top_k": 0}, "top k can't be 0: expected int >= 1"),
         (
             {"lens": "tokens", "answer": "a" * 1001},
-            "The answer that is followed has 1,001 characters; at most 1,000",
+            "The answer to track has 1,001 characters; the maximum is 1,000",
         ),
     ),
 )
@@ -188,7 +188,7 @@ def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
     columns = WORDS.columns(tiny_model("bert-cased").vocabulary)
     silent: Any = Silent()
     for changed in (request, InspectRequest("", lens="tokens")):
-        with pytest.raises(UserError, match="silent can't be looked into"):
+        with pytest.raises(UserError, match="silent can't be inspected"):
             look_inside(silent, QUERY, columns, changed)
 
 

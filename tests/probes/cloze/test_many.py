@@ -73,8 +73,8 @@ def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> N
     assert found.precision_at_1 == 2 / 3
     assert [one.is_right for one in found.answers] == [True, True, False, None, None, None]
     assert found.summary() == (
-        "P@1 66.7 % (2 of 3 golds first); 5 of 6 sentences answered; 1 gold not among the "
-        "candidates, and not counted"
+        "P@1 66.7 % (2 of 3 right answers first); 5 of 6 sentences answered; 1 right answer not "
+        "among the candidates, not counted"
     )
     assert ask_lines(model, lines[3:4], candidates).precision_at_1 is None
 
@@ -103,8 +103,8 @@ def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answere
     ]
     found = ask_lines(model, lines, candidates, limits=Limits(tokens=10))
     assert [bool(one.word) for one in found.answers] == [True, False, False, False]
-    assert "at most 10 are taken here: shorten it" in found.answers[1].fault
-    assert f"at most {MAX_PIECES} are scored" in found.answers[2].fault
+    assert "the maximum here is 10. Shorten it" in found.answers[1].fault
+    assert f"the maximum is {MAX_PIECES}" in found.answers[2].fault
     assert found.answers[3].fault
 
 
@@ -143,8 +143,8 @@ def test_a_tables_cells_may_hold_quotes_commas_and_line_breaks() -> None:
     first, second, short, two = read_file(b"\xef\xbb\xbf" + table.encode(), "my.csv")
     assert first == Line(2, 'He said "well"; then ___ left.', "he")
     assert second == Line(5, "___ is x.")
-    assert (short.number, short.fault) == (6, "2 cells stand where the first line has 3.")
-    assert two.number == 7 and two.fault.startswith("It has 2 blanks")
+    assert (short.number, short.fault) == (6, "The line has 2 cells, the first line 3.")
+    assert two.number == 7 and two.fault.startswith("The sentence has 2 blanks")
 
 
 def test_lines_have_their_gold_behind_a_tab_or_a_bar() -> None:
@@ -170,13 +170,17 @@ def test_objects_are_read_a_line_each() -> None:
     [
         ("text\nKöln is ___.\n".encode("cp1252"), "a.csv", "a.csv is not UTF-8 (byte 7): save it"),
         ("text\nA ___.\n".encode("utf-16"), "a.csv", "a.csv is not UTF-8 (byte 1)"),
-        (b"subject,gold\na,b\n", "a.csv", "a.csv has no column text in its first line, which has"),
-        (b'text\n"A ___.\nB ___.\n', "a.csv", "a.csv can't be read as a table from line 3 on"),
-        (b"text\n", "a.csv", "No sentence is given"),
-        (b"", "a.txt", "No sentence is given"),
-        (b"nothing\n", "a.txt", "No sentence can be asked; line 1: The text has no blank"),
-        (b"A ___.\n" * (MAX_LINES + 1), "a.txt", "501 sentences are given; at most 500"),
-        (b"x" * (MAX_BYTES + 1), "a.txt", "a.txt has over 2 MB"),
+        (
+            b"subject,gold\na,b\n",
+            "a.csv",
+            "a.csv has no column 'text' in its first line, which has",
+        ),
+        (b'text\n"A ___.\nB ___.\n', "a.csv", "Cannot read a.csv as a table from line 3 on"),
+        (b"text\n", "a.csv", "Sentences are missing"),
+        (b"", "a.txt", "Sentences are missing"),
+        (b"nothing\n", "a.txt", "No sentence is valid. Line 1: The text has no blank"),
+        (b"A ___.\n" * (MAX_LINES + 1), "a.txt", "There are 501 sentences; the maximum is 500"),
+        (b"x" * (MAX_BYTES + 1), "a.txt", "a.txt is too large"),
     ],
 )
 def test_what_cant_be_read_is_refused_in_a_sentence(data: bytes, name: str, said: str) -> None:

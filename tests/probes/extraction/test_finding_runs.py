@@ -108,7 +108,7 @@ def test_the_extractor_stands_beside_a_model_on_the_same_facts(data: Path, text:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"candidates": "common"}, "name them with --model"),
+        ({"candidates": "common"}, "add --model"),
         ({"linking": ("naiv",)}, "did you mean 'naive'"),
         ({"corpus": "nowhere"}, "no corpus 'nowhere'"),
         ({"relations": ("P9",)}, "P9"),
@@ -166,7 +166,7 @@ def test_with_the_open_book_the_model_sees_the_passage_before_the_query(
 
 def test_the_open_book_does_not_go_with_prompts_that_are_compared(data: Path, text: Path) -> None:
     request = ProbeRequest(str(data), ("table",), prompts="negated", open_book=str(text))
-    with pytest.raises(UserError, match="leave out --open-book"):
+    with pytest.raises(UserError, match="remove --open-book"):
         plan(request, load=lambda *_, **__: Reader())
 
 

@@ -73,7 +73,9 @@ def test_an_answer_that_cannot_be_written_stands_last_and_takes_no_probability()
     )  # fmt: skip
     assert sum(one.prob for one in found.answers) == pytest.approx(1)
     assert found.margin is None, "the gold has no score"
-    assert found.notes("Oslo") == ["1 of the answers holds what this model can't write."]
+    assert found.notes("Oslo") == [
+        "1 of the answers contains characters that this model can't write."
+    ]
     nothing = ranked(ByWord(lost=""))
     assert [one.rank for one in nothing.answers] == [None] * 3
     assert nothing.margin is None
@@ -84,12 +86,12 @@ def test_what_the_time_doesnt_allow_is_left_out_and_said() -> None:
     # Of a model that reads a text once for each token, one of these is scored before a look.
     found = ranked(ByWord(kind="masked"), Limits(seconds=0.0), **asked, gold="Cairo")
     assert ([one.answer for one in found.answers], found.n_left_out) == (["Oslo"], 2)
-    assert found.notes("Cairo")[0].endswith("not scored, the gold among them.")
+    assert found.notes("Cairo")[0].endswith("not scored, including the right one.")
     assert ranked(ByWord(kind="masked"), **asked).n_left_out == 0
 
 
 def test_a_text_of_too_many_tokens_is_refused() -> None:
-    with pytest.raises(UserError, match="has 8 tokens for fake, and at most 7 are taken here"):
+    with pytest.raises(UserError, match="has 8 tokens for fake; the maximum here is 7"):
         ranked(limits=Limits(tokens=7), answers=("Oslo",))
     assert ranked(limits=Limits(tokens=8), answers=("Oslo",)).answers
 
@@ -98,13 +100,13 @@ def test_a_text_of_too_many_tokens_is_refused() -> None:
     ("changes", "said"),
     (
         ({"text": "The capital."}, "has no blank"),
-        ({"text": "___ is in ___."}, "has 2 blanks: answers are ranked at one"),
-        ({"answers": ()}, "There is no answer to rank"),
+        ({"text": "___ is in ___."}, "has 2 blanks, but answers are ranked at one"),
+        ({"answers": ()}, "Answers are missing"),
         ({"answers": ("Oslo", "  ")}, "Answer 2 is empty"),
-        ({"answers": ("New  York", " New York")}, "'New York' is there twice"),
-        ({"answers": tuple(map(str, range(201)))}, "201 answers are too many .* at most 200"),
+        ({"answers": ("New  York", " New York")}, "'New York' occurs twice"),
+        ({"answers": tuple(map(str, range(201)))}, "There are 201 answers; the maximum is 200"),
         ({"answers": ("x" * 301,)}, "longer than 300 letters"),
-        ({"gold": "Paris"}, "'Paris' is none of the answers"),
+        ({"gold": "Paris"}, "'Paris' is not one of the answers"),
     ),
 )
 def test_what_cannot_be_ranked_is_refused_in_a_sentence(changes: Any, said: str) -> None:
@@ -116,7 +118,7 @@ def test_what_cannot_be_ranked_is_refused_in_a_sentence(changes: Any, said: str)
 
 def test_a_first_word_that_nothing_stands_before_is_refused() -> None:
     model = ByWord(scores_first=False)
-    with pytest.raises(UserError, match="fake has no token to begin a text with"):
+    with pytest.raises(UserError, match="fake has no start token"):
         ranked(model, text="___ is the capital of Norway.")
     assert ranked(model).answers
 

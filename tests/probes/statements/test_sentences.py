@@ -59,7 +59,7 @@ def test_the_likeliest_is_by_the_sum_and_what_cannot_be_written_is_none() -> Non
     lost = score_sentences(ByWord(lost="Oslo"), ASKED)
     assert lost.likeliest() is lost.sentences[1]
     assert (lost.sentences[0].total, lost.sentences[1].difference) == (None, None)
-    assert lost.notes() == ["1 of the sentences holds what this model can't write."]
+    assert lost.notes() == ["1 of the sentences contains characters that this model can't write."]
     assert score_sentences(ByWord(lost=""), ASKED).likeliest() is None
 
 
@@ -70,7 +70,7 @@ def test_a_sentence_without_a_scored_token_has_no_sum() -> None:
     assert (second.total, second.difference) == (-1.0, None)
     assert bare.likeliest() is second
     assert bare.notes() == [
-        "1 of the sentences has a first token alone, which this model can't score: nothing stands "
+        "1 of the sentences has only one token, which this model can't score without a token "
         "before it."
     ]
 
@@ -89,10 +89,10 @@ def test_a_sentence_with_nothing_of_its_own_is_scored(family: str, tiny_model: M
 @pytest.mark.parametrize(
     ("texts", "said"),
     (
-        (("One.",), "1 sentence is given: give from 2 to 20"),
-        (tuple(map(str, range(21))), "21 sentences are given"),
+        (("One.",), "number of sentences is 1: enter 2 to 20"),
+        (tuple(map(str, range(21))), "number of sentences is 21"),
         (("One.", " "), "Sentence 2 is empty"),
-        (("One  day.", "One day."), "'One day.' is there twice"),
+        (("One  day.", "One day."), "'One day.' occurs twice"),
         (("One.", "x" * 20_001), "Sentence 2 has 20,001 characters"),
     ),
 )
@@ -104,7 +104,7 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(
 
 
 def test_a_visitors_limits_hold() -> None:
-    with pytest.raises(UserError, match="at most 4 are taken here"):
+    with pytest.raises(UserError, match="the maximum here is 4"):
         score_sentences(ByWord(), ASKED, Limits(tokens=4))
     long = tuple(f"{word} " * 3000 for word in ("a", "b", "c", "d"))
     cut = score_sentences(ByWord(kind="masked"), replace(ASKED, texts=long), Limits(seconds=0.0))

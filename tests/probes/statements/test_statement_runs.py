@@ -150,7 +150,9 @@ def test_facts_that_cant_be_asked_say_why(tmp_path: Path) -> None:
     assert rows["excluded"] == [None, DUPLICATE, NOT_A_CANDIDATE, NO_FIT]
     assert made.info.n_candidates == 2 and made.words == {"": frozenset({"Lima", "New York"})}
     (tmp_path / "others.txt").write_text("Bogotá")
-    with pytest.raises(NothingCounts, match=r"None of the 4 facts can be asked of table: .*among"):
+    with pytest.raises(
+        NothingCounts, match=r"None of the 4 facts can be scored with table: .*among"
+    ):
         run(data, tmp_path, model, answers=f"file:{tmp_path / 'others.txt'}")
 
 
@@ -266,7 +268,7 @@ def test_an_answer_space_of_a_hundred_thousand_is_given_to_a_model_in_pieces(
     assert all(1 <= rank <= 100_000 for rank in rows["rank_raw"])
     assert all(len([word for word in top if word]) == 10 for top in rows["top_words"])
     file.write_text("\n".join([*answers, "one more"]))
-    with pytest.raises(UserError, match="100,001 answers are too many: give at most 100,000"):
+    with pytest.raises(UserError, match="There are 100,001 answers; the maximum is 100,000"):
         specify(data, model, answers=f"file:{file}")
 
 
@@ -287,9 +289,9 @@ def test_no_more_statements_than_that_are_at_once_and_each_is_in_its_place(n_ans
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ("", "the list of answers is empty: give one answer a line"),
-        (" \n\n", "the list of answers is empty: give one answer a line"),
-        ("Lima\nOslo\nLima", "The answer 'Lima' is there twice: leave one out"),
+        ("", "the list of answers is empty: write one answer per line"),
+        (" \n\n", "the list of answers is empty: write one answer per line"),
+        ("Lima\nOslo\nLima", "The answer 'Lima' occurs twice: remove one"),
         ("Lima\n" + "x" * 301, "Answer 2 is longer than 300 letters: shorten it"),
         ("a\0b", "the list of answers is not text"),
     ],
@@ -307,9 +309,9 @@ def test_a_file_that_is_no_list_of_answers_is_one_sentence(
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ((), "There is no answer to rank: give at least one"),
-        (("Lima", " "), "Answer 2 is empty: leave it out"),
-        (("Lima", "Lima "), "The answer 'Lima' is there twice"),
+        ((), "Answers are missing: add at least one"),
+        (("Lima", " "), "Answer 2 is empty: remove it"),
+        (("Lima", "Lima "), "The answer 'Lima' occurs twice"),
     ],
 )
 def test_answers_that_fill_no_blank_are_refused(answers: Sequence[str], reason: str) -> None:
@@ -322,8 +324,8 @@ def test_answers_that_fill_no_blank_are_refused(answers: Sequence[str], reason: 
     [
         ({"answers": "common"}, "Unknown answers 'common': choose relation, or file:PATH"),
         ({"answers": "file:/nowhere"}, "/nowhere"),
-        ({"template": 2}, "No relation has a template 2: they are counted from 0, and there are 2"),
-        ({"template": -1}, "The template is -1: they are counted from 0"),
+        ({"template": 2}, "No relation has a template 2: the highest number is 1"),
+        ({"template": -1}, "The template is -1: choose 0 or more"),
         ({"part": "half"}, "half"),
         ({"aggregate": "max"}, "max"),
         ({"hiding": "all"}, "all"),
