@@ -158,7 +158,7 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() ->
     tabs = {title: tabs_of(path) for title, path in files.items()}
     found = {title: len(names) for title, names in tabs.items() if names}
     assert found == {"Ask": 6, "Results": 5, "Data and runs": 5}
-    views = [*CHARTS, *PROMPT_VIEWS, *tabs_of(ROOT / "pages" / "ui" / "facts" / "tab.py")]
+    views = [*CHARTS, *PROMPT_VIEWS, *tabs_of(ROOT / "pages" / "ui" / "wrong_answers" / "view.py")]
     assert len(views) == 10 + 5 + 3
     lacking = {
         f"{title}: {tab}"
@@ -217,7 +217,7 @@ def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None
         if path.name.startswith("__") or "cli" in parts:
             continue
         assert ".".join(parts) in found
-    assert "lama_core.scoring.ranking.rank_gold" in anchors["asking"]
+    assert "lama_core.scoring.ranking.rank_gold" in anchors["scoring"]
 
 
 @pytest.mark.slow
