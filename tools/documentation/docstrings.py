@@ -6,6 +6,8 @@ from typing import Any
 import griffe
 
 _CODE = re.compile(r"(`+.+?`+)", re.S)
+_SECTION = re.compile(r"(Args|Attributes|Returns|Yields|Raises):\n")
+_NAME = re.compile(r"^ {4}\S+:", re.M)  # of a parameter, attribute or error
 
 
 def as_markdown(text: str) -> str:
@@ -20,7 +22,12 @@ def as_markdown(text: str) -> str:
 def _block(block: str) -> str:
     if block.startswith(">>> "):
         return f"```pycon\n{block}\n```"
-    return block if block.startswith("    ") else _escape(block)
+    if block.startswith("    "):
+        return block
+    text = _escape(block)
+    if _SECTION.match(block):
+        text = _NAME.sub(lambda name: name[0].replace("\\", ""), text)
+    return text
 
 
 def _escape(block: str) -> str:
