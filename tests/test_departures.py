@@ -26,7 +26,7 @@ PAPERS: dict[str, str | tuple[str, ...]] = {
     "BEAR: Wiland et al. 2024": "Wiland et al., ",
     "In no paper": "none",
 }
-NOTHING = "nothing"
+NOTHING = "no option"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def sections(text: str) -> dict[str, Section]:
         name = heading.removeprefix("### ")
         assert name not in found, f"{name!r} is a heading twice"
         last = " ".join(body.strip().split("\n\n")[-1].split())
-        found[name] = Section(paper, last.partition("Undone by: ")[2])
+        found[name] = Section(paper, last.partition("**To restore:** ")[2])
     return found
 
 
@@ -102,7 +102,9 @@ def test_every_departure_says_which_option_undoes_it_or_that_none_does() -> None
         for name, section in SECTIONS.items()
         if not (section.options or section.undone_by.startswith(NOTHING))
     }
-    assert not silent, f"no last paragraph `Undone by:` with an option or nothing: {listed(silent)}"
+    assert not silent, (
+        f"no last paragraph `**To restore:**` with an option or `no option`: {listed(silent)}"
+    )
     unknown = {
         f"{name}: {flag}"
         for name, section in SECTIONS.items()
@@ -136,7 +138,7 @@ def test_a_marker_is_found_in_docstrings_and_comments(text: str) -> None:
 
 
 def test_a_section_ends_with_what_undoes_it() -> None:
-    page = "# All\n\n## A paper\n\n### One thing\n\nWhy.\n\nUndone by: `a\n--flag`.\n"
+    page = "# All\n\n## A paper\n\n### One thing\n\nWhy.\n\n**To restore:** `a\n--flag`.\n"
     assert sections(page) == {"One thing": Section("A paper", "`a --flag`.")}
     assert sections(page)["One thing"].options == ["a --flag"]
-    assert sections(page.replace("Undone by: ", ""))["One thing"].undone_by == ""
+    assert sections(page.replace("**To restore:** ", ""))["One thing"].undone_by == ""

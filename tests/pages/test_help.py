@@ -42,7 +42,7 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
     texts = [one.value for one in app.markdown]
     shown = [line[5:] for text in texts for line in text.splitlines() if line.startswith("#### ")]
     assert shown == sections()
-    assert any(text.strip().startswith("What this project does") for text in texts)
+    assert any(text.strip().startswith("Differences between this project") for text in texts)
     assert not opened(app)
     (paper,) = opened(open_page("help", paper="LPAQA"))
     assert paper.startswith(plain("LPAQA:"))

@@ -29,7 +29,7 @@ def test_the_bytes_to_fetch_and_to_hold_and_the_agreement_are_said_beforehand() 
 def test_a_model_that_nothing_runs_says_why_and_is_not_offered() -> None:
     app = open_page("models", model="deberta-v3-base")
     (said,) = [read(one.value) for one in app.info]
-    assert said.startswith("It can't be run here: it was trained to tell replaced tokens")
+    assert said.startswith("It can't be run here: it was trained to detect replaced tokens")
     assert not any(one.label.startswith("Get it") for one in app.button)
 
 

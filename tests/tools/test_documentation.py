@@ -217,7 +217,7 @@ def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None
         if path.name.startswith("__") or "cli" in parts:
             continue
         assert ".".join(parts) in found
-    assert "lama_core.scoring.ranking.rank_gold" in anchors["asking"]
+    assert "lama_core.scoring.ranking.rank_gold" in anchors["scoring"]
 
 
 @pytest.mark.slow
@@ -235,6 +235,7 @@ def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
         ("Of `<b>` and `*`.", "Of `<b>` and `*`."),
         ("So:\n\n>>> f(a_b)\n<b>", "So:\n\n```pycon\n>>> f(a_b)\n<b>\n```"),
         ("It.\n\n    P_k = a * b <= c\n\n<i> so.", "It.\n\n    P_k = a * b <= c\n\n&lt;i> so."),
+        ("Args:\n    a_b: Of c_d.", "Args:\n    a_b: Of c\\_d."),
     ],
 )  # fmt: skip
 def test_prose_is_escaped_and_code_is_not(given: str, expected: str) -> None:

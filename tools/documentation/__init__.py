@@ -1,1 +1,1 @@
-"""The documentation site: what mkdocs is told while it builds (`mkdocs.yml`)."""
+"""Hooks and extensions for the documentation site, named in `mkdocs.yml`."""

@@ -1,4 +1,4 @@
-"""Docstrings as Markdown: they are plain text, in which `<` begins no tag."""
+"""Convert docstrings, which are plain text, to Markdown."""
 
 import re
 from typing import Any
@@ -6,21 +6,28 @@ from typing import Any
 import griffe
 
 _CODE = re.compile(r"(`+.+?`+)", re.S)
+_SECTION = re.compile(r"(Args|Attributes|Returns|Yields|Raises):\n")
+_NAME = re.compile(r"^ {4}\S+:", re.M)  # of a parameter, attribute or error
 
 
 def as_markdown(text: str) -> str:
-    """A docstring in which Markdown takes no character of its prose for a sign.
+    """Return a docstring with Markdown's special characters escaped.
 
-    Indented blocks (formulas, tables) and what stands in backticks are left: they are code. An
-    example (`>>>`) is made a block of code.
+    Indented blocks (formulas, tables) and text in backticks are code and stay as they are. An
+    example (`>>>`) becomes a code block.
     """
-    return "\n\n".join(_block(one) for one in re.split(r"\n{2,}", text))
+    return "\n\n".join(_block(block) for block in re.split(r"\n{2,}", text))
 
 
 def _block(block: str) -> str:
     if block.startswith(">>> "):
         return f"```pycon\n{block}\n```"
-    return block if block.startswith("    ") else _escape(block)
+    if block.startswith("    "):
+        return block
+    text = _escape(block)
+    if _SECTION.match(block):
+        text = _NAME.sub(lambda name: name[0].replace("\\", ""), text)
+    return text
 
 
 def _escape(block: str) -> str:
@@ -32,9 +39,8 @@ def _escape(block: str) -> str:
 
 
 class Docstrings(griffe.Extension):
-    """Makes every docstring that is read Markdown."""
+    """Griffe extension that converts every docstring to Markdown."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """One object of the library."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)

@@ -1,11 +1,11 @@
-"""What the documentation site has besides docs/, made while mkdocs builds it.
+"""Pages of the documentation site that aren't in docs/, generated during the mkdocs build.
 
-- README, CONTRIBUTING and the embedded model's card, as they are, and files that they and docs/
-  link to: links between files of the project become links between pages;
-- the glossary's figures, from the table that computes them (`METRICS`);
-- the command line, from its own `--help`;
-- the library, a page a room, from its docstrings;
-- files of docs/ that the navigation in mkdocs.yml doesn't name, under More.
+- README, CONTRIBUTING, the embedded model's card, and files that they and docs/ link to. Links
+  between files of the project become links between pages.
+- The metrics in the glossary, from the `METRICS` table.
+- The command line, from the output of `--help`.
+- The library, one page per package, from its docstrings.
+- Files in docs/ that aren't in the navigation of mkdocs.yml, under More.
 """
 
 import re
@@ -26,7 +26,7 @@ from lama_core.requests import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "lama_core"
-# Page -> the file of the project that it is.
+# Page -> the project file that it shows.
 PAGES = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
@@ -34,15 +34,15 @@ PAGES = {
 }
 COMMANDS = "commands.md"
 GLOSSARY = "glossary.md"
-FILES = "files"  # the folder of what else is linked to
-NOT_SHOWN = ("cli", "__main__")  # its page is the command line's own
+FILES = "files"  # the folder of other linked files
+NOT_SHOWN = ("cli", "__main__")  # documented on the page of the command line
 WIDTH = 80
-# The target of a link or an image that is no address and no place on its own page.
+# The target of a link or image, unless it is a URL or an anchor on the same page.
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)\s#]+")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The navigation, with the library's pages and whatever else lies in docs/."""
+    """Add the library's pages and the remaining files of docs/ to the navigation."""
     assert config.nav is not None
     named = {page for entry in config.nav for page in entry.values()}
     config.nav.append({"Library": [{name: uri} for name, uri, _ in _library()]})
@@ -53,37 +53,37 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The pages that are made, and what they link to."""
+    """Add the generated pages and the files that they link to."""
     for page, path in PAGES.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
     inside = [f"docs/{path.name}" for path in Path(config.docs_dir).glob("*.md")]
     for path in _linked([*PAGES.values(), *inside]):
-        made = File.generated(
+        linked = File.generated(
             config,
             join(FILES, path),
             abs_src_path=str(ROOT / path),
             inclusion=InclusionLevel.NOT_IN_NAV,
         )
-        files.append(made)
-    for page, text in ((COMMANDS, commands_text()), *(made[1:] for made in _library())):
+        files.append(linked)
+    for page, text in ((COMMANDS, commands_text()), *(entry[1:] for entry in _library())):
         files.append(File.generated(config, page, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """A page's text, with links to files of the project as links to pages of the site."""
+    """Return a page's text with links to project files replaced by links to pages."""
     uri = page.file.src_uri
     if uri == GLOSSARY:
         markdown += f"\n{figures_text()}"
-    made = uri.removeprefix(f"{FILES}/")
-    source = PAGES.get(uri, f"docs/{uri}" if made == uri else made)
-    return _LINK.sub(lambda found: _place_of(_path_of(source, found[0]), uri), markdown)
+    path = uri.removeprefix(f"{FILES}/")
+    source = PAGES.get(uri, f"docs/{uri}" if path == uri else path)
+    return _LINK.sub(lambda link: _url_of(_path_of(source, link[0]), uri), markdown)
 
 
 def commands_text() -> str:
-    """The command line, a section a command, each with its own help."""
+    """Return the page of the command line: one section per command with its help."""
     app = make_app()
-    parts = ["# The command line", "Each command's `--help`, as it prints it."]
+    parts = ["# The command line", "The `--help` of each command."]
     for path, _ in commands_of(app):
         text = StringIO()
         console = Console(file=text, width=WIDTH, color_system=None)
@@ -95,7 +95,7 @@ def commands_text() -> str:
 
 
 def commands_of(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
-    """A command and all below it: the words that call it, and itself."""
+    """Yield a command and its subcommands, each with the words that call it."""
     yield path, app
     for name in app:
         if not name.startswith("-"):
@@ -103,9 +103,9 @@ def commands_of(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def _library() -> Iterator[tuple[str, str, str]]:
-    """The library's pages: name, address, text; first the modules that are in no room."""
-    rooms = sorted(path.parent for path in LIBRARY.glob("*/__init__.py"))
-    for folder in (LIBRARY, *(room for room in rooms if room.name not in NOT_SHOWN)):
+    """Yield name, URI and text of each library page; modules outside packages come first."""
+    packages = sorted(path.parent for path in LIBRARY.glob("*/__init__.py"))
+    for folder in (LIBRARY, *(path for path in packages if path.name not in NOT_SHOWN)):
         found = folder.glob("*.py") if folder == LIBRARY else folder.rglob("*.py")
         names = sorted(map(_module_of, found))
         shown = [name for name in names if name.rpartition(".")[2] not in NOT_SHOWN]
@@ -120,17 +120,17 @@ def _module_of(path: Path) -> str:
 
 
 def _linked(sources: list[str]) -> list[str]:
-    """The files outside docs/ that these, and what they link to, link to; without these."""
+    """Return the files outside docs/ that the sources link to, directly or indirectly."""
     found: list[str] = []
-    for source in (waiting := list(sources)):
+    for source in (queue := list(sources)):
         if not source.endswith(".md"):
             continue
         text = (ROOT / source).read_text(encoding="utf-8")
         for path in (_path_of(source, link) for link in _LINK.findall(text)):
-            known = path in waiting or path.startswith(("docs/", ".."))
+            known = path in queue or path.startswith(("docs/", ".."))
             if not known and (ROOT / path).is_file():
                 found.append(path)
-                waiting.append(path)
+                queue.append(path)
     return found
 
 
@@ -138,8 +138,8 @@ def _path_of(source: str, link: str) -> str:
     return normpath(join(dirname(source), link))
 
 
-def _place_of(path: str, page: str) -> str:
-    """How a page of the site links to a file of the project."""
+def _url_of(path: str, page: str) -> str:
+    """Return the link from a page of the site to a project file."""
     pages = {source: uri for uri, source in PAGES.items()}
     inside = path.removeprefix("docs/") if path.startswith("docs/") else join(FILES, path)
     return relpath(pages.get(path, inside), dirname(page) or ".")
