@@ -10,7 +10,7 @@ Refused, line by line: what gives no question or no answer.
 
 Of a fact's `evidences` those with exactly one blank are kept, and of these at most `max_sentences`,
 drawn by the fact's id.
-Departure: Evidences that are kept
+Departure: Evidence sentences that are kept
 """
 
 from collections import Counter

@@ -25,7 +25,7 @@ from lama_core.probes.prompts.study import RelationStudy
 from lama_core.reports.tables import Absent, Item, ReproducedRow
 
 # Of Tables 14 and 15.
-# Departure: Parts of the costly tables
+# Departure: Samples for the costly tables
 FEW_RELATIONS = 3
 FEW_PROMPTS = 3
 FEW_PAIRS = 10

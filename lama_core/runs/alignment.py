@@ -12,7 +12,7 @@ run keeps:
 A gold among the ten best has its rank exactly; one behind them has at least all shared words of the
 ten before it, and what is shown is the most that its rank can be. P@k is exact as long as k is no
 more than the fewest such words (`RunInfo.exact_to`).
-Departure: Runs beside each other
+Departure: Shared facts of runs shown together
 """
 
 from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ in no passage are ignored. The earlier passage wins a tie.
 Source: Chen et al. 2017, section 3.1; weights as in scikit-learn's TfidfTransformer.
 
 An index is made once and kept in the cache folder under the corpus's digest. It is memory-mapped.
-Departure: The open book
+Departure: Open-book context
 """
 
 import json

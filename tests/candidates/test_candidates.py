@@ -187,7 +187,11 @@ def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    (("comon", "did you mean 'common'"), ("lama", "not here yet"), ("relation", "are a relation's objects")),
+    (
+        ("comon", "did you mean 'common'"),
+        ("lama", "not here yet"),
+        ("relation", "are a relation's objects"),
+    ),
 )
 def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):

@@ -94,7 +94,9 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
 
 def test_each_model_counts() -> None:
     limits_of_pages().check_sentences(500, 2)
-    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 queries; the maximum "):
+    with pytest.raises(
+        UserError, match=r"500 sentences for 3 models are 1,500 queries; the maximum "
+    ):
         limits_of_pages().check_sentences(500, 3)
     UNLIMITED.check_sentences(500, 8)
 

@@ -55,9 +55,7 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     written = "The capital of *Wakanda* is (b)London(/b) $x$."
     # The passage has eight terms, one of them twice, and the query two of them; all are as rare.
     score = 2 / (sqrt(2) * sqrt(7 + (1 + log(2)) ** 2))
-    assert f"**Open-book context** (starter, score {score:.2f}): {plain(written)}" in shown(
-        app
-    )
+    assert f"**Open-book context** (starter, score {score:.2f}): {plain(written)}" in shown(app)
     query = parse_query(TEXT)
     settings = url_state.ClozeSettings(models=(MODEL,))
     candidates, _ = cache.candidates_of(settings)
@@ -123,7 +121,9 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
     assert set(read) <= {"starter"}
     assert "secret" not in shown(app)
     read.clear()
-    assert "Open-book context" in shown(opened(book="starter")), "a text by its name is for everybody"
+    assert "Open-book context" in shown(opened(book="starter")), (
+        "a text by its name is for everybody"
+    )
     assert set(read) == {"starter"}
 
 

@@ -4,7 +4,7 @@ Context `left`: the distribution of the next word after the text left of the bla
 2019, section 4.2). Context `both`: the best words by the left context are rescored by the
 log-probability of the whole sentence (without log P(left), which all share) and normalised over
 them. The gold answer is always rescored.
-Departure: A left-to-right model that sees both sides
+Departure: Context on both sides for causal models
 """
 
 import copy

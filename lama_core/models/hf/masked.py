@@ -4,7 +4,7 @@ A query of two segments is encoded like two sentences in LAMA's code (`bert_conn
 
     [CLS] first [SEP] second [SEP]      token types 0 up to the first [SEP], 1 after it
 
-Departure: One text or two segments
+Departure: One segment or two
 """
 
 from collections.abc import Sequence

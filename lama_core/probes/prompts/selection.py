@@ -65,7 +65,7 @@ def set_aside(pool: PromptPool, context: Context) -> PromptPool:
 
     A prompt is subject-blind if the model can't see the subject in it.
     """
-    # Departure: Prompts that tell a left-to-right model nothing
+    # Departure: Subject-blind prompts of causal models
     entries = (
         replace(entry, aside=not shows_subject(entry.prompt.template, context))
         for entry in pool.entries

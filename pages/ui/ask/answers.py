@@ -163,7 +163,7 @@ def _draw_examples() -> None:
 def choose_hiding() -> tuple[Hiding, Precision]:
     """Draw the choices of the tokens hidden with a scored token, and of the precision."""
     hiding = url_state.pick(
-        "Hidden with a token", HIDINGS, key="hiding", help=explain("Hidden with a token")
+        "Hidden with a token", HIDINGS, key="hiding", help=explain("Masked together with a token")
     )
     return hiding, url_state.choose_precision()
 

@@ -51,7 +51,7 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
         default=None,
         key="look",
         bind=url_state.BOUND,
-        help=glossary.explain("Look inside"),
+        help=glossary.explain("Inspect"),
     )
     if not view:
         return

@@ -121,7 +121,7 @@ def _choose_statements() -> StatementsRequest | None:
             HIDINGS,
             key="new hiding",
             bound=False,
-            help=explain("Hidden with a token"),
+            help=explain("Masked together with a token"),
         )
     if not common.models:
         show_note("Choose at least one model.")
