@@ -45,13 +45,13 @@ def main() -> None:
     from pages.ui.shared import garbage_collection, visitors
     from pages.ui.shared.router import draw_help_link, draw_pinned, routing
 
-    visitors.close_doors()
+    visitors.disable_streamlit_requests()
     file = next((file for file, candidate in shown.items() if candidate is page), screens.ASK)
     with routing(file, page.title, outline):
         page.run()
         draw_pinned(file)
         draw_help_link(file)
-    garbage_collection.settle()
+    garbage_collection.freeze_objects()
 
 
 main()

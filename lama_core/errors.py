@@ -17,7 +17,7 @@ class UserError(Exception):
     """
 
 
-class NotFetched(UserError):
+class NotFetchedError(UserError):
     """Data from a published source that isn't on this machine yet.
 
     Attributes:
@@ -35,7 +35,7 @@ class NotFetched(UserError):
 
 
 @dataclass(frozen=True, slots=True)
-class Impossible:
+class Unavailable:
     """Why a choice is unavailable.
 
     Attributes:
@@ -73,7 +73,7 @@ def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
     raise UserError(f"Unknown {what} {name[:60]!r}{hint}: choose {listed}.")
 
 
-def positive(variable: str, default: int) -> int:
+def int_from_env(variable: str, default: int) -> int:
     """Return an environment variable's value, a whole number from 0; `default` if it isn't set.
 
     Raises:

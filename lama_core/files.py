@@ -68,7 +68,7 @@ def clear_leftovers(parent: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path, renamed to `path` when the block ends without an error."""
     with work_folder(path.parent) as folder:
         part = folder / path.name
@@ -79,7 +79,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         part.replace(path)
 
 
-def given_path(given: str | Path) -> Path:
+def user_path(given: str | Path) -> Path:
     """Return a path that the user typed, with `~` expanded; it need not exist.
 
     Raises:
@@ -111,20 +111,20 @@ def open_file(path: Path, max_bytes: int | None = None) -> BufferedReader:
             return os.fdopen(number, "rb")
         os.close(number)
     except (OSError, ValueError) as error:  # ValueError: an invalid file name
-        raise cant_be_read(path, error) from error
+        raise read_error(path, error) from error
     if stat.S_ISREG(status.st_mode):
         raise _too_large(path, max_bytes or 0)
     raise UserError(f"{path} can't be read: not a regular file.")
 
 
-def cant_be_read(path: Path, error: OSError | ValueError) -> UserError:
+def read_error(path: Path, error: OSError | ValueError) -> UserError:
     """Return the error for a file that the operating system can't open or read."""
     reason = error.strerror if isinstance(error, OSError) else error
     return UserError(f"{path} can't be read: {reason}.")
 
 
 def _too_large(path: Path, max_bytes: int) -> UserError:
-    return UserError(f"{path} is larger than {bytes_text(max_bytes)}, the limit.")
+    return UserError(f"{path} is larger than {format_bytes(max_bytes)}, the limit.")
 
 
 def read_file(path: Path, max_bytes: int = MAX_FILE) -> bytes:
@@ -156,25 +156,25 @@ def _read(file: BinaryIO, path: Path, n_bytes: int) -> bytes:
     try:
         return file.read(n_bytes) or b""  # None: a special file without data yet
     except OSError as error:
-        raise cant_be_read(path, error) from error
+        raise read_error(path, error) from error
 
 
-def write_text_whole(path: Path, text: str) -> None:
+def write_text_atomically(path: Path, text: str) -> None:
     """Write a UTF-8 text file atomically."""
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
-def write_packed_lines(path: Path, lines: Iterable[str]) -> None:
+def write_gzip_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines to a gzip file atomically; the same lines give the same bytes."""
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as stream:
         stream.writelines(f"{line}\n".encode() for line in lines)
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_bytes(buffer.getvalue())
 
 
-def read_packed_lines(path: Path) -> Iterator[str]:
+def read_gzip_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a gzip file in UTF-8.
 
     Raises:
@@ -186,7 +186,7 @@ def read_packed_lines(path: Path) -> Iterator[str]:
         while line := stream.readline(MAX_LINE):
             n_bytes += len(line)
             if n_bytes > MAX_UNPACKED:
-                raise UserError(f"{path} unpacks to more than {bytes_text(MAX_UNPACKED)}")
+                raise UserError(f"{path} unpacks to more than {format_bytes(MAX_UNPACKED)}")
             yield line.decode().rstrip("\n")
 
 
@@ -200,7 +200,7 @@ def folder_bytes(folder: Path) -> int:
     return n_bytes
 
 
-def bytes_text(n_bytes: int) -> str:
+def format_bytes(n_bytes: int) -> str:
     """Return a number of bytes as text, such as `93 MB`."""
     for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= step:
@@ -228,31 +228,31 @@ def remove_folder(folder: Path) -> None:
 def replace_folder(new: Path, place: Path) -> None:
     """Move the folder `new` to `place`, replacing any folder there.
 
-    If the process is killed meanwhile, `kept_folder` finds the complete old or new folder.
+    If the process is killed meanwhile, `current_folder` finds the complete old or new folder.
     """
-    with changing(place):
+    with lock_for_changes(place):
         if place.exists():
             place.rename(_set_aside(place))
         new.rename(place)
-        end_replacement(place)
+        finish_replacement(place)
 
 
 @contextmanager
-def changing(place: Path) -> Iterator[None]:
+def lock_for_changes(place: Path) -> Iterator[None]:
     """Lock `place` for changes; first finish a replacement that was interrupted there."""
     lock = FileLock(place.parent / _REPLACING)
     with lock:
-        end_replacement(place)
+        finish_replacement(place)
         try:
             yield
         finally:
             Path(lock.lock_file).unlink(missing_ok=True)  # before the lock is released
 
 
-def end_replacement(place: Path) -> None:
+def finish_replacement(place: Path) -> None:
     """Finish an interrupted replacement: delete the old folder, or restore it without a new one.
 
-    Call this inside `changing`.
+    Call this inside `lock_for_changes`.
     """
     old = _set_aside(place)
     if old.exists() and place.exists():
@@ -261,13 +261,13 @@ def end_replacement(place: Path) -> None:
         old.rename(place)
 
 
-def kept_folder(place: Path) -> Path:
+def current_folder(place: Path) -> Path:
     """Return `place`, or the old folder's temporary path if a replacement was interrupted."""
     old = _set_aside(place)
     return old if old.is_dir() and not place.exists() else place
 
 
-def kept_names(parent: Path) -> tuple[str, ...]:
+def current_names(parent: Path) -> tuple[str, ...]:
     """Return the sorted names of the folders in `parent`, including interrupted replacements.
 
     Hidden folders and links are excluded.
@@ -293,7 +293,7 @@ def folders_in(parent: Path) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise cant_be_read(parent, error) from error
+        raise read_error(parent, error) from error
     return [child for child in children if child.is_dir() and not child.is_symlink()]
 
 

@@ -24,7 +24,7 @@ Unit = Literal[
     "questions",
     "tensors",
 ]
-What = Literal["run", "model", "data"]
+ResultKind = Literal["run", "model", "data"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Progress:
 class Result:
     """The name of a finished run, model or dataset."""
 
-    what: What
+    what: ResultKind
     name: str
 
 
@@ -61,7 +61,7 @@ OnProgress = Callable[[Progress], None]
 OnNote = Callable[[str], None]
 
 
-def silent(_: object) -> None:
+def ignore(_: object) -> None:
     """Ignore progress or a note."""
 
 

@@ -36,7 +36,7 @@ from typing import (
 import msgspec
 
 from lama_core.errors import UserError, choose
-from lama_core.progress import OnNote, OnProgress, log_note, silent
+from lama_core.progress import OnNote, OnProgress, ignore, log_note
 
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: valid in JSON, invalid in UTF-8
 PROGRAM = "lama-explorer"
@@ -70,7 +70,7 @@ def argument(help_text: str, *, takes_dash: bool = False) -> msgspec.Meta:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Choice:
+class RequestField:
     """One declared field of a request.
 
     Attributes:
@@ -120,12 +120,12 @@ class Request:
     command: ClassVar[tuple[str, ...]] = ()
     python: ClassVar[str] = ""
 
-    on_progress: OnProgress = dataclasses.field(default=silent, compare=False, repr=False)
+    on_progress: OnProgress = dataclasses.field(default=ignore, compare=False, repr=False)
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Convert lists to tuples, and text to Path for path fields."""
-        for choice in choices(type(self)):
+        for choice in request_fields(type(self)):
             object.__setattr__(self, choice.name, _converted(choice, getattr(self, choice.name)))
 
     def check(self) -> None:
@@ -134,21 +134,21 @@ class Request:
         Raises:
             UserError: For the first invalid value; names the field.
         """
-        for choice in choices(type(self)):
+        for choice in request_fields(type(self)):
             _check(choice, getattr(self, choice.name))
 
 
-_CHOICES: dict[type, tuple[Choice, ...]] = {}
+_CHOICES: dict[type, tuple[RequestField, ...]] = {}
 
 
-def choices(kind: type[Request]) -> tuple[Choice, ...]:
+def request_fields(kind: type[Request]) -> tuple[RequestField, ...]:
     """Return the declared fields of a request class, in the order of its constructor."""
     if kind not in _CHOICES:
         _CHOICES[kind] = tuple(_read_choices(kind))
     return _CHOICES[kind]
 
 
-def _read_choices(kind: type[Request]) -> Iterator[Choice]:
+def _read_choices(kind: type[Request]) -> Iterator[RequestField]:
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         hint = hints[field.name]
@@ -161,7 +161,7 @@ def _read_choices(kind: type[Request]) -> Iterator[Choice]:
         declared = get_args(hint)[0]
         not_none = _without_none(declared)
         has_factory = field.default_factory is not dataclasses.MISSING
-        yield Choice(
+        yield RequestField(
             name=field.name,
             option=field.name if is_argument else option_name,
             help_text=metas[0].description or "",
@@ -182,7 +182,7 @@ def _without_none(kind: Any) -> Any:
     return Union[tuple(item for item in get_args(kind) if item is not type(None))]  # noqa: UP007
 
 
-def _converted(choice: Choice, value: Any) -> Any:
+def _converted(choice: RequestField, value: Any) -> Any:
     """Convert several values to a tuple (a string is one value), and a path's text to Path."""
     if choice.is_several and isinstance(value, Iterable):
         return (value,) if isinstance(value, str) else tuple(value)
@@ -190,11 +190,11 @@ def _converted(choice: Choice, value: Any) -> Any:
     return Path(value) if is_path else value
 
 
-def _check(choice: Choice, value: Any) -> None:
+def _check(choice: RequestField, value: Any) -> None:
     """Raise UserError if a value has the wrong type, is out of bounds or is an unknown name."""
     if value is None and type(None) in get_args(choice.kind):
         return
-    names = literals(choice.kind)
+    names = literal_values(choice.kind)
     if names and isinstance(value, str):
         choose(value, names, choice.label)
         return
@@ -212,18 +212,18 @@ def _each(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def literals(kind: Any) -> tuple[str, ...]:
+def literal_values(kind: Any) -> tuple[str, ...]:
     """Return the values of a type `Literal[...]`, with or without `| None`; () for other types."""
     if get_origin(kind) is Literal:
         return get_args(kind)
     if get_origin(kind) in (Union, UnionType):
-        return next(filter(None, map(literals, get_args(kind))), ())
+        return next(filter(None, map(literal_values, get_args(kind))), ())
     return ()
 
 
-def _changed(request: Request) -> Iterator[tuple[Choice, Any]]:
+def _changed(request: Request) -> Iterator[tuple[RequestField, Any]]:
     """Yield the fields that define the request: arguments, and options without default values."""
-    for choice in choices(type(request)):
+    for choice in request_fields(type(request)):
         value = getattr(request, choice.name)
         if choice.is_argument or choice.always or value != choice.default:
             yield choice, value
@@ -282,9 +282,9 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def values(request: Request) -> dict[str, Any]:
+def field_values(request: Request) -> dict[str, Any]:
     """Return every field and its value."""
-    return {choice.name: getattr(request, choice.name) for choice in choices(type(request))}
+    return {choice.name: getattr(request, choice.name) for choice in request_fields(type(request))}
 
 
 def record(request: Request) -> dict[str, Any]:
@@ -308,7 +308,7 @@ def from_record(kind: type[Asked], given: object) -> Asked:
     """
     if not isinstance(given, dict):
         raise UserError("A query must be a JSON object.")
-    known = {choice.name: choice for choice in choices(kind)}
+    known = {choice.name: choice for choice in request_fields(kind)}
     for name in given:
         if name not in known:
             raise UserError(f"Unknown field {str(name)[:LONGEST]!r}.")
@@ -363,7 +363,7 @@ class Function(Generic[P, Asked, Answer, Shown]):
 
 def _signature(kind: type[Request]) -> inspect.Signature:
     """Return the request's constructor signature with plain types and resolved defaults."""
-    by_name = {choice.name: choice for choice in choices(kind)}
+    by_name = {choice.name: choice for choice in request_fields(kind)}
     parameters = []
     for name, parameter in inspect.signature(kind).parameters.items():
         if choice := by_name.get(name):
@@ -376,7 +376,7 @@ def _signature(kind: type[Request]) -> inspect.Signature:
 
 def _documented(doc: str, kind: type[Request]) -> str:
     """Return a docstring with the request's fields as `Args`, inserted before `Returns`."""
-    lines = [f"    {choice.name}: {choice.help_text}" for choice in choices(kind)]
+    lines = [f"    {choice.name}: {choice.help_text}" for choice in request_fields(kind)]
     lines.append("    on_progress: Called with a `lama_core.progress.Progress` for each step.")
     lines.append("    on_note: Called with each message for the user, such as a fallback.")
     head, heading, rest = inspect.cleandoc(doc).partition("Returns:")

@@ -6,10 +6,10 @@ from functools import partial
 import streamlit as st
 
 from lama_core.models.protocols import KINDS
-from lama_core.probes.cloze.query import ClozeAnswer, ClozeRequest, ModelAnswer, golds_of
-from lama_core.requests import values
+from lama_core.probes.cloze.query import ClozeAnswer, ClozeRequest, ModelAnswer, gold_answers
+from lama_core.requests import field_values
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.retrieval import Found, with_passage
+from lama_core.scoring.retrieval import FoundPassage, with_passage
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.types import Query
 from pages.ui.ask.answers import draw_ranking
@@ -22,8 +22,8 @@ from pages.ui.ask.sentences import draw_sentences
 from pages.ui.ask.wordings import draw_wordings
 from pages.ui.shared import cache, history, pins, predictions, screens, url_state
 from pages.ui.shared.export import draw_answer_export
-from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.model_columns import ask_each, draw_language_note, reserve_line
+from pages.ui.shared.messages import errors_shown, plain
+from pages.ui.shared.model_columns import draw_language_note, query_models, reserve_line
 from pages.ui.shared.router import draw_page, draw_tabs
 
 
@@ -58,7 +58,7 @@ def draw_question() -> tuple[str, str, url_state.ClozeChoice]:
 
 
 def draw_columns(
-    query: Query, gold: str, choice: url_state.ClozeChoice, passage: Found | None
+    query: Query, gold: str, choice: url_state.ClozeChoice, passage: FoundPassage | None
 ) -> tuple[ModelAnswer, ...]:
     """Draw a column per model: its answers as soon as it is done, or a download button."""
 
@@ -70,7 +70,7 @@ def draw_columns(
 
     draw_language_note(" ".join(query.parts), choice.settings.models)
     lines = [reserve_line(f"blank {blank}") for blank in range(query.n_blanks)]
-    columns = ask_each(choice.settings.models, query_model, predictions.describe)
+    columns = query_models(choice.settings.models, query_model, predictions.describe)
     models = tuple(column.answer for column in columns.values())
     for blank in range(query.n_blanks):
         heading = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""
@@ -79,9 +79,9 @@ def draw_columns(
                 st.caption(heading, width="content")
             warned = draw_outside_candidates(models, blank, choice.settings.candidates)
             if not warned:
-                predictions.draw_firsts(models, blank)
+                predictions.draw_first_answers(models, blank)
         if warned and len(models) > 1:
-            predictions.draw_firsts(models, blank)
+            predictions.draw_first_answers(models, blank)
         for column in columns.values():
             place = column.place if blank == 0 else column.box.empty()
             with place.container():
@@ -117,7 +117,7 @@ def request_for(
 ) -> ClozeRequest:
     """The request that gives the same answers on the command line."""
     return ClozeRequest(
-        **values(settings),
+        **field_values(settings),
         text=text,
         top_k=choice.top_k,
         gold=gold or None,
@@ -128,12 +128,12 @@ def request_for(
 
 def draw_sentence() -> None:
     """Draw the tab Sentence: the form, each model's answers, and the ways to inspect them."""
-    with faults_shown():
+    with errors_shown():
         text, gold, choice = draw_question()
         query = parse_query(text)
         choice.settings.check()
-        golds_of(gold, query.n_blanks)
-        history.note(request_for(text, choice.settings, gold, choice))
+        gold_answers(gold, query.n_blanks)
+        history.add_entry(request_for(text, choice.settings, gold, choice))
         passage = draw_passage(query, choice.book)
         answers = draw_columns(query, gold, choice, passage)
         if answers:

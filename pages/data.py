@@ -6,7 +6,7 @@ from lama_core.datasets.library import installed
 from pages.ui.data import contents, datasets, runs
 from pages.ui.results.new_run import draw_form
 from pages.ui.shared import visitors
-from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.router import draw_page, draw_tabs
 
 
@@ -14,10 +14,10 @@ def draw_sets() -> None:
     """Draw the list of data sets and the facts of the chosen one."""
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
     chosen = datasets.choose_source(sources)
-    with faults_shown():
+    with errors_shown():
         datasets.draw_source(chosen)
     if chosen.installed:
-        with faults_shown():
+        with errors_shown():
             contents.draw_content(chosen)
 
 

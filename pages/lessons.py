@@ -5,7 +5,7 @@ import streamlit as st
 from lama_core.lessons.lesson import list_lessons
 from pages.ui.lessons import lesson_list, lesson_view
 from pages.ui.shared import visitors
-from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note
+from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
 from pages.ui.shared.router import draw_page
 
 
@@ -14,7 +14,7 @@ def main() -> None:
     listing = list_lessons()
     wanted = st.query_params.get(lesson_view.LESSON, "")
     lesson = listing.find(wanted)
-    with faults_shown():
+    with errors_shown():
         if lesson is not None:
             lesson_view.draw_lesson(lesson, listing)
             return
@@ -23,7 +23,7 @@ def main() -> None:
             show_note(plain(f"There is no lesson {wanted[:60]!r}. Choose one of these:"))
         if visitors.may("paths"):  # problems name files of this computer
             for problem in listing.problems:
-                show_fault(problem)
+                show_error(problem)
         lesson_list.draw_overview(listing)
 
 

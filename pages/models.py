@@ -6,13 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.errors import UserError
-from lama_core.files import bytes_text
+from lama_core.files import format_bytes
 from lama_core.models import devices
-from lama_core.models.cache import CACHE, add_checked
+from lama_core.models.cache import CACHE, check_and_add_model
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
 from lama_core.models.sources.locations import check_folder, is_here
 from pages.ui.shared import fetching, screens, url_state, visitors
-from pages.ui.shared.messages import described, faults_shown, plain
+from pages.ui.shared.messages import errors_shown, name_value_lines, plain
 from pages.ui.shared.router import draw_page
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
@@ -77,7 +77,7 @@ def _draw_list(entries: list[Entry], *, with_reason: bool) -> None:
             "licence": [entry.licence for entry in entries],
         }
     )
-    url_state.draw_rows(
+    url_state.draw_choice_table(
         table,
         [entry.name for entry in entries],
         key="model",
@@ -104,9 +104,9 @@ def draw_model(entry: Entry, status: str) -> None:
         "name": entry.name,
         "kind": entry.kind,
         "parameters": f"{entry.n_parameters:,}" if entry.n_parameters else "",
-        "download": bytes_text(entry.source.n_bytes) if entry.source.n_bytes else "",
+        "download": format_bytes(entry.source.n_bytes) if entry.source.n_bytes else "",
         "in memory": ", ".join(
-            f"{bytes_text(size)} in {precision}" for precision, size in held.items() if size
+            f"{format_bytes(size)} in {precision}" for precision, size in held.items() if size
         ),
         "languages": entry.languages,
         "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
@@ -115,7 +115,7 @@ def draw_model(entry: Entry, status: str) -> None:
         "paper": PAPERS.get(entry.paper, entry.paper),
         "note": entry.note,
     }
-    st.markdown(described(facts))
+    st.markdown(name_value_lines(facts))
     if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why, code=True), icon=":material/block:")
@@ -148,8 +148,8 @@ def draw_add() -> None:
             "model's repository is never run.",
         )
         if button.form_submit_button("Add", icon=":material/add:") and reference:
-            with faults_shown(), st.spinner("Checking the model"):
-                added = add_checked(reference.strip())
+            with errors_shown(), st.spinner("Checking the model"):
+                added = check_and_add_model(reference.strip())
                 st.session_state["chosen later"] = added.name
                 st.rerun()
 
@@ -157,12 +157,12 @@ def draw_add() -> None:
 def draw_device() -> None:
     """Draw the choice of the device that the app computes on, for all visitors."""
     with st.spinner("Looking for devices"):
-        here = devices.devices_here()
-        titles = {name: devices.title_of(name) for name in here}
+        here = devices.available_devices()
+        titles = {name: devices.device_title(name) for name in here}
         free = {name: f"{devices.free_bytes(name) / 1e9:.1f} GB free" for name in here}
     st.session_state["device"] = "auto"
-    with faults_shown():  # LAMA_DEVICE may name a missing device; the choice below replaces it
-        wanted = devices.wanted_device()
+    with errors_shown():  # LAMA_DEVICE may name a missing device; the choice below replaces it
+        wanted = devices.requested_device()
         if wanted != "auto":
             st.session_state["device"] = devices.find_device(wanted)
     st.selectbox(
@@ -221,7 +221,7 @@ def main() -> None:
         if visitors.may("fetch")
         else "The models that this app can query."
     )
-    with faults_shown():
+    with errors_shown():
         offered = visitors.offered_models()
         entries = [entry for entry in all_models() if offered is None or entry.name in offered]
         statuses = {entry.name: status_of(entry) for entry in entries}

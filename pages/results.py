@@ -7,11 +7,11 @@ import streamlit as st
 from pages.ui.prompts.view import draw_prompts_tab
 from pages.ui.results.compare import draw_comparison
 from pages.ui.results.more import Draw, draw_more
-from pages.ui.results.overview import draw_scores
+from pages.ui.results.overview import draw_overview
 from pages.ui.shared import screens
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.router import draw_page, draw_tabs
-from pages.ui.shared.run_choice import RunChoice, draw_runs, draw_same, open_runs
+from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, draw_runs, open_runs
 from pages.ui.wrong_answers.view import draw_wrong_answers
 
 
@@ -43,7 +43,7 @@ def with_runs(draw: Draw) -> None:
 
 def draw_wrong(choice: RunChoice) -> None:
     """Draw the tab Wrong answers."""
-    draw_same(choice)
+    draw_comparison_basis(choice)
     draw_wrong_answers(choice)
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     """Draw the open tab."""
     st.header("Results", anchor=False)
     tabs: dict[str, Callable[[], None]] = {
-        "Overview": lambda: with_runs(lambda choice, _: draw_scores(choice)),
+        "Overview": lambda: with_runs(lambda choice, _: draw_overview(choice)),
         "Compare": lambda: with_runs(draw_comparison),
         "Wrong answers": lambda: with_runs(lambda choice, _: draw_wrong(choice)),
         "Prompts": draw_prompts_tab,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lama_core.datasets.dataset import AnalogyDataset, AnalogyRelation, ReadReport, make_analogies
 from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, ProbeOptions, Setting
-from lama_core.probes.analogy.scorers import Judge, ModelJudge
+from lama_core.probes.analogy.scorers import ModelPairScorer, PairScorer
 from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.templates import TEMPLATES
 from lama_core.runs.execute import execute_all
@@ -77,16 +77,16 @@ class MadeUpSpec(AnalogySpec):
     """A run on analogies and with a judge that are in memory."""
 
     data: AnalogyDataset
-    judge: Judge
+    judge: PairScorer
 
     def load_data(self) -> AnalogyDataset:
         return self.data
 
-    def open(self, load: Any) -> Judge:
+    def open(self, load: Any) -> PairScorer:
         return self.judge
 
 
-def made_up_specs(judge: Judge, work: Work) -> list[MadeUpSpec]:
+def made_up_specs(judge: PairScorer, work: Work) -> list[MadeUpSpec]:
     """A specification for each setting and probe."""
     names = work.relations or tuple(one.name for one in work.dataset.relations)
     return [
@@ -113,7 +113,7 @@ def made_up_specs(judge: Judge, work: Work) -> list[MadeUpSpec]:
     ]
 
 
-def run_probes(judge: Judge, work: Work, **options: Any) -> tuple[ProbeRun, ...]:
+def run_probes(judge: PairScorer, work: Work, **options: Any) -> tuple[ProbeRun, ...]:
     """The runs of every setting and probe, made together."""
     return tuple(ProbeRun(run) for run in execute_all(made_up_specs(judge, work), **options))
 
@@ -151,7 +151,7 @@ def embed(texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> N
     return rows
 
 
-def knowing() -> tuple[Knowing, ModelJudge]:
+def knowing() -> tuple[Knowing, ModelPairScorer]:
     """The knowing model, and a judge with it."""
     model = Knowing()
-    return model, ModelJudge(model, embed, template=TEMPLATES["what-to"], normalise="sum")
+    return model, ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")

@@ -16,16 +16,16 @@ from lama_core.api import data, models, papers, prompts, queries, results, runs
 from lama_core.errors import UserError
 from lama_core.probes.cloze.query import ClozeRequest
 from lama_core.requests import (
-    Choice,
     Function,
     Request,
+    RequestField,
     arguments,
-    choices,
     command_line,
     from_record,
-    literals,
+    literal_values,
     python_call,
     record,
+    request_fields,
 )
 
 FUNCTIONS: list[Function[..., Any, Any, Any]] = [
@@ -38,9 +38,9 @@ every_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: 
 ODD = '-a \'b "c"'
 
 
-def other(choice: Choice) -> Any:
+def other(choice: RequestField) -> Any:
     """A value of a field's type that is not its default."""
-    if names := literals(choice.kind):
+    if names := literal_values(choice.kind):
         return next(name for name in names if name != choice.default)
     if choice.is_several:
         return (ODD, "d")
@@ -56,8 +56,8 @@ def other(choice: Choice) -> Any:
 
 def changed(kind: type[Request]) -> Request:
     """A request of which every field has another value than its default."""
-    made = kind(**{choice.name: other(choice) for choice in choices(kind)})
-    assert all(getattr(made, choice.name) != choice.default for choice in choices(kind))
+    made = kind(**{choice.name: other(choice) for choice in request_fields(kind)})
+    assert all(getattr(made, choice.name) != choice.default for choice in request_fields(kind))
     return made
 
 
@@ -92,12 +92,12 @@ def test_a_record_is_the_same_request_again(function: Function[..., Any, Any, An
     request = changed(kind)
     kept = json.loads(json.dumps(record(request)))
     assert from_record(kind, kept) == request
-    for choice in choices(kind):
+    for choice in request_fields(kind):
         with pytest.raises(UserError, match=choice.name):
             from_record(kind, {**kept, choice.name: 1.5})
     with pytest.raises(UserError, match="Unknown field 'nothing'"):
         from_record(kind, {**kept, "nothing": 1})
-    written = {one.name for one in choices(kind) if one.always or one.default is MISSING}
+    written = {one.name for one in request_fields(kind) if one.always or one.default is MISSING}
     short = {name: value for name, value in kept.items() if name in written}
     again = record(from_record(kind, short)).keys()
     assert written <= again <= written | {"combinations"}  # which a study fills in

@@ -25,7 +25,7 @@ from lama_core.models.hf.masked import MaskedModel
 from lama_core.models.hf.seq2seq import Seq2SeqModel
 from lama_core.models.protocols import Kind
 from lama_core.models.registry import open_model
-from lama_core.models.sources.locations import Located
+from lama_core.models.sources.locations import LocatedModel
 
 WINDOW = 80
 CITIES = [
@@ -580,4 +580,4 @@ def open_family(
 ) -> MaskedModel | CausalModel | Seq2SeqModel:
     """A family's random model, saved to a folder and opened by the library."""
     save_model_folder(name, folder)
-    return open_model(name, Located(folder, f"tiny-{name}"), FAMILIES[name].kind, precision)
+    return open_model(name, LocatedModel(folder, f"tiny-{name}"), FAMILIES[name].kind, precision)

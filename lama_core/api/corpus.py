@@ -25,7 +25,7 @@ from lama_core.metrics.sentence_forms import (
     template_form,
 )
 from lama_core.paths import training_dir
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.scoring.prompt_choice import make_prompt_set
 from lama_core.scoring.queries import make_questions
 
@@ -100,7 +100,7 @@ class CorpusSearch:
         }
 
 
-def build_corpus(*, on_progress: OnProgress = silent) -> Corpus:
+def build_corpus(*, on_progress: OnProgress = ignore) -> Corpus:
     """Return the embedded model's training text, built in the cache from fetched sources if needed.
 
     Args:
@@ -128,7 +128,7 @@ def find_cooccurring(
     prompts: str = "paraphrases",
     without: Sequence[str] = (),
     forms: Path | None = None,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress = ignore,
 ) -> CorpusSearch:
     """Search the embedded model's training text for a dataset's facts and probe sentences.
 

@@ -21,11 +21,11 @@ from lama_core.datasets.library.published import source
 from lama_core.datasets.user_table import Scan
 from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
-from lama_core.files import given_path
+from lama_core.files import user_path
 from lama_core.models.cache import load_model
 from lama_core.models.protocols import KINDS
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.query import query_model
 from lama_core.progress import OnProgress, Progress, Result
 from lama_core.requests import Function, Request
 from lama_core.scoring.blanks import parse_query
@@ -63,11 +63,11 @@ def list_datasets() -> "pd.DataFrame":
 
 def dataset_records() -> list[dict[str, Any]]:
     """Return the knowledge sources as `data list --json` prints them."""
-    records = [asdict(row) for row in listed()]
+    records = [asdict(row) for row in list_sources()]
     return [{name: record[name] for name in SHOWN} for record in records]
 
 
-def listed() -> tuple[Listed, ...]:
+def list_sources() -> tuple[Listed, ...]:
     """Return the knowledge sources, installed ones and those that can be fetched."""
     return tuple(installed.listing())
 
@@ -140,7 +140,7 @@ def _guess_with(model_name: str, on_progress: OnProgress) -> Guess:
     columns = candidates.columns(model.vocabulary)
 
     def guess(text: str, k: int) -> list[str]:
-        answer = ask(model, parse_query(text), candidates, top_k=k, columns=columns)
+        answer = query_model(model, parse_query(text), candidates, top_k=k, columns=columns)
         return [prediction.token for prediction in answer.blanks[0].predictions]
 
     return guess
@@ -216,7 +216,7 @@ def preview_table(path: Path) -> TablePreview:
     Raises:
         UserError: If the file can't be read.
     """
-    header, rows = user_table.first_rows(given_path(path), PREVIEWED)
+    header, rows = user_table.first_rows(user_path(path), PREVIEWED)
     columns = {role: user_table.named_column(header, role) for role in user_table.ROLES}
     return TablePreview(header, rows, columns)
 
@@ -231,11 +231,11 @@ def scan_table(path: Path, request: ImportRequest) -> Scan:
     Raises:
         UserError: If a column is missing, or a template is invalid.
     """
-    return user_table.scan(given_path(path), request.columns())
+    return user_table.scan(user_path(path), request.columns())
 
 
 @dataclass(frozen=True)
-class LongAnswers:
+class MultiTokenAnswers:
     """The objects of a dataset that a model can't predict at a single blank.
 
     Attributes:
@@ -249,7 +249,7 @@ class LongAnswers:
     n_objects: int
 
 
-def long_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> LongAnswers:
+def find_multi_token_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> MultiTokenAnswers:
     """Return the objects of several tokens in a model; cloze queries exclude their facts.
 
     Args:
@@ -259,26 +259,26 @@ def long_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> LongAnswers:
     spelling = spell(load_model(model).vocabulary)
     objects = tuple(dict.fromkeys(fact.object for fact in dataset.facts))
     long = tuple(word for word in objects if not spelling.tokens(word))
-    return LongAnswers(find_model(model).title, long, len(objects))
+    return MultiTokenAnswers(find_model(model).title, long, len(objects))
 
 
 __all__ = [
     "AddedDataset",
     "ImportRequest",
-    "LongAnswers",
+    "MultiTokenAnswers",
     "Scan",
     "TablePreview",
     "by_source",
     "dataset_bytes",
     "dataset_records",
     "delete_dataset",
+    "find_multi_token_answers",
     "get_data",
     "import_data",
     "is_table",
     "list_datasets",
-    "listed",
+    "list_sources",
     "load_dataset",
-    "long_answers",
     "preview_table",
     "rename_dataset",
     "scan_table",

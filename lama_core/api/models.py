@@ -4,14 +4,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lama_core.files import given_path
-from lama_core.models.cache import Precision, add_checked, load_model
+from lama_core.files import user_path
+from lama_core.models.cache import Precision, check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert as _convert
 from lama_core.models.devices import use_device
 from lama_core.models.sources.catalog import Entry, ModelRequest, all_models, find_model
 from lama_core.models.sources.catalog import forget_model as _forget
 from lama_core.models.sources.locations import fetch, is_here, locate
-from lama_core.progress import OnProgress, Progress, Result, silent
+from lama_core.progress import OnProgress, Progress, Result, ignore
 from lama_core.requests import Function
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _get(request: ModelRequest) -> FetchedModel:
         may_repin = request.repin and entry.source.how in ("hub", "release")
         folder = fetch(entry, request.on_progress, repin=may_repin).folder
     if entry.added or folder is None:
-        add_checked(request.name)
+        check_and_add_model(request.name)
     finished = Result("model", entry.name)
     request.on_progress(Progress(f"{entry.name} is on this machine", 1, 1, result=finished))
     return FetchedModel(entry, folder)
@@ -113,7 +113,7 @@ get_model = Function(
 
 
 def open_model(
-    name: str, *, precision: Precision = "auto", on_progress: OnProgress = silent
+    name: str, *, precision: Precision = "auto", on_progress: OnProgress = ignore
 ) -> "Model":
     """Return a model, ready for queries; fetch and load it if necessary.
 
@@ -137,7 +137,7 @@ def add_model(name: str) -> Entry:
     Raises:
         UserError: If the model can't be queried; gives the reason.
     """
-    return add_checked(name)
+    return check_and_add_model(name)
 
 
 def forget_model(name: str) -> None:
@@ -150,7 +150,7 @@ def forget_model(name: str) -> None:
 
 
 def convert_model(
-    folder: str | Path, out: str | Path, *, on_progress: OnProgress = silent
+    folder: str | Path, out: str | Path, *, on_progress: OnProgress = ignore
 ) -> tuple[str, Path]:
     """Convert a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) to a model folder.
 
@@ -165,7 +165,7 @@ def convert_model(
     Raises:
         UserError: If the release is unknown or damaged, or `out` exists.
     """
-    source, target = given_path(Path(folder)), given_path(Path(out))
+    source, target = user_path(Path(folder)), user_path(Path(out))
     release = _convert(source, target, on_progress)
     on_progress(Progress("Converted", 1, 1, result=Result("model", str(target))))
     return release.title, target

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from lama_core.files import given_path, whole_file
+from lama_core.files import atomic_file, user_path
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.registry import find_paper
 from lama_core.paths import data_dir
@@ -59,9 +59,9 @@ def _table_json(table: ReproducedTable) -> dict[str, Any]:
 def _reproduce(request: ReproduceOptions) -> ReproducedPaper:
     paper = find_paper(request.paper)
     default = data_dir() / "reproductions" / f"{paper.name}.html"
-    html = given_path(request.html) if request.html else default
+    html = user_path(request.html) if request.html else default
     found = paper.reproduce(request)
-    with whole_file(html) as part:
+    with atomic_file(html) as part:
         part.write_text(as_html(found, command_line(request)), encoding="utf-8")
     return ReproducedPaper(found, html)
 

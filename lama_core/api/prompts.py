@@ -15,19 +15,19 @@ from lama_core.datasets.lpaqa import read_pairs
 from lama_core.datasets.passages import read_sentences, starter_files
 from lama_core.datasets.prompt_sets import check_templates, load_pool
 from lama_core.errors import UserError
-from lama_core.files import write_text_whole
+from lama_core.files import write_text_atomically
 from lama_core.models.cache import load_model
 from lama_core.models.protocols import KINDS, Context
 from lama_core.papers.jiang2020_scores import make_table
 from lama_core.probes.prompts import analyses, mining
 from lama_core.probes.prompts.analyses import OTHER, PATTERNS, AnalyseRequest
 from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
-from lama_core.probes.prompts.fact_queries import make_asked
+from lama_core.probes.prompts.fact_queries import make_prepared_facts
 from lama_core.probes.prompts.mining import SpacyParser
 from lama_core.probes.prompts.paper_tables import mean_curves
 from lama_core.probes.prompts.plan import PromptFolder, SelectRequest, StudyRequest, plan_study
 from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
-from lama_core.probes.prompts.selection import order_of
+from lama_core.probes.prompts.selection import prompts_by_accuracy
 from lama_core.probes.prompts.spec import Study, find_study, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import halve
@@ -152,7 +152,7 @@ def _mine(request: MineRequest) -> Table:
     parser = None if request.method == "middle" else SpacyParser(request.pipeline)
     facts = _pairs(request, request.relation)
     paths = [Path(text) for text in request.text] or starter_files()
-    found = mining.mine(
+    found = mining.mine_from_text(
         (sentence for path in paths for sentence in read_sentences(path)),
         facts,
         parser=parser,
@@ -294,7 +294,7 @@ def _write(request: MineRequest | ParaphraseRequest, rows: Rows, relation: str) 
         return
     path = request.out / f"{relation}.jsonl"
     lines = [json.dumps({"template": row["template"]}, ensure_ascii=False) + "\n" for row in rows]
-    write_text_whole(path, "".join(lines))
+    write_text_atomically(path, "".join(lines))
     request.on_note(f"Wrote {len(rows)} prompts to {path}")
 
 
@@ -528,10 +528,10 @@ def _both_ways(request: BothWaysRequest) -> Table:
     rows = []
     for name in request.relations or study.relations:
         result = study.relation(name)
-        best = order_of(result.pool, "all", result.train_accuracies)[: request.n_prompts]
+        best = prompts_by_accuracy(result.pool, "all", result.train_accuracies)[: request.n_prompts]
         prompts = [result.pool.prompts[number] for number in best]
         train, test = (
-            make_asked(
+            make_prepared_facts(
                 result.relation,
                 facts[: request.n_facts],
                 study.candidates,

@@ -11,36 +11,36 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import load_dataset
 from lama_core.datasets.passages import load_corpus
-from lama_core.files import given_path
 from lama_core.files import read_file as read_bytes
-from lama_core.models.devices import how_computed
+from lama_core.files import user_path
+from lama_core.models.devices import settings_text
 from lama_core.models.protocols import KINDS
 from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
 from lama_core.probes.cloze.batch import (
     MAX_BYTES,
-    ManyAnswer,
+    BatchAnswer,
+    BatchModelAnswers,
     ManyRequest,
-    ModelOnMany,
-    ask_lines,
+    query_lines,
     read_file,
 )
 from lama_core.probes.cloze.inspection import (
-    InsideAnswer,
+    InspectionAnswer,
     InspectRequest,
     ModelAttribution,
     ModelLayers,
-    look_inside,
+    inspect_model,
 )
-from lama_core.probes.cloze.query import BlankAnswer, ClozeAnswer, ClozeRequest, ask_all
+from lama_core.probes.cloze.query import BlankAnswer, ClozeAnswer, ClozeRequest, query_models
 from lama_core.probes.cloze.wordings import (
-    ModelOnRelation,
     RelationAnswer,
+    RelationModelAnswers,
     RelationQuestion,
     RelationRequest,
-    ask_relation_of_all,
     first_answers,
-    make_question,
+    make_relation_question,
+    query_wordings_of_models,
 )
 from lama_core.probes.statements.scoring import shown_tokens
 from lama_core.probes.statements.sentences import SentencesAnswer, SentencesRequest, score_sentences
@@ -48,7 +48,7 @@ from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, r
 from lama_core.requests import Function
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.retrieval import Found, OpenBook, open_index
+from lama_core.scoring.retrieval import FoundPassage, OpenBook, open_index
 from lama_core.scoring.shared_fields import (
     ClozeSettings,
     ModelSettings,
@@ -102,7 +102,7 @@ def _load_with_words(
     return models, named_candidates(request.candidates, [model.vocabulary for model in models])
 
 
-def _passage(request: ClozeRequest, query: Query) -> Found | None:
+def _passage(request: ClozeRequest, query: Query) -> FoundPassage | None:
     """Retrieve the open-book passage for a query, and report it or its absence."""
     if request.open_book is None:
         return None
@@ -128,7 +128,7 @@ def _fill(request: ClozeRequest) -> ClozeAnswer:
     models, words = _load_with_words(request)
     kinds = {model.name: model.kind for model in models}
     check_segments(request.segments, request.open_book, kinds)
-    return ask_all(
+    return query_models(
         models,
         query,
         words,
@@ -167,7 +167,7 @@ fill = Function(
 
 
 def _relation(request: RelationRequest) -> RelationAnswer:
-    question = make_question(
+    question = make_relation_question(
         load_dataset(request.dataset),
         request.relation,
         request.subject,
@@ -175,7 +175,7 @@ def _relation(request: RelationRequest) -> RelationAnswer:
         mined=request.mined,
     )
     models, words = _load_with_words(request)
-    return ask_relation_of_all(
+    return query_wordings_of_models(
         models,
         question,
         words,
@@ -261,11 +261,11 @@ sentences = Function(
 )
 
 
-def _inspect(request: InspectRequest) -> InsideAnswer:
+def _inspect(request: InspectRequest) -> InspectionAnswer:
     query = parse_query(request.text)
     models, words = _load_with_words(request)
-    found = [look_inside(m, query, words.columns(m.vocabulary), request) for m in models]
-    return InsideAnswer(request, query.text(), tuple(found))
+    found = [inspect_model(m, query, words.columns(m.vocabulary), request) for m in models]
+    return InspectionAnswer(request, query.text(), tuple(found))
 
 
 inspect = Function(
@@ -297,15 +297,15 @@ inspect = Function(
 )
 
 
-def _batch(request: ManyRequest) -> ManyAnswer:
+def _batch(request: ManyRequest) -> BatchAnswer:
     if request.file == "-":
         lines = read_file(sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input")
     else:
-        path = given_path(request.file)
+        path = user_path(request.file)
         lines = read_file(read_bytes(path, MAX_BYTES), path.name)
     models, words = _load_with_words(request)
     answers = [
-        ask_lines(
+        query_lines(
             model,
             lines,
             words,
@@ -316,7 +316,7 @@ def _batch(request: ManyRequest) -> ManyAnswer:
         )
         for model in models
     ]
-    return ManyAnswer(lines, words, tuple(answers))
+    return BatchAnswer(lines, words, tuple(answers))
 
 
 batch = Function(
@@ -412,16 +412,16 @@ def frames(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
 
 __all__ = [
     "KINDS",
+    "BatchAnswer",
+    "BatchModelAnswers",
     "BlankAnswer",
     "ClozeAnswer",
-    "InsideAnswer",
-    "ManyAnswer",
+    "InspectionAnswer",
     "ModelAttribution",
     "ModelLayers",
-    "ModelOnMany",
-    "ModelOnRelation",
     "RankAnswer",
     "RelationAnswer",
+    "RelationModelAnswers",
     "RelationQuestion",
     "ScoreAnswer",
     "SentencesAnswer",
@@ -432,11 +432,11 @@ __all__ = [
     "first_answers",
     "frame_of",
     "frames",
-    "how_computed",
     "inspect",
     "rank",
     "relation",
     "score_analogies",
     "sentences",
+    "settings_text",
     "shown_tokens",
 ]

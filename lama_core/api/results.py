@@ -28,7 +28,7 @@ from lama_core.metrics.origins import sentence, trained_on
 from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import CONCEPTNET, ResultsRequest, relations_counted
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
-from lama_core.models.devices import how_computed
+from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Function
@@ -174,7 +174,7 @@ def model_names(runs: Sequence[Run]) -> dict[str, str]:
     names = {}
     for info in (run.info for run in runs):
         prompts = "" if info.prompts == "manual" else info.prompts
-        how = how_computed(info.precision, info.device)
+        how = settings_text(info.precision, info.device)
         names[info.id] = ", ".join(filter(None, (info.model, prompts, how)))
     return names
 

@@ -12,7 +12,7 @@ _FUNCTIONS = (probe, statements, analogy_probe, extract, read, select_prompts, s
 REQUESTS: dict[str, type[Request]] = {f.request.python: f.request for f in _FUNCTIONS}
 
 
-def begun_request(name: str) -> tuple[Request, Path]:
+def saved_request(name: str) -> tuple[Request, Path]:
     """Return the request that started an unfinished run, and the working folder at that time.
 
     Args:
@@ -32,4 +32,4 @@ def begun_request(name: str) -> tuple[Request, Path]:
     return from_record(REQUESTS[begun.function], begun.fields), Path(begun.folder)
 
 
-__all__ = ["begun_request"]
+__all__ = ["saved_request"]

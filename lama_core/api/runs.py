@@ -15,9 +15,9 @@ from lama_core.probes import kinds
 from lama_core.probes.analogy import accuracy_tables
 from lama_core.probes.analogy import plan as analogy_probing
 from lama_core.probes.analogy.accuracy_tables import (
-    RANDOM,
+    RANDOM_PROBES,
     SIGNIFICANT,
-    Accuracy,
+    ProbeAccuracy,
     frequency_summary,
     probes_in,
 )
@@ -204,7 +204,7 @@ class AnalogyRuns(Runs):
         accuracies: One for each model, setting, probe and relation (or kind of relations).
     """
 
-    accuracies: tuple[Accuracy, ...]
+    accuracies: tuple[ProbeAccuracy, ...]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return what `analogy probe --json` prints."""
@@ -214,14 +214,14 @@ class AnalogyRuns(Runs):
 def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
     if not request.judges:
         request = replace(request, models=(DEFAULT_MODEL,))
-    specs = analogy_probing.plan(request, load=loader(request))
+    specs = analogy_probing.plan_probes(request, load=loader(request))
     runs = make_runs(request, specs, out=request.out)
     probe_runs = [ProbeRun(run) for run in runs]
     for reason in sorted(_exclusion_reasons(probe_runs)):
         request.on_note(reason)
-    accuracies = accuracy_tables.accuracies(probe_runs, by=request.by)
+    accuracies = accuracy_tables.probe_accuracies(probe_runs, by=request.by)
     if request.by == "kind":
-        accuracies = [*accuracies, *accuracy_tables.unmarked(probe_runs)]
+        accuracies = [*accuracies, *accuracy_tables.unmarked_accuracies(probe_runs)]
     return AnalogyRuns(request, runs, tuple(accuracies))
 
 
@@ -352,10 +352,10 @@ def kind_title(info: RunInfo) -> str:
 
 
 __all__ = [
-    "RANDOM",
+    "RANDOM_PROBES",
     "SIGNIFICANT",
-    "Accuracy",
     "AnalogyRuns",
+    "ProbeAccuracy",
     "RunList",
     "Runs",
     "analogy_probe",

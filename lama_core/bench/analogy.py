@@ -17,8 +17,8 @@ from lama_core.bench.workload import CAUSAL, MASKED
 from lama_core.datasets.dataset import AnalogyRelation
 from lama_core.models.cache import load_model
 from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, make_probe
-from lama_core.probes.analogy.scorers import ModelJudge
-from lama_core.probes.analogy.templates import TEMPLATES, fill
+from lama_core.probes.analogy.scorers import ModelPairScorer
+from lama_core.probes.analogy.templates import TEMPLATES, fill_template
 
 N_EACH = 10
 LIMIT = "bare forward passes, scored positions only"
@@ -50,7 +50,7 @@ def sentences_of(instances: Sequence[Instance]) -> list[str]:
     """Return the two sentences of each instance in order, including repeated sentences."""
     template = TEMPLATES["what-to"]
     return [
-        fill(template, (*instance.query, *pair)).text
+        fill_template(template, (*instance.query, *pair)).text
         for instance in instances
         for pair in (instance.positive, instance.negative or instance.positive)
     ]
@@ -72,7 +72,7 @@ def _measure(what: str, model: Any, instances: Sequence[Instance], repetitions: 
 
     def score() -> None:
         # A new scorer each time, because it caches scores. Its features aren't needed.
-        judge = ModelJudge(model, _no_features, template=TEMPLATES["what-to"], normalise="sum")
+        judge = ModelPairScorer(model, _no_features, template=TEMPLATES["what-to"], normalise="sum")
         judge.prefer(instances)
 
     plain = (plain_masked if masked else plain_causal)(model, sentences)

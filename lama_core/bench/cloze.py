@@ -35,7 +35,7 @@ from lama_core.models.cache import CACHE, load_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fetch, locate
 from lama_core.paths import APP_FILE
-from lama_core.probes.cloze.query import ask, ask_all
+from lama_core.probes.cloze.query import query_model, query_models
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -154,7 +154,7 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
         for run_passes in passes:
             run_passes()
 
-    ways: list[Way] = [bare, partial(ask_all, [masked, causal], query, candidates)]
+    ways: list[Way] = [bare, partial(query_models, [masked, causal], query, candidates)]
     limit, ours = medians(ways, repetitions)
     what = f"warm top 5, {CAUSAL} and a BERT-base-sized model"
     return [BenchRow(what, "s", ours, None, "", limit, "bare forward passes")]
@@ -187,7 +187,9 @@ def both_sides(repetitions: int) -> list[BenchRow]:
 
     ways: list[Way] = [
         bare,
-        partial(ask, model, query, candidates, gold="Paris", context="both", columns=columns),
+        partial(
+            query_model, model, query, candidates, gold="Paris", context="both", columns=columns
+        ),
         bare_passes(model, batched(sentences, 25), scores),
     ]
     limit, ours, peer = medians(ways, repetitions, time.process_time)

@@ -21,10 +21,10 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.models.cache import CACHE, Precision, load_model
 from lama_core.models.devices import (
     VARIABLE,
+    available_devices,
     chosen_device,
-    devices_here,
+    requested_device,
     use_device,
-    wanted_device,
 )
 from lama_core.models.protocols import Context
 from lama_core.models.sources.catalog import find_model
@@ -65,9 +65,9 @@ def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
 
 def measured_devices() -> tuple[str, ...]:
     """Return the chosen device; with `auto`, each device of this machine."""
-    if wanted_device() != "auto":
+    if requested_device() != "auto":
         return (chosen_device(),)
-    return tuple(name for name in devices_here() if name != "spread")
+    return tuple(name for name in available_devices() if name != "spread")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from lama_core.models.devices import host
+from lama_core.models.devices import to_cpu
 from lama_core.models.hf.transformer import log_normalisers
 from lama_core.models.protocols import Encoded
 from lama_core.scoring.batches import plan_batches
@@ -32,7 +32,7 @@ def bare_passes(
         with torch.inference_mode():
             for ids, mask in tensors:
                 output = part(input_ids=ids, attention_mask=mask)[0]
-            host(output.flatten()[:1])  # wait for the GPU to finish
+            to_cpu(output.flatten()[:1])  # wait for the GPU to finish
 
     return passes
 

@@ -22,7 +22,7 @@ from lama_core.candidates.spelling import Place
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
 from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import RELEASED, Fit, combine_log_linear, fit_weights
-from lama_core.probes.prompts.fact_queries import make_asked
+from lama_core.probes.prompts.fact_queries import make_prepared_facts
 from lama_core.probes.prompts.shortlist import make_shortlist
 from lama_core.types import Fact, Prompt, Query, Relation
 
@@ -103,7 +103,7 @@ def made_up_store(
     prompts = tuple(Prompt(f"[X] number {number} [Y] .") for number in range(n_prompts))
     relation = Relation("P0", "TREx", prompts=prompts[:1])
     facts = [Fact(f"{n}", f"S{n}", "P0", words[n % 97], "TREx") for n in range(n_facts)]
-    asked = make_asked(
+    asked = make_prepared_facts(
         relation,
         facts,
         Candidates("file:made-up", words),

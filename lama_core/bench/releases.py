@@ -31,7 +31,7 @@ from lama_core.models.conversion import elmo, fconv, transformer_xl
 from lama_core.models.conversion.tensors import write_tensors
 from lama_core.models.protocols import KINDS, Kind
 from lama_core.models.registry import open_model
-from lama_core.models.sources.locations import Located
+from lama_core.models.sources.locations import LocatedModel
 from lama_core.types import Query
 
 N_CANDIDATES = 16_000
@@ -158,7 +158,7 @@ def make_release(size: Size, folder: Path, queries: Sequence[Query]) -> int:
 def queries_a_second(folder: str, kind: Kind, n_queries: int, repetitions: int) -> float:
     """Return the queries per second of a model folder."""
     queries = trex_like_queries(n_queries)
-    model = open_model("random", Located(Path(folder), "random"), kind, "fp32")
+    model = open_model("random", LocatedModel(Path(folder), "random"), kind, "fp32")
     words = tuple(islice(model.vocabulary.forms("after space"), N_CANDIDATES))
     candidates = Candidates("some", words)
     if not KINDS[model.kind].sees_both:  # as in runs

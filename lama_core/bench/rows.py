@@ -21,7 +21,7 @@ from pyarrow.dataset import dataset, field
 
 from lama_core.bench import BenchRow, Way, rates
 from lama_core.bench.made_up import make_runs
-from lama_core.files import whole_file
+from lama_core.files import atomic_file
 from lama_core.runs.facts_table import read_columns, write_facts
 from lama_core.runs.info import FACTS_FILE
 
@@ -51,7 +51,7 @@ def writing(file: Path, folder: Path, repetitions: int) -> list[BenchRow]:
     ours_file, plain_file, bare_file = (folder / name for name in ("ours", "plain", "bare"))
 
     def by_default() -> None:
-        with whole_file(plain_file) as part:
+        with atomic_file(plain_file) as part:
             pq.write_table(table, part)
 
     def bare() -> None:

@@ -23,10 +23,10 @@ from lama_core.bench import BenchRow, called_in_a_fresh_process
 from lama_core.bench.passes import batched, copy_passes, full_passes
 from lama_core.datasets import load_dataset, relation_objects
 from lama_core.models.cache import load_model
-from lama_core.models.hf.both_sides import BothSides
+from lama_core.models.hf.both_sides import TokenHidingModel
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fetch
-from lama_core.probes.statements.scoring import Scoring, score_answers, state
+from lama_core.probes.statements.scoring import Scoring, make_statement, score_answers
 from lama_core.scoring.blanks import fill
 from lama_core.types import Query
 
@@ -52,7 +52,9 @@ class Relation:
     @property
     def texts(self) -> list[str]:
         """Every statement, fact by fact."""
-        return [state(query, answer).text for query in self.queries for answer in self.answers]
+        return [
+            make_statement(query, answer).text for query in self.queries for answer in self.answers
+        ]
 
 
 def make_relations(n_statements: int) -> list[Relation]:
@@ -143,9 +145,11 @@ def minimal_passes(model: str, precision: str) -> Score:
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
 
     def score(relation: Relation) -> NDArray[np.float64]:
-        statements = [state(query, a) for query in relation.queries for a in relation.answers]
+        statements = [
+            make_statement(query, a) for query in relation.queries for a in relation.answers
+        ]
         encoded = opened.vocabulary.read(statements)
-        if isinstance(opened, BothSides):
+        if isinstance(opened, TokenHidingModel):
             copies = {
                 (copy.ids, copy.at)
                 for number, text in enumerate(encoded)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from lama_core.candidates.columns import Candidates
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import Located, fetch
+from lama_core.models.sources.locations import LocatedModel, fetch
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.ranking import best_candidates
@@ -144,7 +144,7 @@ def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedMode
     with tempfile.TemporaryDirectory() as folder:
         for part in plain_base_sized_model():
             part.save_pretrained(folder)
-        located = Located(Path(folder), "random")
+        located = LocatedModel(Path(folder), "random")
         return cast("MaskedModel", open_model("random-bert-base", located, "masked", precision))
 
 

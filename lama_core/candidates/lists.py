@@ -7,8 +7,8 @@ from pathlib import Path
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.datasets.library.installed import lama_vocabulary_path
-from lama_core.errors import Impossible, NotFetched, UserError, did_you_mean
-from lama_core.files import given_path, read_file
+from lama_core.errors import NotFetchedError, Unavailable, UserError, did_you_mean
+from lama_core.files import read_file, user_path
 
 FILE = "file:"
 COMMON = "common"  # the default list
@@ -152,7 +152,7 @@ class CandidateList:
 def _published(_: Sequence[Vocabulary]) -> Candidates:
     path = lama_vocabulary_path()
     if path is None:
-        raise NotFetched("The published LAMA vocabulary is", "lama")
+        raise NotFetchedError("The published LAMA vocabulary is", "lama")
     return Candidates("lama", read_candidate_file(path))
 
 
@@ -195,10 +195,10 @@ def list_names(*, of_relations: bool) -> tuple[str, ...]:
     )
 
 
-def impossible_lists(*, of_relations: bool) -> dict[str, Impossible]:
+def unavailable_lists(*, of_relations: bool) -> dict[str, Unavailable]:
     """Return the lists that aren't installed, with the reason and their source."""
     return {
-        name: Impossible("the published words aren't installed", CANDIDATE_LISTS[name].source)
+        name: Unavailable("the published words aren't installed", CANDIDATE_LISTS[name].source)
         for name in list_names(of_relations=of_relations)
         if not CANDIDATE_LISTS[name].is_here()
     }
@@ -224,7 +224,7 @@ def named_candidates(
         UserError: If the name is unknown, the list isn't installed or the file is unreadable.
     """
     if name.startswith(FILE):
-        words = read_candidate_file(given_path(name.removeprefix(FILE)))
+        words = read_candidate_file(user_path(name.removeprefix(FILE)))
         return Candidates(name, words).fitting(vocabularies)
     found = CANDIDATE_LISTS.get(name)
     if found is None:
@@ -240,7 +240,7 @@ def named_candidates(
     return found.make(vocabularies).fitting(vocabularies)
 
 
-def known_before(candidates: Candidates, vocabularies: Sequence[Vocabulary]) -> Candidates:
+def check_words_known(candidates: Candidates, vocabularies: Sequence[Vocabulary]) -> Candidates:
     """Return the candidates of a run, whose words must be known before the run starts.
 
     Raises:

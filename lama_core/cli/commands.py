@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from lama_core.cli import output
-from lama_core.requests import PROGRAM, Choice, Function, choices
+from lama_core.requests import PROGRAM, Function, RequestField, request_fields
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
 Yes = Annotated[
@@ -104,7 +104,7 @@ def make_command(
     See `make` for the arguments.
     """
     kind = function.request
-    fields = {choice.name: choice for choice in choices(kind)}
+    fields = {choice.name: choice for choice in request_fields(kind)}
 
     def command(*args: Any, json: bool = False, device: str | None = None, **options: Any) -> None:
         if device is not None:
@@ -131,7 +131,7 @@ def make_command(
     return command
 
 
-def _by_field(fields: dict[str, Choice], args: tuple[Any, ...]) -> dict[str, Any]:
+def _by_field(fields: dict[str, RequestField], args: tuple[Any, ...]) -> dict[str, Any]:
     """Return the positional arguments by field; a repeated field takes all that remain."""
     by_field: dict[str, Any] = {}
     remaining = list(args)
@@ -149,7 +149,7 @@ def _show_default(value: Any) -> str:
     return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _parameter(choice: Choice) -> inspect.Parameter:
+def _parameter(choice: RequestField) -> inspect.Parameter:
     """Return a field as a parameter for cyclopts."""
     kind: Any = choice.kind
     default = inspect.Parameter.empty if choice.default is MISSING else choice.default

@@ -17,7 +17,7 @@ def list_sources(*, json: commands.Json = False) -> None:
     if json:
         output.print_json(api.dataset_records())
         return
-    rows = api.listed()
+    rows = api.list_sources()
     output.print_table(
         ("name", "kind", "where", "relations", "facts or pairs", "to fetch", "licence"),
         [

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lama_core import __version__, paths
 from lama_core.errors import UserError
-from lama_core.files import write_text_whole
+from lama_core.files import write_text_atomically
 
 LOG_FOLDER = "faults"
 N_LOGS = 20
@@ -141,7 +141,7 @@ def write_log(error: Exception) -> Path:
         "".join(traceback.format_exception(error)),
     ]
     text = "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
-    write_text_whole(log, text)
+    write_text_atomically(log, text)
     for old in sorted(folder.glob("*.log"))[:-N_LOGS]:
         old.unlink(missing_ok=True)
     return log

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lama_core import rounding
-from lama_core.files import bytes_text
+from lama_core.files import format_bytes
 from lama_core.progress import OnProgress, Pace, Progress, describe
 
 LONGEST = 2000  # characters of an error message, which may contain a long name
@@ -58,7 +58,7 @@ def print_table(
 
 def size(n_bytes: int | None) -> str:
     """Return a number of bytes as text; empty if unknown."""
-    return "" if n_bytes is None else bytes_text(n_bytes)
+    return "" if n_bytes is None else format_bytes(n_bytes)
 
 
 def print_note(text: str) -> None:

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from lama_core.api import queries
 from lama_core.api.queries import (
     KINDS,
+    BatchAnswer,
+    BatchModelAnswers,
     BlankAnswer,
     ClozeAnswer,
-    InsideAnswer,
-    ManyAnswer,
+    InspectionAnswer,
     ModelAttribution,
     ModelLayers,
-    ModelOnMany,
-    ModelOnRelation,
     RankAnswer,
     RelationAnswer,
+    RelationModelAnswers,
     RelationQuestion,
     ScoreAnswer,
     SentencesAnswer,
     Solution,
     first_answers,
-    how_computed,
+    settings_text,
     shown_tokens,
 )
 from lama_core.cli import commands, output
@@ -70,7 +70,7 @@ def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
 
 def _computed(precision: str, device: str) -> str:
     """Return `, bf16 on cuda:0`; empty for fp32 on a CPU."""
-    text = how_computed(precision, device)
+    text = settings_text(precision, device)
     return f", {text}" if text else ""
 
 
@@ -89,7 +89,7 @@ def print_relation(answer: RelationAnswer) -> None:
         _print_wordings(question, model, answer.candidates.name)
 
 
-def _print_wordings(question: RelationQuestion, model: ModelOnRelation, words: str) -> None:
+def _print_wordings(question: RelationQuestion, model: RelationModelAnswers, words: str) -> None:
     """Print a row for each wording; the title says how many wordings give the same answer."""
     rows = [
         (
@@ -173,7 +173,7 @@ def print_sentences(answer: SentencesAnswer) -> None:
         print()
 
 
-def print_inspected(answer: InsideAnswer) -> None:
+def print_inspected(answer: InspectionAnswer) -> None:
     """Print each model's layers or token attributions."""
     for model in answer.models:
         if model.layers:
@@ -218,7 +218,7 @@ def _print_attribution(model: ModelAttribution) -> None:
     print()
 
 
-def print_batch(answer: ManyAnswer) -> None:
+def print_batch(answer: BatchAnswer) -> None:
     """Print each model's first prediction for each line, and its accuracy."""
     rows = [
         (
@@ -240,7 +240,7 @@ def print_batch(answer: ManyAnswer) -> None:
         print(f"{model.name}: {model.summary()}{_computed(model.precision, model.device)}")
 
 
-def _first_cells(model: ModelOnMany, row: int) -> tuple[str, str, str]:
+def _first_cells(model: BatchModelAnswers, row: int) -> tuple[str, str, str]:
     """Return the first prediction for a line, its log-probability and the gold answer's rank."""
     answer = model.answers[row]
     if answer.blank is None:

@@ -7,10 +7,10 @@ from cyclopts import Parameter
 
 from lama_core.api import runs as api
 from lama_core.api.runs import (
-    RANDOM,
+    RANDOM_PROBES,
     SIGNIFICANT,
-    Accuracy,
     AnalogyRuns,
+    ProbeAccuracy,
     RunList,
     frequency_summary,
     probes_in,
@@ -91,7 +91,7 @@ def print_accuracies(runs: AnalogyRuns) -> None:
         print_setting(setting, [line for line in runs.accuracies if line.setting == setting])
 
 
-def print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
+def print_setting(setting: str, chosen: Sequence[ProbeAccuracy]) -> None:
     """Print the accuracies and the frequency test of one setting."""
     probes = probes_in(chosen)
     found = {(line.model, line.name, line.made_with, line.probe): line for line in chosen}
@@ -115,9 +115,9 @@ def print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
     print()
 
 
-def _print_frequency(lines: Sequence[Accuracy]) -> None:
+def _print_frequency(lines: Sequence[ProbeAccuracy]) -> None:
     """Print the frequency test of the random probe and its halves, by relation and in total."""
-    shown = ("random", *RANDOM)
+    shown = ("random", *RANDOM_PROBES)
     found = {
         (line.model, line.name, line.made_with, line.probe): line
         for line in lines
@@ -141,11 +141,11 @@ def _print_frequency(lines: Sequence[Accuracy]) -> None:
         print(f"{model}, {probe}: p is above {SIGNIFICANT} in {above} of {n} relations")
 
 
-def _p_value(line: Accuracy | None) -> str:
+def _p_value(line: ProbeAccuracy | None) -> str:
     return f"{line.p_value:.3f}" if line is not None and line.p_value is not None else ""
 
 
-def _cell(line: Accuracy | None) -> str:
+def _cell(line: ProbeAccuracy | None) -> str:
     if line is None:
         return ""
     spread = f" ± {percent(line.spread)}" if line.spread is not None else ""

@@ -14,7 +14,7 @@ from lama_core.corpus.fetch_sources import open_origin
 from lama_core.corpus.source_list import SOURCES
 from lama_core.corpus.source_passages import Passage, Source, split_sentences, tidy
 from lama_core.errors import UserError
-from lama_core.files import whole_file, write_text_whole
+from lama_core.files import atomic_file, write_text_atomically
 from lama_core.metrics.word_counts import COUNTS_FILE, count_corpus, save_corpus_counts
 from lama_core.paths import CORPUS_SUMMARY
 
@@ -164,12 +164,12 @@ def _write(folder: Path, sources: Sequence[Source], parts: Sequence[Parts]) -> C
     about = ((passage.text, passage.entities) for train, _ in parts for passage in train)
     save_corpus_counts(count_corpus(about), folder / COUNTS_FILE)
     text = json.dumps({"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summary]}, indent=1)
-    write_text_whole(folder / CORPUS_SUMMARY, text + "\n")
+    write_text_atomically(folder / CORPUS_SUMMARY, text + "\n")
     return open_corpus(folder)
 
 
 def _write_lines(path: Path, passages: Iterable[Passage]) -> None:
-    with whole_file(path) as part, part.open("w", encoding="utf-8") as stream:
+    with atomic_file(path) as part, part.open("w", encoding="utf-8") as stream:
         stream.writelines(tidy(passage.text) + "\n" for passage in passages)
 
 

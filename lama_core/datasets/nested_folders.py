@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lama_core.errors import UserError
-from lama_core.files import cant_be_read
+from lama_core.files import read_error
 
 MAX_DEPTH = 4
 MAX_DEPTH_OF_FILES = 32
@@ -39,7 +39,7 @@ def subfolders(folder: Path) -> Iterator[Path]:
     try:
         children = [child for child in sorted(folder.iterdir()) if child.is_dir()]
     except OSError as error:
-        raise cant_be_read(folder, error) from error
+        raise read_error(folder, error) from error
     for child in children:
         if not child.name.startswith((".", "__MACOSX")):
             yield child
@@ -52,7 +52,7 @@ def files_under(folder: Path) -> Iterator[Path]:
     """
 
     def fail(error: OSError) -> None:
-        raise cant_be_read(Path(error.filename), error) from error
+        raise read_error(Path(error.filename), error) from error
 
     n_seen = 0
     for parent, folders, names in os.walk(folder, onerror=fail):

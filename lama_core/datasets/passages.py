@@ -21,7 +21,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from lama_core.errors import UserError
-from lama_core.files import given_path, open_file
+from lama_core.files import open_file, user_path
 from lama_core.paths import corpus_files
 
 STARTER = "starter"
@@ -84,7 +84,7 @@ def load_corpus(reference: str) -> Corpus:
     """
     if reference == STARTER:
         return Corpus(STARTER, tuple(starter_files()))
-    path = given_path(reference)
+    path = user_path(reference)
     if path.is_dir():
         found = sorted(one for one in path.iterdir() if one.suffix.lower() in (LINES, JSONL))
         if not found:

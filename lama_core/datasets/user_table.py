@@ -31,7 +31,7 @@ from lama_core.datasets.line_reader import (
 )
 from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import read_file, write_text_whole
+from lama_core.files import read_file, write_text_atomically
 from lama_core.types import Fact, Prompt, Relation
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -214,7 +214,7 @@ def named_column(header: Sequence[str], role: str) -> str:
 def write_columns(path: Path, columns: Columns) -> None:
     """Keep the columns of the table at `path` next to it."""
     text = msgspec.json.format(msgspec.json.encode(asdict(columns))).decode()
-    write_text_whole(_columns_file(path), text)
+    write_text_atomically(_columns_file(path), text)
 
 
 def kept_columns(path: Path) -> Columns:

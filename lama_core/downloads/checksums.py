@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.errors import UserError
-from lama_core.files import read_file, write_text_whole
+from lama_core.files import read_file, write_text_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +49,4 @@ class Pins:
         self._write({other: pin for other, pin in self.read().items() if other != name})
 
     def _write(self, pins: dict[str, Any]) -> None:
-        write_text_whole(self.path, json.dumps(pins, indent=1))
+        write_text_atomically(self.path, json.dumps(pins, indent=1))

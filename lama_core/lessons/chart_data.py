@@ -27,7 +27,7 @@ from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import mean_of_sample, share_intervals
 from lama_core.metrics.origins import gain_from_training, training_sources
 from lama_core.metrics.slices import slice_differences, slice_table
-from lama_core.probes.analogy.accuracy_tables import ALL, accuracies
+from lama_core.probes.analogy.accuracy_tables import ALL, probe_accuracies
 from lama_core.probes.analogy.instances import PROBES
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.rounding import percent
@@ -260,7 +260,7 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
-            for line in accuracies(map(ProbeRun, runs), by="kind")
+            for line in probe_accuracies(map(ProbeRun, runs), by="kind")
             if line.name == ALL and line.setting == "unsupervised" and line.probe in PROBES
         ]
     )
@@ -286,7 +286,7 @@ FIGURES: dict[Figure, FigureKind] = {
 }
 
 
-def without_relations(infos: Sequence[RunInfo], step: ShowRun) -> str:
+def missing_relations_note(infos: Sequence[RunInfo], step: ShowRun) -> str:
     """Return a note on a step's relations that are in none of the runs; empty without any."""
     if step.figure == "analogies":
         return ""  # it shows all relations

@@ -9,15 +9,15 @@ from html import escape
 from lama_core import __version__
 from lama_core.lessons.lesson import (
     SHOWING,
-    Asking,
     Explain,
     Lesson,
+    ModelStep,
     Predict,
     Step,
     queries_of,
 )
 from lama_core.lessons.markup import as_html
-from lama_core.lessons.step_results import Judged, Shown, judge, judged, whose
+from lama_core.lessons.step_results import Judged, Shown, answering_model, judge, judged_predictions
 from lama_core.models.sources.catalog import find_model
 from lama_core.reports.html import grid, whole_page
 
@@ -45,7 +45,7 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
         predicted: Number of a step, from 1 -> the reader's prediction.
         shown: Number of a step, from 1 -> what it showed.
     """
-    summary = list(judged(lesson, predicted, shown))
+    summary = list(judged_predictions(lesson, predicted, shown))
     parts = [
         f"<h1>{escape(lesson.title)}</h1>",
         f"<p><b>{escape(lesson.question)}</b></p>",
@@ -91,7 +91,7 @@ def _empty(step: Step) -> str:
     rows = queries_of(step)
     if not rows:
         return "<p>Write down what the chart shows:</p>" + 3 * "<div class=line></div>"
-    assert isinstance(step, Asking)
+    assert isinstance(step, ModelStep)
     heads = "".join(f"<th>{escape(find_model(name).title)}</th>" for name in step.models)
     cells = "<td><div class=line></div></td>" * len(step.models)
     lines = "".join(f"<tr><td>{escape(row)}</td>{cells}</tr>" for row in rows)
@@ -133,7 +133,7 @@ def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:
     text = ""
     if predicted is not None:
         answer = judge(step, predicted, shown).answer
-        model = whose(step, shown)
+        model = answering_model(step, shown)
         label = f"Answer of {escape(model)}" if model else "Answer"
         text = f"<p>Predicted: <b>{escape(predicted)}</b>."
         text += f" {label}: <b>{escape(answer)}</b>.</p>" if answer else "</p>"

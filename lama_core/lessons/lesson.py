@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import cant_be_read, read_file
+from lama_core.files import read_error, read_file
 from lama_core.metrics.slices import DOMAIN, ORIGIN, PAIR_SEEN, SLICINGS, WORDING_SEEN
 from lama_core.paths import ASSETS, data_dir
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
@@ -141,7 +141,7 @@ class Predict(Step, frozen=True, kw_only=True, tag="predict"):
         )
 
 
-class Asking(Step, frozen=True, kw_only=True):
+class ModelStep(Step, frozen=True, kw_only=True):
     """A step about models, which are given by name."""
 
     models: Annotated[tuple[str, ...], Meta(min_length=1, max_length=4)] = DEFAULT_MODELS
@@ -156,7 +156,7 @@ class Asking(Step, frozen=True, kw_only=True):
         self.check()
 
 
-class Live(Asking, frozen=True, kw_only=True):
+class Live(ModelStep, frozen=True, kw_only=True):
     """A step that queries models now; context: of causal models, as on the page Ask."""
 
     context: Context = "auto"
@@ -241,7 +241,7 @@ class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
         _each_once("analogies", self.analogies)
 
 
-class ShowRun(Asking, frozen=True, kw_only=True, tag="run"):
+class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
     """A chart of finished runs; see `chart_data`.
 
     Attributes:
@@ -339,7 +339,7 @@ def list_lessons() -> LessonListing:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            problems.append(str(cant_be_read(folder, error)))
+            problems.append(str(read_error(folder, error)))
             continue
         if len(paths) > MAX_LESSONS:
             problems.append(

@@ -75,14 +75,14 @@ def judge(step: Predict, predicted: str, shown: Shown | None) -> Judged:
     return Judged(step.question, predicted, answer + detail, right)
 
 
-def whose(step: Predict, shown: Shown | None) -> str:
+def answering_model(step: Predict, shown: Shown | None) -> str:
     """Return the model whose word or number answers a prediction; empty if there is none."""
     if step.answer or shown is None:
         return ""
     return next(_matching(shown.values or shown.firsts, step, step.row), ("", ""))[1]
 
 
-def judged(
+def judged_predictions(
     lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]
 ) -> Iterator[Judged]:
     """Yield the reader's predictions with their answers, in order.
@@ -102,7 +102,7 @@ def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) 
     return None
 
 
-def without_line(step: Predict, shown: Shown | None) -> str:
+def missing_row_note(step: Predict, shown: Shown | None) -> str:
     """Return a note if the chart lacks a row that a prediction needs; empty if it has all."""
     lines = list(dict.fromkeys(row for row, _ in shown.values)) if shown is not None else []
     rows = (step.row,) if step.between else step.choices

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lama_core.files import write_packed_lines
+from lama_core.files import write_gzip_lines
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, text_file
 from lama_core.metrics.word_counts import read_counts
 
@@ -73,7 +73,7 @@ def _stands_in(wanted: Sequence[str], words: Sequence[str]) -> bool:
 def save_stated(pairs: Iterable[Pair], stated: frozenset[Pair], path: Path) -> None:
     """Write which of the pairs are stated; the same give the same bytes."""
     known = sorted(set(pairs))
-    write_packed_lines(path, ("\t".join((*one, str(int(one in stated)))) for one in known))
+    write_gzip_lines(path, ("\t".join((*one, str(int(one in stated)))) for one in known))
 
 
 def load_stated(path: Path) -> dict[Pair, bool]:

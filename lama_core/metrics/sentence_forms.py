@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lama_core.files import write_packed_lines
+from lama_core.files import write_gzip_lines
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, text_file
 from lama_core.metrics.word_counts import read_counts
 
@@ -123,7 +123,7 @@ def _is_generic(words: Iterable[str]) -> bool:
 def save_forms(forms: SentenceForms, path: Path) -> None:
     """Write the forms; the same give the same bytes."""
     rows = [(source, form) for source, those in forms.by_source.items() for form in sorted(those)]
-    write_packed_lines(path, (f"{source}\t{form}\t1" for source, form in rows))
+    write_gzip_lines(path, (f"{source}\t{form}\t1" for source, form in rows))
 
 
 def load_forms(path: Path) -> SentenceForms:

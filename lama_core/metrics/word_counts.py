@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lama_core.errors import UserError
-from lama_core.files import read_packed_lines, write_packed_lines
+from lama_core.files import read_gzip_lines, write_gzip_lines
 
 COUNTS_FILE = "corpus_counts.tsv.gz"
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -62,7 +62,7 @@ def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: 
         for name, n in sorted(counts.entities.items())
         if n >= least_entity_count and name
     ]
-    write_packed_lines(path, lines)
+    write_gzip_lines(path, lines)
 
 
 def load_corpus_counts(path: Path) -> CorpusCounts:
@@ -89,7 +89,7 @@ def read_counts(
     """
     rows = []
     try:
-        for line in read_packed_lines(path):
+        for line in read_gzip_lines(path):
             first, second, count = line.split("\t")
             if kinds and first not in kinds:
                 raise ValueError(first)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 
-from lama_core.errors import positive
-from lama_core.models.devices import check_room, chosen_device, free_bytes, release
+from lama_core.errors import int_from_env
+from lama_core.models.devices import check_room, chosen_device, free_bytes, free_gpu_cache
 from lama_core.models.model_folder import stored_tensors
 from lama_core.models.registry import find_kind, open_model
 from lama_core.models.sources.catalog import Entry, add_model, find_model
 from lama_core.models.sources.locations import check_folder, check_hub, fetch, locate
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, ignore
 
 if TYPE_CHECKING:
     from lama_core.models.registry import Model
@@ -30,7 +30,7 @@ SERVED = "auto"  # precision of served models: the server chooses it
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedModel:
     """A model in the cache. device: its device. n_bytes: size of its weights."""
 
     name: str
@@ -91,14 +91,14 @@ class ModelCache:
     def _shrink(self, device: str, n_more: int = 0, keep: int = 0) -> None:
         """Drop a device's models, least recently used first, until `n_more` bytes fit."""
         if device != "cpu":
-            release()  # memory that PyTorch caches doesn't count as free
+            free_gpu_cache()  # memory that PyTorch caches doesn't count as free
         loaded = [key for key in self._models if key[2] == device]
         for key in loaded[: len(loaded) - keep]:
             held = self._held(device) + n_more
             if held <= self.max_bytes if device == "cpu" else n_more <= free_bytes(device):
                 return
             del self._models[key]
-            release()
+            free_gpu_cache()
 
     def _held(self, device: str) -> int:
         return sum(model.n_bytes for key, model in self._models.items() if key[2] == device)
@@ -109,11 +109,11 @@ class ModelCache:
         with self._lock:
             return self._held("cpu")
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[CachedModel, ...]:
         """Return the loaded models, least recently used first."""
         with self._lock:
             return tuple(
-                Held(name, precision, device, model.n_bytes)
+                CachedModel(name, precision, device, model.n_bytes)
                 for (name, precision, device), model in self._models.items()
             )
 
@@ -133,14 +133,14 @@ class ModelCache:
         with self._lock:
             self._models.pop((name, precision, device), None)
         if device != "cpu":
-            release()
+            free_gpu_cache()
 
 
-CACHE = ModelCache(positive("LAMA_MODEL_BYTES", psutil.virtual_memory().total // 2))
+CACHE = ModelCache(int_from_env("LAMA_MODEL_BYTES", psutil.virtual_memory().total // 2))
 
 
 def load_model(
-    reference: str, *, precision: Precision = "auto", on_progress: OnProgress = silent
+    reference: str, *, precision: Precision = "auto", on_progress: OnProgress = ignore
 ) -> "Model":
     """Load a model on the chosen device, downloading it first if necessary.
 
@@ -177,7 +177,7 @@ def load_model(
     return CACHE.get(entry.name, used, load, needed, device)
 
 
-def add_checked(reference: str) -> Entry:
+def check_and_add_model(reference: str) -> Entry:
     """Add a folder, a hub name or a server to the user's list, after checking that it is a model.
 
     A hub name must be on this machine or on the hub, with weights in a supported format.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
-from lama_core.errors import UserError, positive
+from lama_core.errors import UserError, int_from_env
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +31,7 @@ R = TypeVar("R")
 H = TypeVar("H", bound=Hashable)
 
 
-def wanted_device() -> str:
+def requested_device() -> str:
     """Return the requested device: LAMA_DEVICE, else `auto`; raise UserError if it is invalid."""
     return check_name(os.environ.get(VARIABLE, "").strip() or "auto")
 
@@ -60,7 +60,7 @@ def chosen_device() -> str:
 
     Raises UserError if the machine doesn't have it.
     """
-    return find_device(wanted_device())
+    return find_device(requested_device())
 
 
 def one_device() -> str:
@@ -69,7 +69,7 @@ def one_device() -> str:
     return "cuda:0" if device == "spread" else device
 
 
-def devices_here() -> tuple[str, ...]:
+def available_devices() -> tuple[str, ...]:
     """Return this machine's devices, the best first, and `spread` if there is a CUDA GPU."""
     import torch
 
@@ -83,7 +83,7 @@ def find_device(name: str) -> str:
     """Return the device that a name selects; raise UserError if the machine doesn't have it."""
     if name == "cpu":
         return name
-    here = devices_here()
+    here = available_devices()
     device = {"auto": here[0], "cuda": "cuda:0"}.get(name, name)
     if device not in here:
         raise UserError(
@@ -93,7 +93,7 @@ def find_device(name: str) -> str:
     return device
 
 
-def title_of(device: str) -> str:
+def device_title(device: str) -> str:
     """Return a device's name for users: `NVIDIA H100 80GB (cuda:0)`, or `CPU`."""
     if device.startswith("cuda"):
         import torch
@@ -106,7 +106,7 @@ def title_of(device: str) -> str:
     }[device]
 
 
-def unusual(precision: str, device: str) -> dict[str, str]:
+def nondefault_settings(precision: str, device: str) -> dict[str, str]:
     """Return the precision unless it is fp32, and the device unless it is the CPU or unknown.
 
     Both are plain values to be stored with scores. A server chooses its precision itself (`auto`).
@@ -115,9 +115,9 @@ def unusual(precision: str, device: str) -> dict[str, str]:
     return of_precision | ({"device": device} if device not in ("", "cpu") else {})
 
 
-def how_computed(precision: str, device: str) -> str:
-    """Return `unusual` as text: `bf16 on cuda:0`; empty for fp32 on a CPU."""
-    settings = unusual(precision, device)
+def settings_text(precision: str, device: str) -> str:
+    """Return `nondefault_settings` as text: `bf16 on cuda:0`; empty for fp32 on a CPU."""
+    settings = nondefault_settings(precision, device)
     return " ".join(f"on {value}" if key == "device" else value for key, value in settings.items())
 
 
@@ -155,7 +155,7 @@ def tokens_per_pass(device: str) -> int:
 
     Raises UserError if LAMA_BATCH_TOKENS isn't a positive number.
     """
-    return positive("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, GPU_TOKENS_PER_PASS))
+    return int_from_env("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, GPU_TOKENS_PER_PASS))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -169,7 +169,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def in_parts(
+def run_in_parts(
     run: Callable[[Sequence[T]], R],
     items: Sequence[T],
     halve: Callable[[Sequence[T]], tuple[Sequence[T], ...]] | None = None,
@@ -196,15 +196,15 @@ def in_parts(
                 "Out of memory: a single text needs more than is free on the device. Shorten it, "
                 "or choose --device cpu, --device spread or a smaller model."
             ) from error
-    release()
-    return [result for part in parts for result in in_parts(run, part, halve)]
+    free_gpu_cache()
+    return [result for part in parts for result in run_in_parts(run, part, halve)]
 
 
-def in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
+def run_in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
     """Apply `run` to at most `size` items at a time; to fewer if memory runs out."""
     size = max(1, size)
     starts = range(0, len(items), size)
-    return [part for start in starts for part in in_parts(run, items[start : start + size])]
+    return [part for start in starts for part in run_in_parts(run, items[start : start + size])]
 
 
 def map_distinct(run: Callable[[list[H]], Sequence[R]], items: Sequence[H]) -> list[R]:
@@ -214,12 +214,12 @@ def map_distinct(run: Callable[[list[H]], Sequence[R]], items: Sequence[H]) -> l
     return [values[item] for item in items]
 
 
-def fitting(run: Callable[[], R]) -> R:
+def run_or_refuse(run: Callable[[], R]) -> R:
     """Return `run()`; raise UserError if the device is out of memory."""
-    return in_parts(lambda _: run(), (None,))[0]
+    return run_in_parts(lambda _: run(), (None,))[0]
 
 
-def release() -> None:
+def free_gpu_cache() -> None:
     """Free GPU memory that PyTorch has cached but doesn't use."""
     import torch
 
@@ -229,7 +229,7 @@ def release() -> None:
         torch.mps.empty_cache()
 
 
-def host(tensor: "torch.Tensor") -> "torch.Tensor":
+def to_cpu(tensor: "torch.Tensor") -> "torch.Tensor":
     """Copy a tensor to the CPU: the only way in which numbers leave a device."""
     return tensor.detach().to("cpu")
 
@@ -251,7 +251,7 @@ def bytes_of(tensor: "torch.Tensor") -> int:
     return sum(bytes_of(getattr(tensor, name)) for name in names)
 
 
-class Placed:
+class HasDevice:
     """Mixin for objects whose weights are in a torch module, `model`."""
 
     model: Any

@@ -23,7 +23,7 @@ import psutil
 from safetensors import SafetensorError, safe_open
 
 from lama_core.errors import UserError
-from lama_core.files import MAX_FILE, bytes_text, open_file, read_file, write_text_whole
+from lama_core.files import MAX_FILE, format_bytes, open_file, read_file, write_text_atomically
 from lama_core.paths import cache_dir
 
 CONFIG = "config.json"
@@ -53,7 +53,7 @@ NO_ZERO = (*TABLE, *LAYERS, "num_attention_heads", "n_head", "n_heads")
 
 
 # Exceptions that libraries raise for files or inputs that a model can't handle.
-FAULTS = (
+LIBRARY_ERRORS = (
     OSError,
     ValueError,
     LookupError,
@@ -119,7 +119,7 @@ def check_files(folder: Path) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise UserError(f"Not a regular file: {path}. Remove it from the model's folder.")
         if path.suffix in TEXTS and status.st_size > MAX_FILE:
-            raise UserError(f"{path} is too large: the limit is {bytes_text(MAX_FILE)}.")
+            raise UserError(f"{path} is too large: the limit is {format_bytes(MAX_FILE)}.")
         weights += status.st_size if path.suffix == ".safetensors" else 0
     check_memory(str(folder), weights)
 
@@ -129,8 +129,8 @@ def check_memory(name: str, n_bytes: int) -> None:
     memory = psutil.virtual_memory().total
     if n_bytes > memory:
         raise UserError(
-            f"{name} is too large: its weights take {bytes_text(n_bytes)}, this machine has "
-            f"{bytes_text(memory)} of memory. Choose a smaller model."
+            f"{name} is too large: its weights take {format_bytes(n_bytes)}, this machine has "
+            f"{format_bytes(memory)} of memory. Choose a smaller model."
         )
 
 
@@ -307,7 +307,7 @@ def _digest(path: str, size: int, changed: int) -> str:
     with open_file(Path(path)) as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     with suppress(OSError):  # the next process computes the digest again
-        write_text_whole(cached, digest)
+        write_text_atomically(cached, digest)
     return digest
 
 

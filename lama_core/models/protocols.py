@@ -29,7 +29,7 @@ RESCORED = 200
 BLANK = "___"
 # Integrated gradients with an automatic number of steps stop if the estimated error is at most the
 # share MISSED of the whole difference or LEAST_MISSED (natural log), or after MOST_POINTS points.
-MISSED, LEAST_MISSED, MOST_POINTS = 0.01, 0.001, 2_000
+MAX_ERROR_SHARE, MIN_ERROR, MAX_POINTS = 0.01, 0.001, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +405,7 @@ class Attributor(Protocol):
             encoded: The text.
             word: Token ids of the word.
             steps: Number of points of the Gauss-Legendre rule. None: as many as the sum needs to
-                come within `MISSED` of the difference, at most `MOST_POINTS`.
+                come within `MAX_ERROR_SHARE` of the difference, at most `MAX_POINTS`.
             until: No more points are computed after this time (`time.monotonic`).
 
         Raises:

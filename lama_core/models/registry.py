@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from lama_core.errors import UserError
 from lama_core.models.classic.converted import ELMO, FCONV, TRANSFORMER_XL
 from lama_core.models.devices import chosen_device, one_device
-from lama_core.models.model_folder import CONFIG, FAULTS, read_json, stored_tensors
+from lama_core.models.model_folder import CONFIG, LIBRARY_ERRORS, read_json, stored_tensors
 from lama_core.models.protocols import Kind
-from lama_core.models.sources.locations import Located
+from lama_core.models.sources.locations import LocatedModel
 
 if TYPE_CHECKING:
     from lama_core.models.classic.elmo import ElmoModel
@@ -132,7 +132,7 @@ BACKENDS = (
 
 
 def open_model(
-    name: str, located: Located, kind: Kind, precision: str, reading: str = ""
+    name: str, located: LocatedModel, kind: Kind, precision: str, reading: str = ""
 ) -> "Model":
     """Load a model folder with the first backend that reads it.
 
@@ -211,7 +211,7 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except Exception as error:
-        expected = (*FAULTS, SafetensorError, StrictDataclassError)
+        expected = (*LIBRARY_ERRORS, SafetensorError, StrictDataclassError)
         if not isinstance(error, expected) and type(error) is not Exception:
             raise  # tokenizers raises plain Exception
         reason = error

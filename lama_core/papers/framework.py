@@ -16,16 +16,16 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
 from lama_core.papers.published import TableSpec, published_paper
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.reports.tables import (
-    Absent,
     Chart,
     Item,
-    Made,
     ReproducedRow,
     ReproducedTable,
     Reproduction,
     Series,
+    TableContents,
+    UnavailableItem,
 )
 from lama_core.requests import Request, argument, option
 from lama_core.runs.spec import load_by_name
@@ -80,7 +80,7 @@ class Data:
 
     name: str
     other: str = ""
-    absent: tuple[Absent, ...] = ()
+    absent: tuple[UnavailableItem, ...] = ()
 
 
 def find_data(
@@ -89,7 +89,7 @@ def find_data(
     own: str,
     installed: tuple[str, ...],
     instead: Data,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress = ignore,
 ) -> Data:
     """The data that a user named; else the paper's, fetched; else the ones instead.
 
@@ -104,7 +104,7 @@ def find_data(
         try:
             get_dataset(own, on_progress=on_progress)
         except UserError as error:
-            missing = Absent(own, str(error), f"lama-explorer data get {own}")
+            missing = UnavailableItem(own, str(error), f"lama-explorer data get {own}")
             return Data(instead.name, instead.other, (missing,))
     return Data(own)
 
@@ -121,7 +121,7 @@ class Prepared:
     instead: ClassVar[Data] = Data("")
 
     options: ReproduceOptions
-    missing: dict[str, Absent] = field(default_factory=dict)
+    missing: dict[str, UnavailableItem] = field(default_factory=dict)
 
     @property
     def on_progress(self) -> OnProgress:
@@ -154,7 +154,7 @@ class Prepared:
             on_progress=self.on_progress,
         )
 
-    def absent(self) -> tuple[Absent, ...]:
+    def absent(self) -> tuple[UnavailableItem, ...]:
         """The data and the models that can't be had."""
         return (*self.data.absent, *self.missing.values())
 
@@ -168,7 +168,7 @@ class Prepared:
         try:
             yield
         except UserError as error:
-            self.missing[name] = Absent(name, str(error), command)
+            self.missing[name] = UnavailableItem(name, str(error), command)
 
 
 P = TypeVar("P", bound=Prepared)
@@ -211,16 +211,16 @@ class Paper(Generic[P]):
             try:
                 found = self._made(table, prepared)
             except UserError as error:
-                found = Made((), absent=(Absent(table.name, str(error)),))
+                found = TableContents((), absent=(UnavailableItem(table.name, str(error)),))
             head = (table.id, table.title, table.unit, table.counts, table.digits)
             made.append(ReproducedTable(*head, found))
         return Reproduction(self.name, paper.citation, notes, tuple(made))
 
-    def _made(self, table: TableSpec, prepared: P) -> Made:
+    def _made(self, table: TableSpec, prepared: P) -> TableContents:
         source: Any = self.sources[table.id]
         items = of_models(prepared, source) if table.by_model else source(prepared)
         made = [*table.notes, *items]
-        return Made.of([*prepared.absent(), *made])
+        return TableContents.of([*prepared.absent(), *made])
 
 
 def _plain(name: str) -> str:

@@ -34,12 +34,12 @@ from lama_core.papers.jiang2020_scores import (
     make_table,
 )
 from lama_core.papers.published import published_table
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.query import query_model
 from lama_core.probes.prompts import analyses, paper_tables
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
 from lama_core.probes.prompts.plan import StudyRequest, candidates_of
 from lama_core.probes.prompts.spec import Study, list_studies
-from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series
+from lama_core.reports.tables import Chart, Item, ReproducedRow, Series, UnavailableItem
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Fact
@@ -70,7 +70,9 @@ def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
         printed = [row.values for row in table.rows if row.labels[0] == kind]
         words = [str(word) for word, _ in printed]
         theirs = ", ".join(f"{word} [{fixed(float(value or 0), 2)}]" for word, value in printed)
-        blank = ask(asked, parse_query(text), candidates, gold=DEVELOPER, columns=columns).blanks[0]
+        blank = query_model(
+            asked, parse_query(text), candidates, gold=DEVELOPER, columns=columns
+        ).blanks[0]
         ours = ", ".join(f"{one.token} [{fixed(one.log_prob, 2)}]" for one in blank.predictions)
         rank = blank.gold.rank if blank.gold else None
         differs = NO_NAME if known else ""
@@ -190,7 +192,7 @@ class Combined:
         for title in LINES.values():
             if not any(row.what.startswith(f"{title} ") for row in rows):
                 reason, command = "no relation of these data has them", "data get lpaqa"
-                yield Absent(f"{title} prompts", reason, f"lama-explorer {command}")
+                yield UnavailableItem(f"{title} prompts", reason, f"lama-explorer {command}")
 
 
 # --- tables 4 to 6: gains -------------------------------------------------------------------------
@@ -279,7 +281,7 @@ def _models(studies: Studies) -> Iterator[Item]:
     """Table 8: the models that were queried; those that link entities can't be."""
     yield from of_models(studies, Scores("table8", titles={"bert-base-cased": "BERT"}))
     for name, reason in WITH_ENTITIES.items():
-        yield Absent(name, reason)
+        yield UnavailableItem(name, reason)
 
 
 def _patterns(studies: Studies) -> Iterator[Item]:
@@ -362,7 +364,7 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
     try:
         parser = SpacyParser()
     except UserError as error:
-        yield Absent("Figure 4", str(error), f"python -m spacy download {PIPELINE}")
+        yield UnavailableItem("Figure 4", str(error), f"python -m spacy download {PIPELINE}")
         return
 
     def of_model(studies: Studies, model: str) -> Iterator[Item]:
@@ -396,7 +398,7 @@ def _transfer(studies: Studies) -> Iterator[Item]:
         try:
             known[model] = studies.study(model)
         except UserError as error:
-            yield Absent(model, str(error))
+            yield UnavailableItem(model, str(error))
     made = {_made_with(study) for study in known.values()}
     for study in list_studies(on_problem=lambda _: None):
         if _made_with(study) in made:
@@ -424,7 +426,7 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                     )
     if not n_rows:
         command = f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
-        yield Absent("weights of another model", "one model was asked", command)
+        yield UnavailableItem("weights of another model", "one model was asked", command)
     yield (
         "On the facts whose best candidates a study keeps; on "
         f"{unsure:,} of them another candidate might come first under the other's weights."
@@ -449,7 +451,7 @@ def _theirs_of(test: str, weights: str, other: str, title: str) -> float | None:
 
 def _with_ernie(studies: Studies) -> Iterator[Item]:
     """Table 13: nothing of it can be had without ERNIE."""
-    yield Absent("Table 13", f"ERNIE: {WITH_ENTITIES['ERNIE']}")
+    yield UnavailableItem("Table 13", f"ERNIE: {WITH_ENTITIES['ERNIE']}")
 
 
 LPAQA_PAPER = Paper(

@@ -17,12 +17,12 @@ from lama_core.papers.jiang2020_scores import BERTS, COLUMNS, PAPER
 from lama_core.papers.published import published_table
 from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.backward import BothWaysResult, measure_both_ways
-from lama_core.probes.prompts.fact_queries import make_asked
+from lama_core.probes.prompts.fact_queries import make_prepared_facts
 from lama_core.probes.prompts.refilling import Refiller, refine
-from lama_core.probes.prompts.selection import order_of
+from lama_core.probes.prompts.selection import prompts_by_accuracy
 from lama_core.probes.prompts.spec import Study
 from lama_core.probes.prompts.study import RelationStudy
-from lama_core.reports.tables import Absent, Item, ReproducedRow
+from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 
 # Of Tables 14 and 15.
 # Departure: Samples for the costly tables
@@ -32,7 +32,7 @@ FEW_PAIRS = 10
 FEW_FACTS = 10
 
 # Departure: Refining a prompt
-BY_GRADIENTS = Absent(
+BY_GRADIENTS = UnavailableItem(
     "search for prompts guided by gradients (section 6.1)",
     "the paper found it unstable in preliminary experiments and prints no number of it",
 )
@@ -58,7 +58,7 @@ def ablated(studies: Studies) -> Iterator[Item]:
             "dependency paths need spaCy's parser"
         )
         command = "lama-explorer prompts mine RELATION --text FILE --method both"
-        yield Absent("Table 7", reason, command)
+        yield UnavailableItem("Table 7", reason, command)
         return
 
     def rows_of(studies: Studies, model: str) -> Iterator[Item]:
@@ -136,7 +136,7 @@ def _few(study: Study, combination: str) -> list[RelationStudy]:
 
 def _best(study: RelationStudy, combination: str) -> Sequence[int]:
     """The prompts of a combination that are best on the training facts."""
-    return order_of(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
+    return prompts_by_accuracy(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
 
 
 def _both_ways(
@@ -144,7 +144,7 @@ def _both_ways(
 ) -> BothWaysResult:
     prompts = [one.pool.prompts[number] for number in _best(one, combination)]
     train, test = (
-        make_asked(
+        make_prepared_facts(
             one.relation,
             facts[:FEW_FACTS],
             study.candidates,

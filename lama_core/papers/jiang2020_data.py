@@ -31,11 +31,11 @@ from lama_core.probes.prompts.plan import (
     StudyRequest,
     plan_study,
 )
-from lama_core.probes.prompts.spec import Study, split_of
+from lama_core.probes.prompts.spec import Study, load_split
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import Split
 from lama_core.progress import OnProgress
-from lama_core.reports.tables import Absent
+from lama_core.reports.tables import UnavailableItem
 from lama_core.runs.execute import execute
 
 DEFAULT_MODEL = "minilm-mlm"
@@ -178,7 +178,7 @@ class Studies(Prepared):
 
     def split(self, relation: str) -> Split:
         """A relation's training pairs and test facts, before any are drawn."""
-        return split_of(self.data.training, self.dataset, relation)
+        return load_split(self.data.training, self.dataset, relation)
 
     def request(self, model: str) -> StudyRequest:
         """The study that most tables are of."""
@@ -219,11 +219,11 @@ class Studies(Prepared):
         study = self.study(model, request)
         return [study.relation(name) for name in study.relations]
 
-    def absent(self) -> tuple[Absent, ...]:
+    def absent(self) -> tuple[UnavailableItem, ...]:
         """The paper's models that weren't requested."""
         command = f"lama-explorer reproduce {PAPER} --model "
         return tuple(
-            Absent(title, "nothing of it is shown: it wasn't asked for", command + name)
+            UnavailableItem(title, "nothing of it is shown: it wasn't asked for", command + name)
             for name, title in BERTS.items()
             if name not in self.asked
         )

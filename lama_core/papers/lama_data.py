@@ -28,7 +28,7 @@ from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.extraction.extractor import NAMES, extractable
 from lama_core.probes.extraction.plan import extractor_specs
 from lama_core.probes.plan import ProbeRequest, plan
-from lama_core.reports.tables import Absent
+from lama_core.reports.tables import UnavailableItem
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
@@ -127,7 +127,7 @@ class Lama(Prepared):
                 self.load(reference)
                 found[column] = reference
             except UserError as error:
-                self.missing[column] = Absent(column, str(error), command)
+                self.missing[column] = UnavailableItem(column, str(error), command)
         return found
 
     def words(self, model: Any) -> Candidates:
@@ -194,7 +194,9 @@ class Lama(Prepared):
             ).specs
         except UserError as error:
             command = "" if corpus_files() else BUILD_TEXT
-            self.missing |= {name: Absent(name, str(error), command) for name in NAMES.values()}
+            self.missing |= {
+                name: UnavailableItem(name, str(error), command) for name in NAMES.values()
+            }
             return
         yield from self._made((spec.model_name, spec) for spec in specs)
 

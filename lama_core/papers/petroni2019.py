@@ -35,11 +35,11 @@ from lama_core.papers.published import (
     published_examples,
     published_table,
 )
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.query import query_model
 from lama_core.probes.extraction.extractor import NAMES
 from lama_core.probes.plan import choose_context
 from lama_core.progress import Progress
-from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series, Value
+from lama_core.reports.tables import Chart, Item, ReproducedRow, Series, UnavailableItem, Value
 from lama_core.runs.info import Run
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.queries import SQUAD
@@ -52,7 +52,7 @@ NO_NUMBER = "the paper prints no number"
 NOT_SAID = "not said where the model comes from"
 UNKNOWN = "unknown, or the same of every fact"
 # Table 2's baseline that nothing here stands for by itself.
-DRQA = Absent(
+DRQA = UnavailableItem(
     "DrQA",
     "a trained reader, and none comes with the project: `read --reader MODEL` asks any "
     "question-answering model in its place",
@@ -64,11 +64,11 @@ OTHER_MEASURES = {
     "OM": "other counts than of BERT's training text",
     "SOCS": "other vectors than spaCy's",
 }
-NO_COUNTS = Absent(
+NO_COUNTS = UnavailableItem(
     "mentions in BERT's training text (Figure 3: SM, OM)",
     "the text was never published, and the paper's own version of it neither",
 )
-NO_VECTORS = Absent(
+NO_VECTORS = UnavailableItem(
     "spaCy's vectors (Figure 3: SOCS)", "the model's own input embeddings stand in their place"
 )
 TABLE2 = published_table(PAPER, "table2")
@@ -274,7 +274,9 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
     for number, one in enumerate(printed):
         lama.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
         query = parse_query(one.query)
-        answer = ask(model, query, candidates, gold=one.gold, context=context, columns=columns)
+        answer = query_model(
+            model, query, candidates, gold=one.gold, context=context, columns=columns
+        )
         blank = answer.blanks[0]
         words = (f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions)
         found[one.query] = ", ".join(words)

@@ -25,16 +25,16 @@ from lama_core.papers.framework import (
 )
 from lama_core.papers.published import published_table
 from lama_core.probes.analogy.accuracy_tables import (
-    RANDOM,
+    RANDOM_PROBES,
     SIGNIFICANT,
     UNMARKED,
-    Accuracy,
-    accuracies,
+    ProbeAccuracy,
     frequency_summary,
-    unmarked,
+    probe_accuracies,
+    unmarked_accuracies,
 )
 from lama_core.probes.analogy.instances import SETTINGS, ProbeOptions, Setting
-from lama_core.probes.analogy.plan import AnalogyRequest, plan
+from lama_core.probes.analogy.plan import AnalogyRequest, plan_probes
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.reports.tables import Item, ReproducedRow
 from lama_core.runs.execute import execute_all
@@ -144,7 +144,9 @@ class AnalogyRuns(Prepared):
                 request = replace(
                     judge.request, dataset=self.data.name, setting=setting, limit=self.limit
                 )
-                made = execute_all(plan(request, load=self.load), on_progress=self.on_progress)
+                made = execute_all(
+                    plan_probes(request, load=self.load), on_progress=self.on_progress
+                )
                 runs = tuple(map(ProbeRun, made))
                 for reason in sorted({one.reason for run in runs for one in run.details.left_out}):
                     self.options.on_note(reason)
@@ -189,8 +191,8 @@ class AccuracyTable:
     settings: tuple[Setting, ...]
     axis: str
     judges: Callable[[AnalogyRuns], Iterable[str]]
-    ours: Callable[[Sequence[ProbeRun]], list[Accuracy]]
-    theirs: Callable[[], list[Accuracy]]
+    ours: Callable[[Sequence[ProbeRun]], list[ProbeAccuracy]]
+    theirs: Callable[[], list[ProbeAccuracy]]
 
     def __call__(self, found: AnalogyRuns) -> Iterator[Item]:
         """The rows of each setting and judge, and a chart of each probe."""
@@ -236,9 +238,9 @@ def section4(found: AnalogyRuns) -> Iterator[Item]:
     above, least = map(str, published_table(PAPER, "frequency").rows[0].values)
     for model in found.by_relation:
         runs = found.runs(model, "supervised")
-        lines = accuracies(runs, by="relation")
+        lines = probe_accuracies(runs, by="relation")
         reason = "" if runs else f"{model} can't be had here"
-        for probe in ("random", *RANDOM):
+        for probe in ("random", *RANDOM_PROBES):
             tested = [line for line in lines if line.probe == probe and line.p_value is not None]
             n, n_above = frequency_summary(tested)
             tested.sort(key=lambda line: line.p_value or 0)
@@ -263,7 +265,7 @@ def section4(found: AnalogyRuns) -> Iterator[Item]:
                 )
 
 
-def published_by_kind() -> list[Accuracy]:
+def published_by_kind() -> list[ProbeAccuracy]:
     """The paper's Table 1."""
     table = published_table(PAPER, "table1")
     return [
@@ -275,7 +277,7 @@ def published_by_kind() -> list[Accuracy]:
     ]
 
 
-def published_by_relation() -> list[Accuracy]:
+def published_by_relation() -> list[ProbeAccuracy]:
     """The paper's Table 2: RoBERTa-large, supervised. Relations are called as in BATS's files."""
     marks = {"random": ("one-to-many", "*"), "reverse": ("bidirectional", "†")}
     lines = []
@@ -291,7 +293,7 @@ def published_by_relation() -> list[Accuracy]:
     return lines
 
 
-def published_unmarked() -> list[Accuracy]:
+def published_unmarked() -> list[ProbeAccuracy]:
     """The paper's averages without the marked relations: RoBERTa-large, supervised."""
     table = published_table(PAPER, "averages")
     return [
@@ -308,8 +310,8 @@ def bats_name(printed: str) -> str:
 
 def _published(
     model: str, setting: Setting, probe: str, name: str, kind: str, percent: float, mark: str = ""
-) -> Accuracy:
-    return Accuracy(
+) -> ProbeAccuracy:
+    return ProbeAccuracy(
         "", model, "BATS 3.0", setting, probe, name, kind, percent / 100, None, 0, 0, mark, True
     )
 
@@ -318,14 +320,14 @@ BY_KIND = AccuracyTable(
     SETTINGS,
     "kind of relation",
     lambda found: found.judges,
-    partial(accuracies, by="kind"),
+    partial(probe_accuracies, by="kind"),
     published_by_kind,
 )
 RELATIONS = AccuracyTable(
     ("supervised",),
     "relation",
     lambda found: found.by_relation,
-    lambda runs: [*accuracies(runs, by="relation"), *unmarked(runs)],
+    lambda runs: [*probe_accuracies(runs, by="relation"), *unmarked_accuracies(runs)],
     lambda: [*published_by_relation(), *published_unmarked()],
 )
 

@@ -37,7 +37,7 @@ from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.probes.plan import check_limit
 from lama_core.probes.statements.answer_spaces import RELATION, answers_of, named_space
 from lama_core.probes.statements.plan import StatementsRequest, most_templates, plan
-from lama_core.reports.tables import Absent, Item, ReproducedRow
+from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.runs.execute import execute
 from lama_core.scoring.ranking import Ranking
 
@@ -161,7 +161,7 @@ class Bear(Prepared):
         if self.dataset is None:
             return ()
         if model not in self.models:
-            self.missing[model] = Absent(model, NOT_HERE, _command(BEAR_MODELS[model]))
+            self.missing[model] = UnavailableItem(model, NOT_HERE, _command(BEAR_MODELS[model]))
             return ()
         found = []
         reference = self.models[model]

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from lama_core.models.devices import unusual
+from lama_core.models.devices import nondefault_settings
 from lama_core.models.protocols import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class OfModel:
+class AboutModel:
     """One model's answer, with the precision and device that computed it."""
 
     name: str
@@ -18,9 +18,13 @@ class OfModel:
 
     def model_json(self) -> dict[str, Any]:
         """Return the model as JSON values, with precision and device unless they are usual."""
-        return {"name": self.name, "kind": self.kind, **unusual(self.precision, self.device)}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            **nondefault_settings(self.precision, self.device),
+        }
 
 
 def model_fields(model: Any) -> dict[str, Any]:
-    """Return the fields of `OfModel` for a loaded model."""
+    """Return the fields of `AboutModel` for a loaded model."""
     return {name: getattr(model, name) for name in ("name", "kind", "precision", "device")}

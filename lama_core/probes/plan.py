@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from lama_core.candidates.lists import COMMON, known_before, named_candidates
+from lama_core.candidates.lists import COMMON, check_words_known, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
@@ -88,24 +88,26 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
     Raises:
         UserError: If the request is invalid, or its data or models can't be loaded.
     """
-    check_asked(request.models, request.limit, request.ranking)
+    check_models_and_limit(request.models, request.limit, request.ranking)
     dataset = load_dataset(request.dataset)
-    chosen = choose_with_facts(dataset, request.relations)
+    chosen = relations_with_facts(dataset, request.relations)
     prompts = make_prompt_set(request.prompts, chosen)
     names = tuple(relation.name for relation in chosen)
     check_questions(dataset, names, prompts, request.limit)
     book = _open_book(request, prompts)
-    models = [ask_of(name, load, request.precision) for name in dict.fromkeys(request.models)]
+    models = [
+        load_known_model(name, load, request.precision) for name in dict.fromkeys(request.models)
+    ]
     kinds = {model.name: model.kind for model in models}
     shared_fields.check_segments(request.segments, request.open_book, kinds)
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
-    candidates = known_before(candidates, vocabularies)
-    shared = from_data(request.dataset, dataset, names, request.ranking, request.limit)
+    candidates = check_words_known(candidates, vocabularies)
+    shared = dataset_fields(request.dataset, dataset, names, request.ranking, request.limit)
     specs = [
         SPECS.get(prompts.kind, ClozeSpec)(
             **shared,
-            **of_model(model, model.reference),
+            **model_spec_fields(model, model.reference),
             prompts=prompts,
             candidates=candidates,
             context=choose_context(request.context, model.kind),
@@ -119,12 +121,12 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
     return Planned(tuple(specs), tuple(dataset.report.notes))
 
 
-def from_data(
+def dataset_fields(
     reference: str, dataset: Any, names: tuple[str, ...], ranking: Ranking, limit: int | None
 ) -> dict[str, Any]:
     """Return the fields of a specification that depend on the data; names: relations."""
     return {
-        "dataset": absolute(reference),
+        "dataset": absolute_reference(reference),
         "dataset_name": dataset.name,
         "data_digest": dataset.digest,
         "relations": names,
@@ -133,7 +135,7 @@ def from_data(
     }
 
 
-def of_model(model: Any, reference: str) -> dict[str, Any]:
+def model_spec_fields(model: Any, reference: str) -> dict[str, Any]:
     """Return the fields of a specification that depend on a model; reference: loads the model."""
     return {
         "model": reference,
@@ -167,7 +169,7 @@ class KnownModel:
     vocabulary: Vocabulary
 
 
-def ask_of(reference: str, load: Load, precision: Precision) -> KnownModel:
+def load_known_model(reference: str, load: Load, precision: Precision) -> KnownModel:
     """Load a model and return its description and vocabulary."""
     model = load(reference, precision=precision)
     return KnownModel(
@@ -175,7 +177,7 @@ def ask_of(reference: str, load: Load, precision: Precision) -> KnownModel:
     )
 
 
-def check_asked(models: Sequence[str], limit: int | None, ranking: Ranking) -> None:
+def check_models_and_limit(models: Sequence[str], limit: int | None, ranking: Ranking) -> None:
     """Raise UserError for no model, a limit below 1, or an unknown ranking."""
     if not models:
         raise UserError("No model is chosen: choose at least one; `models list` lists them.")
@@ -183,7 +185,7 @@ def check_asked(models: Sequence[str], limit: int | None, ranking: Ranking) -> N
     choose(ranking, RANKINGS, "ranking")
 
 
-def choose_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:
+def relations_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:
     """Return the named relations in the dataset's order; () is all that have facts.
 
     Raises:
@@ -208,7 +210,7 @@ def choose_context(wanted: Context | None, kind: Kind) -> Context:
     return wanted if wanted in contexts else contexts[0]
 
 
-def absolute(reference: str) -> str:
+def absolute_reference(reference: str) -> str:
     """Return a dataset's name unchanged, and any other reference as an absolute path."""
     if reference in (*dataset_names(), *analogy_names()):
         return reference

@@ -70,7 +70,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class UnavailableItem:
     """An unavailable item, the reason, and the command that fetches it ("" if none does)."""
 
     what: str
@@ -78,20 +78,20 @@ class Absent:
     command: str = ""
 
 
-Item = ReproducedRow | Chart | Absent | str  # a text is a note
+Item = ReproducedRow | Chart | UnavailableItem | str  # a text is a note
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TableContents:
     """The contents of a table: cells, charts, notes and unavailable items."""
 
     rows: tuple[ReproducedRow, ...]
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
-    absent: tuple[Absent, ...] = ()
+    absent: tuple[UnavailableItem, ...] = ()
 
     @classmethod
-    def of(cls, items: Iterable[Item]) -> "Made":
+    def of(cls, items: Iterable[Item]) -> "TableContents":
         """Sort items by type; drop duplicate notes and merge charts with the same title."""
         items = tuple(items)
         charts: dict[str, Chart] = {}
@@ -103,7 +103,7 @@ class Made:
             tuple(item for item in items if isinstance(item, ReproducedRow)),
             tuple(charts.values()),
             tuple(dict.fromkeys(item for item in items if isinstance(item, str))),
-            tuple(item for item in items if isinstance(item, Absent)),
+            tuple(item for item in items if isinstance(item, UnavailableItem)),
         )
 
 
@@ -142,7 +142,7 @@ class TableHead:
 class ReproducedTable(TableHead):
     """A table or figure with its contents."""
 
-    made: Made = Made(())
+    made: TableContents = TableContents(())
 
     def shown(self, value: Value, *, signed: bool = False) -> str:
         """Return a value with the table's digits; signed: with a plus sign."""
@@ -178,6 +178,6 @@ class Reproduction:
     tables: tuple[ReproducedTable, ...]
 
     @property
-    def absent(self) -> tuple[Absent, ...]:
+    def absent(self) -> tuple[UnavailableItem, ...]:
         """The unavailable items of all tables, without duplicates."""
         return tuple(dict.fromkeys(item for table in self.tables for item in table.made.absent))

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from lama_core.errors import UserError
-from lama_core.progress import OnNote, OnProgress, Progress, silent
+from lama_core.progress import OnNote, OnProgress, Progress, ignore
 from lama_core.runs.facts_table import write_candidates, write_facts
 from lama_core.runs.find import find_finished, runs_dir
 from lama_core.runs.info import (
@@ -36,7 +36,7 @@ from lama_core.runs.info import (
 )
 from lama_core.runs.locks import locked
 from lama_core.runs.parts import PART, PARTS, Parts
-from lama_core.runs.spec import Finished, Load, RunSpec, Sitting, load_by_name
+from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob, load_by_name
 from lama_core.scoring.executors import Executor, Job, Task, make_executor
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
@@ -63,8 +63,8 @@ def execute_all(
     *,
     folder: Path | None = None,
     executor: Executor | None = None,
-    on_progress: OnProgress = silent,
-    on_note: OnNote = silent,
+    on_progress: OnProgress = ignore,
+    on_note: OnNote = ignore,
     stopped: Callable[[], bool] | None = None,
     load: Load = load_by_name,
     begun: str = "",
@@ -110,7 +110,7 @@ class _Making:
     """
 
     spec: RunSpec
-    sitting: Sitting
+    sitting: ScoringJob
     opened: str
     parts: Parts
     tables: dict[int, pa.Table] = field(default_factory=dict)

@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.files import whole_file
+from lama_core.files import atomic_file
 from lama_core.scoring.top_answers import TOP_K
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def write_facts(table: pa.Table, path: Path) -> None:
         for field in plain.schema
         if pa.types.is_floating(getattr(field.type, "value_type", field.type))
     }
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         pq.write_table(
             plain,
             part,
@@ -142,7 +142,7 @@ def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
             "word": pa.array([word for known in words.values() for word in known], pa.string()),
         }
     )
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         pq.write_table(
             table, part, compression="zstd", compression_level=9, write_page_checksum=True
         )

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import read_file, write_text_whole
+from lama_core.files import read_file, write_text_atomically
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
 from lama_core.paths import ASSETS
@@ -287,14 +287,16 @@ def read_info(folder: Path) -> RunInfo:
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` whole."""
     content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
-    write_text_whole(folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    write_text_atomically(
+        folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    )
 
 
 def write_details(details: Mapping[str, Any], folder: Path) -> None:
     """Write `details.json` whole, if there is anything to write."""
     if details:
         text = json.dumps(details, ensure_ascii=False, allow_nan=False)
-        write_text_whole(folder / DETAILS_FILE, text + "\n")
+        write_text_atomically(folder / DETAILS_FILE, text + "\n")
 
 
 def _read_title(folder: Path) -> str:

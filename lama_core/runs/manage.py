@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import folder_bytes, remove_folder, write_text_whole
+from lama_core.files import folder_bytes, remove_folder, write_text_atomically
 from lama_core.requests import Request
 from lama_core.runs.find import bundled_dir, run_folders, runs_dir
 from lama_core.runs.info import MAX_TITLE, TITLE_FILE, RunInfo, read_info
@@ -104,7 +104,7 @@ def rename_run(name: str, title: str) -> RunInfo:
         raise UserError(f"A run's name is one line of at most {MAX_TITLE} characters.")
     with locked([name], runs_dir()):
         if title:
-            write_text_whole(folder / TITLE_FILE, title + "\n")
+            write_text_atomically(folder / TITLE_FILE, title + "\n")
         else:
             (folder / TITLE_FILE).unlink(missing_ok=True)
     return read_info(folder)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
-from lama_core.files import whole_file, write_text_whole
+from lama_core.files import atomic_file, write_text_atomically
 from lama_core.runs.facts_table import check_size
 
 PART = ".part"
@@ -65,7 +65,7 @@ class Parts:
             _SECONDS: f"{seconds:.3f}".encode(),
         }
         try:
-            with whole_file(self._path(name)) as path:
+            with atomic_file(self._path(name)) as path:
                 pq.write_table(
                     table.replace_schema_metadata(metadata),
                     path,
@@ -74,7 +74,7 @@ class Parts:
                     write_page_checksum=True,
                 )
             if self._request:
-                write_text_whole(self.folder / REQUEST_FILE, self._request)
+                write_text_atomically(self.folder / REQUEST_FILE, self._request)
                 self._request = ""
         except OSError as error:
             full = error.errno == errno.ENOSPC

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.runs.facts_table import SCHEMA, make_column
-from lama_core.scoring.preparation import Prepared, count_pieces
+from lama_core.scoring.preparation import Prepared, subword_counts
 from lama_core.scoring.queries import BLANK, Knowledge
 from lama_core.scoring.ranking import NO_COLUMN
 from lama_core.scoring.top_answers import ROW, TOP_K, Rows
@@ -80,7 +80,7 @@ def make_rows(
         "n_valid": [len(knowledge.valid(fact)) for fact in facts],
         "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
         "subject_tokens": [len(TOKEN.findall(subject)) for subject in subjects],
-        "subject_pieces": count_pieces(subjects, known) if known else [None] * len(subjects),
+        "subject_pieces": subword_counts(subjects, known) if known else [None] * len(subjects),
         "top_words": _fixed(_top_words(words, scored["top"].ravel()), done),
         "top_log_probs": _fixed(pa.array(scored["top_log_probs"].ravel()), done),
     }

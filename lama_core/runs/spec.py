@@ -25,7 +25,7 @@ from lama_core.models import cache
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
 from lama_core.models.server.addresses import is_server
-from lama_core.progress import OnProgress, silent
+from lama_core.progress import OnProgress, ignore
 from lama_core.runs.info import RelationInfo
 from lama_core.scoring.executors import Work
 from lama_core.scoring.prompt_choice import PromptKind
@@ -35,7 +35,7 @@ from lama_core.scoring.ranking import Ranking
 Load = Callable[..., Any]
 
 
-def load_by_name(reference: str, *, precision: Any, on_progress: OnProgress = silent) -> Any:
+def load_by_name(reference: str, *, precision: Any, on_progress: OnProgress = ignore) -> Any:
     """The model that a user means, by `models.loader.load_model`."""
     return cache.load_model(reference, precision=precision, on_progress=on_progress)
 
@@ -56,7 +56,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Sitting:
+class ScoringJob:
     """One run's work, and what becomes of it.
 
     finish: the run from the rows of its parts, in the parts' order.
@@ -145,7 +145,7 @@ class RunSpec(ABC):
         return dataset
 
     @abstractmethod
-    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
+    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """The work. Raises UserError if the data are no longer what the specification names."""
 
     @cached_property

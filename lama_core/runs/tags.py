@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lama_core.errors import UserError
-from lama_core.files import read_file, write_text_whole
+from lama_core.files import read_file, write_text_atomically
 from lama_core.paths import data_dir
 from lama_core.runs.info import RunInfo
 
@@ -100,7 +100,7 @@ def change_tags(
         ]
         content = {"form": FORM, "run": info.id, "rows": lines}
         try:
-            write_text_whole(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+            write_text_atomically(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
         except OSError as error:
             raise UserError(f"{path}: the tags can't be written: {error.strerror}.") from error
     return tags

@@ -68,10 +68,10 @@ def follows_only_punctuation(query: Query, blank: int = 0) -> bool:
 
 def shows_subject(template: str, context: Context) -> bool:
     """Return whether a model sees the subject in this context, so that queries differ by fact."""
-    return "[X]" in what_is_seen(template, context)
+    return "[X]" in visible_part(template, context)
 
 
-def what_is_seen(template: str, context: Context) -> str:
+def visible_part(template: str, context: Context) -> str:
     """Return the part of a template that a model sees: all of it, or the left of the blank.
 
     Prompts of which a model sees the same part have the same scores.

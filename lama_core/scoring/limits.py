@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
-from lama_core.errors import UserError, positive
+from lama_core.errors import UserError, int_from_env
 
 Scored = TypeVar("Scored")
 # Cost of the sentences that are scored between two checks of the time. A sentence of n characters
@@ -87,7 +87,7 @@ class Limits:
 UNLIMITED = Limits()
 
 
-def limits_of_pages() -> Limits:
+def load_page_limits() -> Limits:
     """Return the pages' limits: from the environment variables, else the defaults.
 
     LAMA_QUERY_SECONDS (20), LAMA_QUERY_TOKENS (512), LAMA_QUERY_RESCORED (1000) and
@@ -99,7 +99,7 @@ def limits_of_pages() -> Limits:
     defaults = {"seconds": 20, "tokens": 512, "rescored": 1000, "sentences": 1000}
     return Limits(
         **{
-            name: positive(f"LAMA_QUERY_{name.upper()}", default) or math.inf
+            name: int_from_env(f"LAMA_QUERY_{name.upper()}", default) or math.inf
             for name, default in defaults.items()
         }
     )

@@ -22,7 +22,7 @@ from lama_core.scoring.ranking import Ints, pad_columns
 from lama_core.types import Fact, Query
 
 
-class NothingCounts(UserError):
+class NoFactCounts(UserError):
     """No fact has a query that the model can be scored on."""
 
 
@@ -104,7 +104,7 @@ def as_prepared(
     full = tuple(segment for segment in segments if segment.queries)
     if not full:
         reasons = sorted({question.excluded for question in questions if question.excluded})
-        raise NothingCounts(
+        raise NoFactCounts(
             f"None of the {len(questions):,} facts can be scored with {model_name}: "
             f"{'; '.join(reasons)}."
         )
@@ -207,7 +207,7 @@ def _encode_one(model: BlankFiller, query: Query, context: Context) -> Encoded |
         return None
 
 
-def count_pieces(subjects: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int16]:
+def subword_counts(subjects: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int16]:
     """Return the number of subword tokens of each subject, int16 [subject]."""
     known = {subject: len(vocabulary.pieces(subject)) for subject in dict.fromkeys(subjects)}
     return np.array([known[subject] for subject in subjects], dtype=np.int16)

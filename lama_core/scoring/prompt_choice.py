@@ -12,7 +12,7 @@ from typing import Literal
 from lama_core.datasets.library.installed import installed_dir
 from lama_core.datasets.prompt_sets import COMBINATIONS, load_pool
 from lama_core.datasets.variants import negate_template
-from lama_core.errors import NotFetched, UserError, did_you_mean
+from lama_core.errors import NotFetchedError, UserError, did_you_mean
 from lama_core.types import Relation
 
 PromptKind = Literal["template", "sentences", "negated", "misprimed", "ten sentences"]
@@ -39,7 +39,7 @@ class PromptSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class PromptSetKind:
     """A named prompt set that a user can choose.
 
     Attributes:
@@ -71,40 +71,40 @@ def _negated(relation: Relation) -> tuple[str, ...]:
 
 _NO_TEXT = "no relation has a template and no fact a sentence"
 _WORDINGS = (
-    Wording(
+    PromptSetKind(
         "manual",
         "template",
         "each relation's manual template, or the fact's sentence if it has none",
         _NO_TEXT,
         lambda relation: _templates(relation)[:1],
     ),
-    Wording(
+    PromptSetKind(
         "paraphrases",
         "template",
         "the manual template and all its paraphrases",
         _NO_TEXT,
         _templates,
     ),
-    Wording(
+    PromptSetKind(
         "sentences",
         "sentences",
         "the first sentence that states the fact",
         "no fact has a sentence",
     ),
-    Wording(
+    PromptSetKind(
         "ten-sentences",
         "ten sentences",
         "ten sentences per fact, at most 100 facts per relation",
         "no fact has ten sentences",
     ),
-    Wording(
+    PromptSetKind(
         "negated",
         "negated",
         "the negated template or sentence",
         "no template can be negated and no fact has a negated sentence",
         _negated,
     ),
-    Wording(
+    PromptSetKind(
         "misprimed",
         "misprimed",
         "the query with a misleading word in front, as in “Paris? ...”",
@@ -146,7 +146,7 @@ def _lpaqa_prompts(name: str, relations: Sequence[Relation]) -> PromptSet:
         )
     folder = Path(name).expanduser() if is_folder else installed_dir("lpaqa")
     if not folder.is_dir():
-        raise NotFetched(f"LPAQA's prompts {name!r} are", "lpaqa")
+        raise NotFetchedError(f"LPAQA's prompts {name!r} are", "lpaqa")
     chosen = []
     for relation in relations:
         pool = load_pool(relation, folder=folder)

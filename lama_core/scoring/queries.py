@@ -20,7 +20,7 @@ from operator import attrgetter
 
 from lama_core.datasets import Dataset
 from lama_core.datasets.variants import misprime, wrong_word
-from lama_core.errors import Impossible, NotFetched, UserError
+from lama_core.errors import NotFetchedError, Unavailable, UserError
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.prompt_choice import (
     LPAQA_SETS,
@@ -150,19 +150,19 @@ def check_questions(
         raise _no_query(dataset, prompts)
 
 
-def impossible_prompts(
+def unavailable_prompts(
     dataset: Dataset, relations: Sequence[str], limit: int | None
-) -> dict[str, Impossible]:
+) -> dict[str, Unavailable]:
     """Return the named prompt sets that have no query for these relations, with the reason."""
     chosen = [dataset.relation(name) for name in relations]
     found = {}
     for name in (*PROMPT_SETS, *LPAQA_SETS):
         try:
             check_questions(dataset, relations, make_prompt_set(name, chosen), limit)
-        except NotFetched as error:
-            found[name] = Impossible("not here yet", error.source)
+        except NotFetchedError as error:
+            found[name] = Unavailable("not here yet", error.source)
         except UserError:
-            found[name] = Impossible(_lacking(name))
+            found[name] = Unavailable(_lacking(name))
     return found
 
 

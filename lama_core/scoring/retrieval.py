@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from lama_core.candidates.lists import STOP_WORDS
 from lama_core.datasets.passages import Corpus
 from lama_core.errors import UserError
-from lama_core.files import read_file, work_folder, write_text_whole
+from lama_core.files import read_file, work_folder, write_text_atomically
 from lama_core.paths import cache_dir
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.types import Query
 
 N_BINS = 1 << 24
@@ -42,7 +42,7 @@ PROGRESS_INTERVAL = 20_000  # passages between two progress reports
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPassage:
     """A retrieved passage.
 
     Attributes:
@@ -69,7 +69,7 @@ class Index:
         """Return the state without the arrays, which another process loads itself."""
         return {name: value for name, value in vars(self).items() if name != "_arrays"}
 
-    def search(self, query: Query, k: int = 1) -> list[Found]:
+    def search(self, query: Query, k: int = 1) -> list[FoundPassage]:
         """Return the k passages nearest to a query, best first; fewer if fewer share a term.
 
         Raises:
@@ -82,7 +82,9 @@ class Index:
             scores[self._arrays["passages"][first:last]] += weights
         matching = np.flatnonzero(scores > 0)
         best = matching[np.lexsort((matching, -scores[matching]))[:k]].tolist()
-        return [Found(self.passage(number), number, float(scores[number])) for number in best]
+        return [
+            FoundPassage(self.passage(number), number, float(scores[number])) for number in best
+        ]
 
     def passage(self, number: int) -> str:
         """Return the passage with this index."""
@@ -119,7 +121,7 @@ def terms(text: str) -> list[str]:
     return [word for word in words if word not in STOP_WORDS] + [" ".join(pair) for pair in pairs]
 
 
-def with_passage(query: Query, found: Found | None, *, segments: bool = False) -> Query:
+def with_passage(query: Query, found: FoundPassage | None, *, segments: bool = False) -> Query:
     """Return the query with a passage in front; with None, the unchanged query.
 
     segments: Whether passage and query are two segments; see `models.hf.masked`.
@@ -150,7 +152,7 @@ class OpenBook:
         """The index, made if it doesn't exist."""
         return open_index(self.corpus)
 
-    def look_up(self, query: Query) -> Found | None:
+    def look_up(self, query: Query) -> FoundPassage | None:
         """Return the nearest passage; None if no passage shares a term with the query."""
         found = self.index.search(query)
         return found[0] if found else None
@@ -160,7 +162,7 @@ class OpenBook:
         return with_passage(query, self.look_up(query), segments=self.segments)
 
 
-def open_index(corpus: Corpus, on_progress: OnProgress = silent) -> Index:
+def open_index(corpus: Corpus, on_progress: OnProgress = ignore) -> Index:
     """Return the index of a corpus; make it if it doesn't exist.
 
     Raises:
@@ -237,4 +239,4 @@ def _write_index(corpus: Corpus, folder: Path, on_progress: OnProgress) -> None:
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values, allow_pickle=False)
     about = {"name": corpus.name, "digest": corpus.digest, "n_passages": len(sizes)}
-    write_text_whole(folder / ABOUT, json.dumps(about, ensure_ascii=False, indent=1) + "\n")
+    write_text_atomically(folder / ABOUT, json.dumps(about, ensure_ascii=False, indent=1) + "\n")

@@ -13,7 +13,7 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import RESCORED, Kind
 from lama_core.models.protocols import Context as ContextName
 from lama_core.models.protocols import Hiding as HidingName
-from lama_core.progress import OnProgress, silent
+from lama_core.progress import OnProgress, ignore
 from lama_core.requests import Request, option
 from lama_core.scoring.ranking import Ranking as RankingName
 
@@ -169,7 +169,7 @@ def check_segments(segments: bool, open_book: str | None, kinds: Mapping[str, Ki
             )
 
 
-def load_models(settings: ModelSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:
+def load_models(settings: ModelSettings, on_progress: OnProgress = ignore) -> tuple["Model", ...]:
     """Return the chosen models; download and load them where necessary.
 
     Raises:

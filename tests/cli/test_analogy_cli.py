@@ -11,7 +11,7 @@ from tiny_models import save_model_folder
 
 from lama_core.cli.runs import print_setting
 from lama_core.errors import UserError
-from lama_core.probes.analogy.accuracy_tables import Accuracy
+from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 
 pytestmark = pytest.mark.usefixtures("home")
 SENTENCE = "Tokyo is to Japan as Paris is to [MASK]"
@@ -105,7 +105,7 @@ def test_probe_prints_accuracies_by_kind_and_relation(
     assert all(0 <= line["accuracy"] <= 1 for line in lines)
     by_relation = json.loads(call(*arguments, "--by", "relation"))
     assert {line["name"] for line in by_relation} == {"noun - plural_reg", "country - capital"}
-    assert "Accuracy in percent" in call(*arguments[:-1])
+    assert "ProbeAccuracy in percent" in call(*arguments[:-1])
     assert len(list((tmp_path / "home" / "data" / "runs").glob("*/run.json"))) == 8
 
 
@@ -166,8 +166,8 @@ def test_a_pair_file_with_one_column_is_refused(tmp_path: Path, models: list[str
 def test_the_frequency_test_is_printed_of_random_and_its_halves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def line(probe: str, name: str, p_value: float | None) -> Accuracy:
-        return Accuracy("r", "m", "d", "supervised", probe, name, "k", 0.5, None, 8, 0,
+    def line(probe: str, name: str, p_value: float | None) -> ProbeAccuracy:
+        return ProbeAccuracy("r", "m", "d", "supervised", probe, name, "k", 0.5, None, 8, 0,
                         p_value=p_value)  # fmt: skip
 
     print_setting(

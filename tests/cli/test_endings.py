@@ -67,7 +67,7 @@ def test_a_fault_is_told_even_where_no_log_can_be_written(
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(exit_codes, "write_text_whole", full)
+    monkeypatch.setattr(exit_codes, "write_text_atomically", full)
     status, said = end_with(KeyError("P19"), monkeypatch, capsys)
     assert status == 1
     assert "the details can't be saved (No space left on device)" in said

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from lama_core import metrics
-from lama_core.probes.analogy.accuracy_tables import accuracies
+from lama_core.probes.analogy.accuracy_tables import probe_accuracies
 from lama_core.probes.analogy.spec import list_probe_runs
 from lama_core.probes.kinds import FACT_KINDS, KINDS
-from lama_core.probes.prompts.shortlist import judge
+from lama_core.probes.prompts.shortlist import shortlist_verdict
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.runs.find import bundled_dir, list_runs
 from lama_core.runs.info import Run
@@ -157,7 +157,7 @@ def bundled_probes() -> dict[str, Any]:
     found = {}
     for run in list_probe_runs([bundled_dir()]).runs:
         details, frame = run.details, run.rows().to_pandas()
-        lines = [*accuracies([run], by="kind"), *accuracies([run], by="relation")]
+        lines = [*probe_accuracies([run], by="kind"), *probe_accuracies([run], by="relation")]
         names = ["fact_id", "subject", "object", "excluded", "rank_raw", "first", "negative",
                  "score", "negative_score", "label", "seed"]  # fmt: skip
         found[f"{run.info.model}, {details.setting}, {details.probe}"] = {
@@ -178,7 +178,7 @@ def bundled_studies() -> dict[str, Any]:
         relations = {}
         for name in made.relations:
             study = made.relation(name)
-            verdicts = [judge(study.shortlist, one.weights) for one in study.ensembles]
+            verdicts = [shortlist_verdict(study.shortlist, one.weights) for one in study.ensembles]
             relations[name] = {
                 "scores": {
                     f"{one.combination}, {one.method}": [one.micro, one.macro, one.n]

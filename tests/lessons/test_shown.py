@@ -10,18 +10,18 @@ from lama_core import metrics
 from lama_core.lessons.chart_data import (
     FIGURES,
     figure_table,
+    missing_relations_note,
     precision_by_mentions,
-    without_relations,
 )
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
 from lama_core.lessons.step_results import (
     Shown,
+    answering_model,
     first_to_predict,
     judge,
-    judged,
-    whose,
-    without_line,
+    judged_predictions,
+    missing_row_note,
 )
 from lama_core.lessons.stored_answers import find_stored
 from lama_core.metrics.correlates import Mentions
@@ -97,11 +97,11 @@ def test_nothing_is_right_before_its_answer_was_shown_unless_it_is_written() -> 
 
 def test_an_answer_is_of_the_model_that_gave_it() -> None:
     shown = Shown(firsts={("A ___.", "one"): "x", ("B ___.", "one"): "y", ("B ___.", "two"): "z"})
-    assert whose(Predict(question="?"), shown) == "one"
-    assert whose(Predict(question="?", row="B ___.", model="two"), shown) == "two"
-    assert whose(Predict(question="?", model="three"), shown) == ""
-    assert whose(Predict(question="?"), None) == ""
-    assert whose(Predict(question="?", choices=("x", "y"), answer="x"), shown) == ""
+    assert answering_model(Predict(question="?"), shown) == "one"
+    assert answering_model(Predict(question="?", row="B ___.", model="two"), shown) == "two"
+    assert answering_model(Predict(question="?", model="three"), shown) == ""
+    assert answering_model(Predict(question="?"), None) == ""
+    assert answering_model(Predict(question="?", choices=("x", "y"), answer="x"), shown) == ""
 
 
 def test_a_row_of_a_chart_is_called_by_what_it_is_of() -> None:
@@ -130,7 +130,7 @@ def test_a_question_without_a_prediction_stands_before_what_follows() -> None:
     assert first_to_predict(LESSON, {}, 3) == 2
     assert first_to_predict(LESSON, {2: "b"}, 5) is None
     assert first_to_predict(LESSON, {2: "b"}, 6) == 5
-    assert [one.question for one in judged(LESSON, {2: "b"}, {})] == [NASTY]
+    assert [one.question for one in judged_predictions(LESSON, {2: "b"}, {})] == [NASTY]
 
 
 def test_the_handout_shows_what_was_shown_and_escapes_it_all() -> None:
@@ -192,25 +192,31 @@ def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
         Predict(question="?", between=(20,), row="P36 capitl"),
         Predict(question="?", choices=("P37 official language", "P36 capitl")),
     ):
-        assert without_line(step, shown) == (
+        assert missing_row_note(step, shown) == (
             "The answer can't be shown: this chart has no row 'P36 capitl' "
             "(did you mean 'P36 capital'?)."
         )
-        assert without_line(step, None) == without_line(step, Shown()) == ""
-    assert without_line(Predict(question="?", between=(20,), row="P36 capital"), shown) == ""
-    assert without_line(Predict(question="?", between=(20,)), shown) == ""
-    assert without_line(Predict(question="?", choices=("P36", "P37")), shown) == (
+        assert missing_row_note(step, None) == missing_row_note(step, Shown()) == ""
+    assert missing_row_note(Predict(question="?", between=(20,), row="P36 capital"), shown) == ""
+    assert missing_row_note(Predict(question="?", between=(20,)), shown) == ""
+    assert missing_row_note(Predict(question="?", choices=("P36", "P37")), shown) == (
         "The answer can't be shown: this chart has no row 'P36' (one is 'P36 capital')."
     )
 
 
 def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
     step = ShowRun(figure="by relation", relations=("P36", "P1037"))
-    assert without_relations([plain.info], step) == (
+    assert missing_relations_note([plain.info], step) == (
         "These runs have no relation 'P1037' (did you mean 'P103'?)."
     )
-    assert without_relations([plain.info], msgspec.structs.replace(step, relations=("P36",))) == ""
-    assert without_relations([plain.info], msgspec.structs.replace(step, figure="analogies")) == ""
+    assert (
+        missing_relations_note([plain.info], msgspec.structs.replace(step, relations=("P36",)))
+        == ""
+    )
+    assert (
+        missing_relations_note([plain.info], msgspec.structs.replace(step, figure="analogies"))
+        == ""
+    )
 
 
 def test_a_chart_says_the_same_as_the_score_table(plain: Run) -> None:

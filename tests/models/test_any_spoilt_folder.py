@@ -42,16 +42,16 @@ PLACES = st.sampled_from([
 
 def ask_folder(folder: Path, home: Path) -> None:
     """Add the folder to the models, load it, and ask it."""
-    from lama_core.models.cache import add_checked, load_model
-    from lama_core.probes.cloze.query import ask
+    from lama_core.models.cache import check_and_add_model, load_model
+    from lama_core.probes.cloze.query import query_model
     from lama_core.scoring.blanks import parse_query
     from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
 
     os.environ["LAMA_HOME"] = str(home)
-    add_checked(str(folder))
+    check_and_add_model(str(folder))
     model = load_model(str(folder))
     words = choose_candidates(ClozeSettings(models=(model.name,)), (model,))
-    assert ask(model, parse_query("Tokyo is in [MASK]."), words).blanks[0].predictions
+    assert query_model(model, parse_query("Tokyo is in [MASK]."), words).blanks[0].predictions
 
 
 @pytest.fixture(scope="module")

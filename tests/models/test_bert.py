@@ -17,7 +17,7 @@ from lama_core.errors import UserError
 from lama_core.models.hf.bert import BertMaskedLM, read_bert
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import Located, fetch
+from lama_core.models.sources.locations import LocatedModel, fetch
 
 TEXTS = (
     "Tokyo is the capital of [MASK].",
@@ -143,7 +143,7 @@ def test_missing_weights_are_named(folder: Path) -> None:
     del weights["bert.encoder.layer.0.attention.self.query.weight"]
     save_file(weights, path, metadata={"format": "pt"})
     with pytest.raises(UserError, match="weights are missing, such as"):
-        open_model("tiny", Located(folder, "tiny"), "masked", "fp32")
+        open_model("tiny", LocatedModel(folder, "tiny"), "masked", "fp32")
 
 
 def test_early_names_and_unused_weights_are_read(folder: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import Entry, find_model, known_models
-from lama_core.models.sources.locations import Located, fetch
+from lama_core.models.sources.locations import LocatedModel, fetch
 from lama_core.scoring.blanks import parse_query
 
 HUB = [entry for entry in known_models() if entry.source.how == "hub"]
@@ -85,7 +85,7 @@ def test_bart_as_it_is_published_is_asked_as_a_masked_model(tmp_path: Path) -> N
     body = transformers.BartModel(config).eval()
     body.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    model = open_model("tiny-bart", Located(tmp_path, "tiny-bart"), "masked", "fp32")
+    model = open_model("tiny-bart", LocatedModel(tmp_path, "tiny-bart"), "masked", "fp32")
     encoded = model.encode(parse_query("The capital of France is [MASK]."), "both")
     columns = Candidates("full", None).columns(model.vocabulary)
     with torch.no_grad():

@@ -22,7 +22,7 @@ from old_releases import (
 )
 
 from lama_core.errors import UserError
-from lama_core.models.cache import add_checked, load_model
+from lama_core.models.cache import check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert
 from lama_core.models.conversion.fconv import parse_layers
 from lama_core.models.registry import find_kind
@@ -268,7 +268,7 @@ def test_a_release_in_its_old_form_is_sent_to_convert(tmp_path: Path) -> None:
     state = make_transformer_xl(tmp_path / "xl", vocab_size=5)
     save_file({n: v.clone() for n, v in state.items()}, tmp_path / "xl" / "model.safetensors")
     with pytest.raises(UserError, match="Run `models convert` first"):
-        add_checked(str(tmp_path / "xl"))
+        check_and_add_model(str(tmp_path / "xl"))
 
 
 def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:

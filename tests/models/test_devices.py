@@ -31,11 +31,11 @@ from lama_core.models.auxiliary.relbert import RelBert
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.devices import (
-    devices_here,
+    available_devices,
     find_device,
-    how_computed,
+    requested_device,
+    settings_text,
     use_device,
-    wanted_device,
 )
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.masked import MaskedModel
@@ -104,7 +104,7 @@ def no_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         seen.append(tensor.device.type)
         return torch.zeros(tensor.shape, dtype=tensor.dtype)
 
-    host = devices.host
+    host = devices.to_cpu
     for module in list(sys.modules.values()):
         if module.__name__.startswith("lama_core.models") and vars(module).get("host") is host:
             monkeypatch.setattr(module, "host", zeros)
@@ -310,12 +310,12 @@ def cards(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
 
 def test_auto_takes_the_first_card(monkeypatch: pytest.MonkeyPatch) -> None:
     cards(monkeypatch, 2)
-    assert devices_here() == ("cuda:0", "cuda:1", "cpu", "spread")
+    assert available_devices() == ("cuda:0", "cuda:1", "cpu", "spread")
     assert [find_device(name) for name in ("auto", "cuda", "cuda:1", "cpu", "spread")] == [
         "cuda:0", "cuda:0", "cuda:1", "cpu", "spread",
     ]  # fmt: skip
     cards(monkeypatch, 0)
-    assert devices_here() == ("cpu",)
+    assert available_devices() == ("cpu",)
     assert find_device("auto") == "cpu"
 
 
@@ -325,7 +325,7 @@ def test_an_unknown_device_is_refused(name: str, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UserError, match="Choose auto, cpu, cuda, cuda:N") as said:
         use_device(name)
     assert len(str(said.value)) < 250
-    assert wanted_device() == "cpu"
+    assert requested_device() == "cpu"
 
 
 @pytest.mark.parametrize("name", ["cuda:2", "mps"])
@@ -338,7 +338,7 @@ def test_a_card_that_is_not_here_is_refused(name: str, monkeypatch: pytest.Monke
         f"Device {name} is not available. This machine has cuda:0, cuda:1, cpu, spread; "
         "`--device auto` selects cuda:0."
     )
-    assert wanted_device() == "cpu"
+    assert requested_device() == "cpu"
 
 
 def test_a_model_without_room_is_refused_before_it_is_read(
@@ -353,7 +353,7 @@ def test_a_model_without_room_is_refused_before_it_is_read(
 
 
 def test_what_is_said_beside_numbers() -> None:
-    said = [how_computed(*both) for both in (("fp32", "cpu"), ("bf16", "cpu"), ("fp32", "cuda:1"))]
+    said = [settings_text(*both) for both in (("fp32", "cpu"), ("bf16", "cpu"), ("fp32", "cuda:1"))]
     assert said == ["", "bf16", "on cuda:1"]
-    assert how_computed("bf16", "cuda:0") == "bf16 on cuda:0"
-    assert how_computed("fp32", "") == ""  # of a run that doesn't say
+    assert settings_text("bf16", "cuda:0") == "bf16 on cuda:0"
+    assert settings_text("fp32", "") == ""  # of a run that doesn't say

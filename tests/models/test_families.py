@@ -20,7 +20,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.protocols import Kind
 from lama_core.models.registry import open_model
-from lama_core.models.sources.locations import Located
+from lama_core.models.sources.locations import LocatedModel
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -246,7 +246,7 @@ def outcome(kind: Kind, family: str, folder: Path) -> str:
     plain.model.save_pretrained(folder)
     plain.tokenizer.save_pretrained(folder)
     try:
-        model = open_model(family, Located(folder, f"tiny-{family}"), kind, "fp32")
+        model = open_model(family, LocatedModel(folder, f"tiny-{family}"), kind, "fp32")
     except UserError as error:
         return str(error)
     check_blanks(model, plain)

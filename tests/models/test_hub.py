@@ -11,7 +11,7 @@ from hub_server import COMMIT, Hub, Repository, serve
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.cache import CACHE, add_checked, load_model
+from lama_core.models.cache import CACHE, check_and_add_model, load_model
 from lama_core.models.model_folder import folder_digest
 from lama_core.models.sources.catalog import added_models, find_model
 from lama_core.models.sources.locations import fetch, locate
@@ -310,11 +310,11 @@ def test_a_cache_that_the_hub_library_filled_is_used_as_it_is(
 def test_a_hub_name_is_added_only_if_the_hub_has_it(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert add_checked("lab/tiny").added
+    assert check_and_add_model("lab/tiny").added
     with pytest.raises(UserError, match=r"The hub has no model 'foo/bar-nonexistent'"):
-        add_checked("foo/bar-nonexistent")
+        check_and_add_model("foo/bar-nonexistent")
     point_to("http://127.0.0.1:9", monkeypatch)
     said = r"Can't check foo/bar-nonexistent: it is not on this machine and the hub can't be"
     with pytest.raises(UserError, match=said):
-        add_checked("foo/bar-nonexistent")
+        check_and_add_model("foo/bar-nonexistent")
     assert [entry.name for entry in added_models()] == ["lab/tiny"]

@@ -25,10 +25,17 @@ from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.hf.transformer import cutting_places
-from lama_core.models.protocols import BLANK, MISSED, Attribution, Attributor, Encoded, LayerReader
+from lama_core.models.protocols import (
+    BLANK,
+    MAX_ERROR_SHARE,
+    Attribution,
+    Attributor,
+    Encoded,
+    LayerReader,
+)
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import Located, is_here
+from lama_core.models.sources.locations import LocatedModel, is_here
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -113,7 +120,7 @@ def test_a_cap_on_the_logits_is_part_of_the_head(tmp_path: Path) -> None:
     plain = make_family("causal", "gemma2")
     plain.save_pretrained(tmp_path)
     tokenizer_of("causal").save_pretrained(tmp_path)
-    model = open_model("gemma2", Located(tmp_path, "tiny-gemma2"), "causal", "fp32")
+    model = open_model("gemma2", LocatedModel(tmp_path, "tiny-gemma2"), "causal", "fp32")
     check_layers(model, plain, HEADS["gemma2"])
 
 
@@ -133,7 +140,7 @@ def test_the_last_layers_answer_is_the_models_own(family: str, tiny_model: Model
 def test_of_a_model_whose_layers_pass_more_than_a_state_it_is_said(tmp_path: Path) -> None:
     make_family("masked", "funnel").save_pretrained(tmp_path)
     tokenizer_of("masked").save_pretrained(tmp_path)
-    model = open_model("funnel", Located(tmp_path, "tiny-funnel"), "masked", "fp32")
+    model = open_model("funnel", LocatedModel(tmp_path, "tiny-funnel"), "masked", "fp32")
     with pytest.raises(UserError, match="read the layers of funnel: funnel models don't"):
         model.layer_log_probs(encode(model), FULL.columns(model.vocabulary), [])
 
@@ -207,8 +214,10 @@ def test_gradients_are_captums_with_the_same_steps_and_rule(
     assert completeness_error(found) < 1e-3
     by_itself = model.integrated_gradients(encoded, [token])
     difference = found.log_prob - found.baseline
-    assert completeness_error(by_itself) <= MISSED and by_itself.n_points % 8 == 0
-    np.testing.assert_allclose(by_itself.values, found.values, atol=MISSED * abs(difference))
+    assert completeness_error(by_itself) <= MAX_ERROR_SHARE and by_itself.n_points % 8 == 0
+    np.testing.assert_allclose(
+        by_itself.values, found.values, atol=MAX_ERROR_SHARE * abs(difference)
+    )
 
 
 def completeness_error(found: Attribution) -> float:
@@ -243,7 +252,7 @@ def test_n_steps_are_n_points_and_without_a_number_a_bound_is_kept(
         taken.clear()
         assert model.integrated_gradients(encoded, [7], steps=steps).n_points == steps
         assert sum(taken) == steps
-    monkeypatch.setattr("lama_core.models.hf.inspection.MISSED", 1e-9)
+    monkeypatch.setattr("lama_core.models.hf.inspection.MAX_ERROR_SHARE", 1e-9)
     monkeypatch.setattr("lama_core.models.hf.inspection.LEAST_MISSED", 0.0)
     monkeypatch.setattr("lama_core.models.hf.inspection.MOST_POINTS", 100)
     taken.clear()
@@ -291,7 +300,7 @@ def test_a_family_without_gradients_says_so(tmp_path: Path) -> None:
         folder = tmp_path / family
         make_family("masked", family).save_pretrained(folder)
         tokenizer_of("masked").save_pretrained(folder)
-        model = open_model(family, Located(folder, f"tiny-{family}"), "masked", "fp32")
+        model = open_model(family, LocatedModel(folder, f"tiny-{family}"), "masked", "fp32")
         with pytest.raises(UserError, match=f"{family} has no token gradients.*Use erasure"):
             model.integrated_gradients(encode(model), [7], steps=8)
         assert np.isfinite(model.erased(encode(model), [7]).log_prob)
@@ -353,4 +362,4 @@ def test_layers_and_tokens_of_the_embedded_models(name: str) -> None:
     np.testing.assert_allclose(found[-1], logits.log_softmax(-1)[ids].numpy(), atol=1e-4)
     if model.kind == "masked":  # a left-to-right model's way takes minutes to follow
         given = model.integrated_gradients(encoded, model.vocabulary.pieces("Paris"))
-        assert completeness_error(given) <= MISSED
+        assert completeness_error(given) <= MAX_ERROR_SHARE

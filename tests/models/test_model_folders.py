@@ -11,7 +11,7 @@ import transformers
 from tiny_models import make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
-from lama_core.models.cache import CACHE, add_checked, load_model
+from lama_core.models.cache import CACHE, check_and_add_model, load_model
 from lama_core.models.registry import find_kind
 from lama_core.models.sources.catalog import (
     Entry,
@@ -189,11 +189,11 @@ def test_a_folder_is_refused_when_it_is_added_not_when_it_is_asked(
     tmp_path: Path, spoil: Callable[[Path], object], said: str
 ) -> None:
     folder = save_model_folder("gpt2", tmp_path / "mine")
-    assert add_checked(str(folder)).added
+    assert check_and_add_model(str(folder)).added
     forget_model(str(folder))
     spoil(folder)
     with pytest.raises(UserError, match=said) as caught:
-        add_checked(str(folder))
+        check_and_add_model(str(folder))
     assert "\n" not in str(caught.value)
     assert added_models() == ()
 
@@ -201,7 +201,7 @@ def test_a_folder_is_refused_when_it_is_added_not_when_it_is_asked(
 def test_what_only_bears_the_name_of_a_gguf_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.gguf").write_bytes(b"<html>")
     with pytest.raises(UserError, match="Not a GGUF file"):
-        add_checked(str(tmp_path / "x.gguf"))
+        check_and_add_model(str(tmp_path / "x.gguf"))
 
 
 def test_a_folder_is_added_once_and_forgotten(tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.self_checks import self_checked
 from lama_core.models.registry import open_model
-from lama_core.models.sources.locations import Located
+from lama_core.models.sources.locations import LocatedModel
 from lama_core.scoring.blanks import parse_query
 
 Tiny = Callable[..., Any]
 
 
 def open_causal(folder: Path, precision: str = "fp32") -> Any:
-    return open_model("tiny", Located(folder, "tiny"), "causal", precision)
+    return open_model("tiny", LocatedModel(folder, "tiny"), "causal", precision)
 
 
 def no_room(*_: Any, **__: Any) -> Any:
@@ -100,7 +100,7 @@ def test_a_stretched_window_ends_where_answers_begin_to_depend_on_other_texts(
 def test_words_in_context_come_from_the_part_that_reads_the_text(tmp_path: Path) -> None:
     make_family("masked", "bart").save_pretrained(tmp_path)
     tokenizer_of("masked").save_pretrained(tmp_path)
-    model = open_model("bart", Located(tmp_path, "bart"), "masked", "fp32")
+    model = open_model("bart", LocatedModel(tmp_path, "bart"), "masked", "fp32")
     found = hidden_states(model, ["Paris is in France."], [[(0, 5), (12, 18)]])
     assert found.shape[:2] == (1, 2) and np.isfinite(found).all()
 

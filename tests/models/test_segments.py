@@ -13,8 +13,8 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.hf.masked import token_types
-from lama_core.probes.cloze.query import ask
-from lama_core.scoring.retrieval import Found, OpenBook, with_passage
+from lama_core.probes.cloze.query import query_model
+from lama_core.scoring.retrieval import FoundPassage, OpenBook, with_passage
 from lama_core.types import Query
 
 Models = Callable[..., Any]
@@ -23,7 +23,7 @@ QUERIES = (Query(("The capital of Norway is ", ".")), Query(("", " is old and ",
 
 
 def two(passage: str, query: Query) -> Query:
-    return with_passage(query, Found(passage, 0, 1.0), segments=True)
+    return with_passage(query, FoundPassage(passage, 0, 1.0), segments=True)
 
 
 def released(tokenizer: Any, first: str, second: str) -> tuple[list[int], list[int]]:
@@ -106,7 +106,11 @@ def test_the_embedded_model_answers_as_transformers_does() -> None:
     np.testing.assert_allclose(found, wanted, atol=1e-4)
     candidates = Candidates("three", ("oslo", "norway", "old"))
     whole, parted = (
-        ask(ours, with_passage(QUERIES[0], Found(PASSAGES[0], 0, 1.0), segments=yes), candidates)
+        query_model(
+            ours,
+            with_passage(QUERIES[0], FoundPassage(PASSAGES[0], 0, 1.0), segments=yes),
+            candidates,
+        )
         for yes in (False, True)
     )
     assert whole.blanks[0].predictions[0].log_prob != parted.blanks[0].predictions[0].log_prob

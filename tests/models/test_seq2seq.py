@@ -24,9 +24,9 @@ from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.registry import find_kind, open_model
-from lama_core.models.sources.locations import Located
+from lama_core.models.sources.locations import LocatedModel
 from lama_core.probes.analogy.score import score_pairs
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.query import query_model
 from lama_core.probes.prompts.refilling import Refiller
 from lama_core.scoring.blanks import fill, parse_query
 from lama_core.types import Fact, Query
@@ -73,14 +73,14 @@ def test_a_later_blank_is_asked_with_the_first_answer_in_the_earlier_one(
 ) -> None:
     model = tiny_model(family)
     words = Candidates("x", ("Paris", "France", "London", "Rome"))
-    first, second = ask(model, parse_query(TEXT), words, gold="Paris|Parisland").blanks
+    first, second = query_model(model, parse_query(TEXT), words, gold="Paris|Parisland").blanks
     assert first.asked == TEXT
     filled = f"{first.predictions[0].token} is the capital of [MASK], said Ann."
     assert second.asked == filled
-    (alone,) = ask(model, parse_query(filled), words, gold="Parisland").blanks
+    (alone,) = query_model(model, parse_query(filled), words, gold="Parisland").blanks
     assert alone == second
     # The first is not asked as if the text ended before the second.
-    (cut,) = ask(model, parse_query("[MASK] is the capital of"), words, gold="Paris").blanks
+    (cut,) = query_model(model, parse_query("[MASK] is the capital of"), words, gold="Paris").blanks
     assert cut.predictions != first.predictions
 
 
@@ -138,7 +138,7 @@ def test_bart_stays_a_masked_model() -> None:
 
 def refused(folder: Path) -> str:
     with pytest.raises(UserError) as error:
-        open_model("it", Located(folder, "tiny"), find_kind(folder), "fp32")
+        open_model("it", LocatedModel(folder, "tiny"), find_kind(folder), "fp32")
     return str(error.value)
 
 
@@ -187,7 +187,7 @@ def test_a_folder_that_says_no_window_has_one(tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     del config["n_positions"]
     (folder / "config.json").write_text(json.dumps(config))
-    model = open_model("it", Located(folder, "tiny"), "seq2seq", "fp32")
+    model = open_model("it", LocatedModel(folder, "tiny"), "seq2seq", "fp32")
     assert model.max_tokens == 1024
 
 

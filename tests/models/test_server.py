@@ -26,7 +26,7 @@ from lama_core.models.server.addresses import read_address
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.sources.catalog import add_model, find_model, forget_model
 from lama_core.models.sources.locations import is_here
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.query import query_model
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.probes.statements import plan as statements
 from lama_core.runs.execute import execute
@@ -197,9 +197,9 @@ def test_beyond_the_servers_list_only_the_gold_is_known_and_that_is_said(
     words = single(here, 1000)
     assert len(words) > 50
     query, candidates = parse_query("Oslo is the capital of [MASK]."), Candidates("file", words)
-    expected = ask(here, query, candidates, context="left", top_k=100)
+    expected = query_model(here, query, candidates, context="left", top_k=100)
     worst = expected.blanks[0].predictions[-1].token
-    answer = ask(there, query, candidates, context="left", top_k=100, gold=worst).blanks[0]
+    answer = query_model(there, query, candidates, context="left", top_k=100, gold=worst).blanks[0]
     n = len(answer.predictions)
     assert 0 < n <= 21
     known = {item.token: item.log_prob for item in expected.blanks[0].predictions}
@@ -208,7 +208,7 @@ def test_beyond_the_servers_list_only_the_gold_is_known_and_that_is_said(
     assert answer.gold is not None and answer.gold.log_prob == pytest.approx(known[worst], abs=1e-4)
     assert answer.gold.rank == n and answer.gold_beyond and answer.n_listed in range(15, 21)
     assert "Shortened list: the server returns only its" in answer.notes()[0]
-    best = ask(there, query, candidates, context="left", gold=answer.predictions[0].token)
+    best = query_model(there, query, candidates, context="left", gold=answer.predictions[0].token)
     assert best.blanks[0].gold is not None and best.blanks[0].gold.rank == 1
     assert not best.blanks[0].gold_beyond
 
@@ -217,8 +217,10 @@ def test_an_open_vocabulary_is_what_the_server_lists(served: Serve, tiny_model: 
     there, here = served(Server()), tiny_model("smollm2")
     query = parse_query("Oslo is the capital of [MASK].")
     candidates = named_candidates("common", [there.vocabulary])
-    found = ask(there, query, candidates, top_k=50, gold="Zanzibar").blanks[0]
-    expected = ask(here, query, Candidates("full", None), top_k=50, gold="Zanzibar").blanks[0]
+    found = query_model(there, query, candidates, top_k=50, gold="Zanzibar").blanks[0]
+    expected = query_model(here, query, Candidates("full", None), top_k=50, gold="Zanzibar").blanks[
+        0
+    ]
     names = [
         [item.token for item in one.predictions if item.token.isalpha()]
         for one in (found, expected)

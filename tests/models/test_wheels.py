@@ -14,7 +14,7 @@ from lama_core.errors import UserError
 from lama_core.models.conversion import expand_gguf
 from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import Entry, Source
-from lama_core.models.sources.locations import Located, fetch, locate
+from lama_core.models.sources.locations import LocatedModel, fetch, locate
 from lama_core.progress import Progress
 
 FILE = "tiny_weights/tiny.gguf"
@@ -71,7 +71,7 @@ def test_expanding_weights_says_how_many_tensors_are_done(
         return popen([sys.executable, "-c", f"print({lines!r})"], **options)
 
     monkeypatch.setattr(locations.subprocess, "Popen", expander)
-    monkeypatch.setattr(locations, "_located", lambda folder: Located(folder, "x"))
+    monkeypatch.setattr(locations, "_located", lambda folder: LocatedModel(folder, "x"))
     steps: list[Progress] = []
     locations._convert(tmp_path / "x.gguf", tmp_path / "model", steps.append)
     assert [(one.done, one.total, one.unit) for one in steps] == [

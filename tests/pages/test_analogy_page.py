@@ -14,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
 from lama_core.models.protocols import TokenScores
-from lama_core.probes.analogy.accuracy_tables import KINDS, UNMARKED
+from lama_core.probes.analogy.accuracy_tables import RELATION_KINDS, UNMARKED
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
 from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.scorers import OnDone
 from lama_core.probes.analogy.spec import ProbeRun
-from lama_core.progress import silent
+from lama_core.progress import ignore
 from pages.ui.analogy import probes
 from pages.ui.analogy.probes import decision_rows
 from pages.ui.shared import links, screens
@@ -43,13 +43,13 @@ class Coin:
         return ()
 
     def prefer(
-        self, instances: Sequence[Instance], on_done: OnDone = silent
+        self, instances: Sequence[Instance], on_done: OnDone = ignore
     ) -> NDArray[np.float64]:
         on_done(len(instances))
         return np.array([[1.0, 0.0 if one.positive[0] < "<b>d" else 2.0] for one in instances])
 
     def features(
-        self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
+        self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = ignore
     ) -> NDArray[np.float32]:
         on_done(len(rows))
         return np.array([[len(a[0]), ord(b[0][0])] for a, b in rows], np.float32)
@@ -84,7 +84,7 @@ def test_probe_results_are_shown_by_kind_and_relation(
 ) -> None:
     app = open_probes(home, monkeypatch, data="made-up", setting=setting)
     kinds = app.dataframe[0].value
-    assert kinds[""].tolist() == [*KINDS, "all"]  # every relation here is marked
+    assert kinds[""].tolist() == [*RELATION_KINDS, "all"]  # every relation here is marked
     assert any(column.startswith("coin") for column in kinds.columns)
     assert any(column.startswith("RoBERTa-base") for column in kinds.columns)
     (warning,) = (
@@ -108,7 +108,7 @@ def test_the_papers_average_without_marked_relations_stands_below_its_kinds(
         home, monkeypatch, data="made-up", setting="supervised", beside="RoBERTa-large"
     )
     kinds = app.dataframe[0].value.set_index("")
-    assert kinds.index.tolist() == [*KINDS, "all", UNMARKED]
+    assert kinds.index.tolist() == [*RELATION_KINDS, "all", UNMARKED]
     assert kinds.loc[UNMARKED, "RoBERTa-large random"] == "68.5"
 
 

@@ -124,7 +124,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[go.Figure]:
 
 def test_a_title_of_several_lines_begins_where_a_single_one_does(drawn: list[go.Figure]) -> None:
     for title in ("Short", "Long enough to take two lines of at most so many letters each"):
-        charts.show(go.Figure(go.Bar(x=[1], y=["a"])), "key", title=title)
+        charts.draw_chart(go.Figure(go.Bar(x=[1], y=["a"])), "key", title=title)
     one, two = (figure.layout for figure in drawn)
     assert (one.title.text.count("<br>"), two.title.text.count("<br>")) == (0, 1)
     # Plotly writes a single line 0.7 of its 14 pixels below the place, several from the place on.
@@ -140,7 +140,7 @@ def test_a_chart_of_one_model_has_its_title_once(drawn: list[go.Figure]) -> None
         metric=P_AT_1,
     )  # fmt: skip
     assert len(figure.data) > 1
-    charts.show(figure, "key", title="P@1 of a")
+    charts.draw_chart(figure, "key", title="P@1 of a")
     (layout,) = (figure.layout for figure in drawn)
     assert layout.title.text == "<b>P@1 of a</b>"
     assert layout.showlegend is False and layout.legend.title.text is None
@@ -148,7 +148,7 @@ def test_a_chart_of_one_model_has_its_title_once(drawn: list[go.Figure]) -> None
 
 def test_large_letters_are_large_in_a_chart_too(drawn: list[go.Figure]) -> None:
     for figure in (go.Figure(go.Bar(x=[1])), go.Figure([go.Bar(x=[1]), go.Bar(x=[2])])):
-        charts.show(figure, "key", title="P@1", footnote="a run", enlarged=1.5)
+        charts.draw_chart(figure, "key", title="P@1", footnote="a run", enlarged=1.5)
     one, two = (figure.layout for figure in drawn)
     assert one.title.font.size == two.legend.title.font.size == 1.5 * 14
     assert one.xaxis.tickfont.size == two.yaxis.title.font.size == two.legend.font.size == 1.5 * 12
@@ -158,7 +158,7 @@ def test_large_letters_are_large_in_a_chart_too(drawn: list[go.Figure]) -> None:
 def test_a_long_footnote_takes_lines_that_a_telephone_has_room_for(drawn: list[go.Figure]) -> None:
     run = "starter-a_model-manual-982bb2ed6d"  # 33 letters
     for footnote in (run, f"{run}, {run}"):
-        charts.show(go.Figure(go.Bar(x=[1])), "key", title="P@1", footnote=footnote)
+        charts.draw_chart(go.Figure(go.Bar(x=[1])), "key", title="P@1", footnote=footnote)
     one, two = (figure.layout for figure in drawn)
     assert one.annotations[0].text == run and two.annotations[0].text == f"{run},<br>{run}"
     assert two.margin.b - one.margin.b == two.height - one.height == 13
@@ -169,7 +169,7 @@ def test_a_title_of_data_is_shown_as_text(drawn: list[go.Figure]) -> None:
     for colours in (COLOURS, {"a": COLOURS["a"]}):
         figure = charts.precision_by_relation(table, colours, what="P@1", metric=P_AT_1)
         figure.data = figure.data[: 3 * len(colours)]
-        assert charts.show(figure, "key", title="P@1 of <i>x</i>") == []
+        assert charts.draw_chart(figure, "key", title="P@1 of <i>x</i>") == []
     alone, both = drawn[1].layout, drawn[0].layout
     assert both.legend.title.text == alone.title.text == "<b>P@1 of &lt;i&gt;x&lt;/i&gt;</b>"
     assert both.title.text is None

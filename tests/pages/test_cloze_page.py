@@ -7,7 +7,7 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
-from lama_core.models.cache import add_checked
+from lama_core.models.cache import check_and_add_model
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import examples
 
@@ -75,7 +75,7 @@ def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
     tmp_path: Path,
 ) -> None:
     folder = str(save_model_folder("t5", tmp_path / "t5"))
-    add_checked(folder)
+    check_and_add_model(folder)
     app = open_page("cloze", text="Paris is in ___, said ___.", models=folder)
     boxes = "".join(one.proto.body for one in app.get("html"))
     assert "encoder-decoder · sees both sides" in boxes

@@ -16,7 +16,7 @@ from lama_core.requests import Request
 from lama_core.runs.find import runs_dir
 from lama_core.runs.parts import PARTS, REQUEST_FILE
 from lama_core.runs.unfinished import begun_text
-from pages.ui.results.new_run import ANSWERS
+from pages.ui.results.new_run import WHOLE_ANSWERS
 from pages.ui.shared import jobs, links, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.text import counted
@@ -110,7 +110,7 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
     monkeypatch.setattr(links, "go", lambda *where, **_: gone.append(where))
     button(app, "Rank whole answers").click().run()
     assert gone and app.session_state["new data"] == "cities"
-    assert app.session_state["new kind"] == ANSWERS
+    assert app.session_state["new kind"] == WHOLE_ANSWERS
 
 
 def test_a_running_job_is_in_the_header_of_every_page_for_those_who_may_see_it(

@@ -18,7 +18,7 @@ from lama_core.lessons.lesson import (
     list_lessons,
     read_lesson,
 )
-from lama_core.lessons.step_results import Shown, judged
+from lama_core.lessons.step_results import Shown, judged_predictions
 from pages.ui.lessons import lesson_models, progress
 from pages.ui.shared import cache
 
@@ -90,7 +90,7 @@ def test_every_step_of_every_lesson_draws_and_every_prediction_has_an_answer(pat
             assert shown.values or "There was no finished run." in shown.notes
     to_step(app, len(lesson.steps) + 1)
     kept = known_to(app, lesson)
-    found = list(judged(lesson, kept.predicted, kept.shown))
+    found = list(judged_predictions(lesson, kept.predicted, kept.shown))
     assert len(found) == sum(isinstance(step, Predict) for step in lesson.steps)
     assert all(one.answer for one in found)
     for (number, step), one in zip(

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
 from lama_core.requests import command_line
-from lama_core.scoring.limits import UNLIMITED, limits_of_pages
+from lama_core.scoring.limits import UNLIMITED, load_page_limits
 from pages.ui.ask import batch
 from pages.ui.shared import cache, export, links, screens, visitors
 from pages.ui.shared.messages import plain
@@ -82,7 +82,7 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
     monkeypatch.setenv("LAMA_QUERY_SENTENCES", "2")
     typed = "A ___.\nB ___.\nno blank"
     assert not opened(f"{typed}\nC ___.").error, "the owner"
-    monkeypatch.setattr(visitors, "is_owner", lambda: False)
+    monkeypatch.setattr(visitors, "is_local_user", lambda: False)
     assert not opened(typed).error
     monkeypatch.setattr(cache, "first_answers", lambda *_, **__: pytest.fail("it was asked"))
     (refused,) = (one.value for one in opened(f"{typed}\nC ___.").error)
@@ -93,11 +93,11 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
 
 
 def test_each_model_counts() -> None:
-    limits_of_pages().check_sentences(500, 2)
+    load_page_limits().check_sentences(500, 2)
     with pytest.raises(
         UserError, match=r"500 sentences for 3 models are 1,500 queries; the maximum "
     ):
-        limits_of_pages().check_sentences(500, 3)
+        load_page_limits().check_sentences(500, 3)
     UNLIMITED.check_sentences(500, 8)
 
 
@@ -106,14 +106,14 @@ def test_what_the_time_of_a_question_leaves_is_asked_behind_those_who_wait(
 ) -> None:
     asked: list[int] = []
     back: list[int] = []
-    ask = cache.ask_lines
+    ask = cache.query_lines
 
     def two_at_a_time(model: Any, lines: Any, *words: Any, **more: Any) -> Any:
         asked.append(len(lines))
         return ask(model, lines[:2], *words, **more)
 
-    monkeypatch.setattr(cache, "ask_lines", two_at_a_time)
-    monkeypatch.setattr(batch, "step_back", lambda: back.append(len(asked)))
+    monkeypatch.setattr(cache, "query_lines", two_at_a_time)
+    monkeypatch.setattr(batch, "queue_last", lambda: back.append(len(asked)))
     app = opened("\n".join(f"Five {n} is ___." for n in range(5)))
     assert asked == [5, 3, 1] and back == [0, 1, 2]
     assert len(table(app)) == 5 and all(table(app)[f"{MODEL} answer"])
@@ -163,7 +163,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
 ) -> None:
     lines = "\n".join(f"Number {n} is ___." for n in range(40))
     asked = []
-    ask = cache.ask_lines
+    ask = cache.query_lines
 
     def slow(*words: Any, **more: Any) -> Any:
         asked.append(len(words[1]))
@@ -171,7 +171,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
             st.stop()  # as when the reader clicks while the second part is asked
         return ask(*words, **more)
 
-    monkeypatch.setattr(cache, "ask_lines", slow)
+    monkeypatch.setattr(cache, "query_lines", slow)
     app = opened(lines)
     assert asked == [32, 8]
     app.button(key=f"stop {MODEL}").click().run()

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from lama_core.datasets.passages import load_corpus
 from lama_core.models.cache import load_model
 from lama_core.paths import CORPUS_SUMMARY, training_dir
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.query import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import OpenBook, open_index
 from pages.ui.shared import cache, screens, url_state
@@ -60,8 +60,10 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     settings = url_state.ClozeSettings(models=(MODEL,))
     candidates, _ = cache.candidates_of(settings)
     model = load_model(MODEL)
-    behind = ask(model, OpenBook(load_corpus("starter")).before(query), candidates, gold="London")
-    alone = ask(model, query, candidates, gold="London")
+    behind = query_model(
+        model, OpenBook(load_corpus("starter")).before(query), candidates, gold="London"
+    )
+    alone = query_model(model, query, candidates, gold="London")
     boxes = "".join(one.proto.body for one in app.get("html"))
     here, there = behind.blanks[0].gold, alone.blanks[0].gold
     assert here and there and here.rank < there.rank, "it can read"

@@ -110,8 +110,8 @@ class Weights:
 
 def test_the_owner_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "cpu")
-    monkeypatch.setattr(devices, "devices_here", lambda: ("cuda:0", "cpu", "spread"))
-    monkeypatch.setattr(devices, "title_of", lambda name: f"the {name}")
+    monkeypatch.setattr(devices, "available_devices", lambda: ("cuda:0", "cpu", "spread"))
+    monkeypatch.setattr(devices, "device_title", lambda name: f"the {name}")
     monkeypatch.setattr(devices, "free_bytes", lambda _: 5e9)
     cache = ModelCache(max_bytes=30)
     cache.get("minilm-mlm", "fp32", Weights)
@@ -130,7 +130,7 @@ def test_the_owner_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch)
 
 def test_visitors_see_nothing_of_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visitors, "may", lambda what: what != "manage")
-    monkeypatch.setattr(devices, "devices_here", lambda: pytest.fail("nobody asked"))
+    monkeypatch.setattr(devices, "available_devices", lambda: pytest.fail("nobody asked"))
     assert "device" not in {one.key for one in open_page("models").selectbox}
 
 

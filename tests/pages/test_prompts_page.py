@@ -253,7 +253,7 @@ def test_a_study_that_its_user_made_is_the_one_that_is_shown(
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         app.switch_page(screens.RESULTS)
         app.query_params.update(screens.PROMPTS)
-        app.session_state[study_choice.MADE] = (study.info.id,)
+        app.session_state[study_choice.MADE_STUDY_KEY] = (study.info.id,)
         app.run()
         assert not app.exception and not app.error
         assert app.selectbox(key="study").value == study.info.id

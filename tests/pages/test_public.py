@@ -165,14 +165,14 @@ def test_what_the_operator_types_is_taken_and_what_a_link_brought_is_not(home: P
 @pytest.mark.parametrize(
     ("environment", "here", "rights"),
     [
-        ({}, True, visitors.ALL),
-        ({}, False, visitors.NOTHING),
-        ({"LAMA_MEMBERS": "1"}, False, visitors.OF_MEMBERS),
-        ({"LAMA_MEMBERS": "1"}, True, visitors.ALL),
-        ({"LAMA_PUBLIC": "1"}, True, visitors.NOTHING),
-        ({"LAMA_PUBLIC": "1", "LAMA_MEMBERS": "1"}, False, visitors.NOTHING),
+        ({}, True, visitors.ALL_RIGHTS),
+        ({}, False, visitors.NO_RIGHTS),
+        ({"LAMA_MEMBERS": "1"}, False, visitors.SIGNED_IN_RIGHTS),
+        ({"LAMA_MEMBERS": "1"}, True, visitors.ALL_RIGHTS),
+        ({"LAMA_PUBLIC": "1"}, True, visitors.NO_RIGHTS),
+        ({"LAMA_PUBLIC": "1", "LAMA_MEMBERS": "1"}, False, visitors.NO_RIGHTS),
         ({"LAMA_PUBLIC": "1", "LAMA_PUBLIC_JOBS": "2"}, True, frozenset(("run",))),
-        ({"LAMA_PUBLIC": "0"}, True, visitors.ALL),
+        ({"LAMA_PUBLIC": "0"}, True, visitors.ALL_RIGHTS),
     ],
 )
 def test_who_may_do_what(
@@ -187,7 +187,7 @@ def test_who_may_do_what(
 def test_the_option_makes_the_app_public(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not visitors.is_public()
     monkeypatch.setattr(sys, "argv", ["app.py", "--public"])
-    assert visitors.is_public() and visitors.rights() == visitors.NOTHING
+    assert visitors.is_public() and visitors.rights() == visitors.NO_RIGHTS
 
 
 @pytest.mark.usefixtures("public")
@@ -257,7 +257,7 @@ def test_the_browser_can_neither_clear_what_all_share_nor_ask_for_the_repository
         return 1
 
     shared()
-    visitors.close_doors()
+    visitors.disable_streamlit_requests()
     for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
         getattr(AppSession, name)(None)
     shared()
@@ -281,7 +281,7 @@ def test_the_browser_is_told_the_scripts_name_and_not_its_folder(
     for session, path in ((before, "/home/operator/lama/app.py"), (after, "app.py")):
         message = visitors._message_without_folder(cast(AppSession, session), "", None)
         assert message.new_session.main_script_path == path
-    visitors.close_doors()
+    visitors.disable_streamlit_requests()
     assert AppSession._create_new_session_message is visitors._message_without_folder
 
 
@@ -291,7 +291,7 @@ def test_in_public_the_browser_makes_streamlit_write_nothing(
     handler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handler, "handle", handler.handle)  # put back behind the test
-    visitors.close_doors()
+    visitors.disable_streamlit_requests()
     request = BackendOperationRequest(request_id="1")
     answer = asyncio.run(handler.handle(None, request, ""))
     assert (answer.request_id, answer.error_msg) == ("1", "Not in public.")

@@ -161,13 +161,13 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    ask = cache.ask
+    ask = cache.query_model
 
     def counted(model: Any, query: Query, *words: Any, **more: Any) -> Any:
         asked.append(query.text("___"))
         return ask(model, query, *words, **more)
 
-    monkeypatch.setattr(cache, "ask", counted)
+    monkeypatch.setattr(cache, "query_model", counted)
     monkeypatch.setattr(pins, "N_ASKED", 2)
     texts = [f"The {n}th pin is ___." for n in range(5)]
     link = [json.dumps({**PIN, "text": text}) for text in texts]

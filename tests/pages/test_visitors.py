@@ -4,7 +4,7 @@ import pytest
 
 from pages.ui.shared import visitors
 
-comes_from_here = visitors.comes_from_here  # before a fixture stands in for it
+comes_from_here = visitors.is_local_connection  # before a fixture stands in for it
 
 LOCAL = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
 

@@ -13,28 +13,28 @@ from pages.ui.shared import query_queue
 def test_the_answer_that_was_not_looked_at_for_longest_goes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(query_queue, "KEPT", LRUCache(2))
+    monkeypatch.setattr(query_queue, "ANSWERS", LRUCache(2))
     asked: list[str] = []
     for key in ("a", "b", "a", "c", "a", "b"):
-        assert query_queue.answered(key, lambda key=key: asked.append(key) or key) == key
+        assert query_queue.cached_answer(key, lambda key=key: asked.append(key) or key) == key
     assert asked == ["a", "b", "c", "b"]
 
 
 def test_only_what_is_kept_is_had_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_queue, "KEPT", LRUCache(9))
+    monkeypatch.setattr(query_queue, "ANSWERS", LRUCache(9))
     asked: list[str] = []
 
     def ask(key: str) -> str:
-        return query_queue.answered(key, lambda: asked.append(key) or key.upper())
+        return query_queue.cached_answer(key, lambda: asked.append(key) or key.upper())
 
-    assert query_queue.if_kept(lambda: ask("a")) is None and not asked
+    assert query_queue.if_cached(lambda: ask("a")) is None and not asked
     assert ask("a") == "A"
-    assert query_queue.if_kept(lambda: ask("a")) == "A"
-    assert query_queue.if_kept(lambda: ask("a") + ask("b")) is None
+    assert query_queue.if_cached(lambda: ask("a")) == "A"
+    assert query_queue.if_cached(lambda: ask("a") + ask("b")) is None
     assert ask("b") == "B", "asking goes on afterwards"
     assert asked == ["a", "b"]
     with pytest.raises(ValueError, match="none"):
-        query_queue.if_kept(lambda: int("none"))
+        query_queue.if_cached(lambda: int("none"))
     assert ask("c") == "C"
 
 
@@ -47,8 +47,8 @@ def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
 
     def many() -> None:
         for number in range(2):
-            query_queue.step_back()
-            with query_queue.turn():
+            query_queue.queue_last()
+            with query_queue.queue_slot():
                 order.append(f"many {number}")
                 if not number:
                     begun.set()

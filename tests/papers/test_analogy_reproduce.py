@@ -24,7 +24,7 @@ from lama_core.probes.analogy.accuracy_tables import SEMANTIC, UNMARKED
 from lama_core.probes.analogy.instances import ProbeOptions
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
-from lama_core.reports.tables import Made
+from lama_core.reports.tables import TableContents
 
 
 def many_relations(n: int) -> list[AnalogyRelation]:
@@ -53,7 +53,7 @@ def tiny(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
-def tables(options: ReproduceOptions) -> dict[str, Made]:
+def tables(options: ReproduceOptions) -> dict[str, TableContents]:
     found = find_paper("rezaee2022").reproduce(options)
     return {table.id: table.made for table in found.tables}
 

@@ -18,9 +18,16 @@ from lama_core.papers.framework import (
 from lama_core.papers.published import TableSpec, published_paper
 from lama_core.papers.registry import find_paper
 from lama_core.reports.html import as_html, figure
-from lama_core.reports.tables import Absent, Chart, Item, Made, ReproducedRow, Series
+from lama_core.reports.tables import (
+    Chart,
+    Item,
+    ReproducedRow,
+    Series,
+    TableContents,
+    UnavailableItem,
+)
 
-GONE = Absent("BERT-large", "its weights aren't here", "lama-explorer models get bert")
+GONE = UnavailableItem("BERT-large", "its weights aren't here", "lama-explorer models get bert")
 
 
 class Ready(Prepared):
@@ -78,7 +85,7 @@ def test_a_table_that_cannot_be_made_says_why_and_the_others_are_made() -> None:
     found = PAPER.reproduce(ReproduceOptions())
     assert [table.name for table in found.tables] == ["Table 2", "Figure 3", "Table 3"]
     said = "The counts of the training text aren't here."
-    assert found.absent == (GONE, Absent("Figure 3", said))
+    assert found.absent == (GONE, UnavailableItem("Figure 3", said))
 
 
 def test_of_a_model_that_fails_the_reason_is_a_row() -> None:
@@ -129,7 +136,7 @@ def test_without_the_papers_data_the_others_stand_in_and_it_is_said(
     found = find_data(None, own="lama", installed=(), instead=instead)
     assert (found.name, found.other) == ("starter", "starter facts")
     assert found.absent == (
-        Absent("lama", "lama can't be reached.", "lama-explorer data get lama"),
+        UnavailableItem("lama", "lama can't be reached.", "lama-explorer data get lama"),
     )
     assert find_data(None, own="lama", installed=("lama",), instead=instead) == Data("lama")
     assert find_data("mine", own="lama", installed=(), instead=instead) == Data("mine")
@@ -156,7 +163,7 @@ def test_charts_of_one_title_are_one_and_a_note_is_there_once() -> None:
     def chart(name: str) -> Chart:
         return Chart("P@k", "lines", "k", "P@k", (Series(name, (1.0,), (0.5,)),))
 
-    made = Made.of([chart("a"), "Said.", GONE, chart("b"), "Said."])
+    made = TableContents.of([chart("a"), "Said.", GONE, chart("b"), "Said."])
     assert [[one.name for one in found.series] for found in made.charts] == [["a", "b"]]
     assert (made.notes, made.absent) == (("Said.",), (GONE,))
 

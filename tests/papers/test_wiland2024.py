@@ -28,7 +28,7 @@ from lama_core.papers.wiland2024 import (
     over_facts,
     standard_error,
 )
-from lama_core.reports.tables import Made, ReproducedRow, Reproduction
+from lama_core.reports.tables import ReproducedRow, Reproduction, TableContents
 from lama_core.runs.find import list_runs, load_run
 
 SHARED_BEAR = Path(__file__).resolve().parents[3] / "shared" / "data" / "bear"
@@ -79,13 +79,13 @@ def done(data: Path | None, *models: str, limit: int | None = None) -> Reproduct
     return find_paper("wiland2024").reproduce(options)
 
 
-def made(found: Reproduction) -> Made:
+def made(found: Reproduction) -> TableContents:
     (table,) = found.tables
     assert table.name == "Leaderboard"
     return table.made
 
 
-def cells(found: Made, model: str) -> Mapping[str, ReproducedRow]:
+def cells(found: TableContents, model: str) -> Mapping[str, ReproducedRow]:
     return {row.what: row for row in found.rows if row.model == model}
 
 

@@ -12,7 +12,7 @@ from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core import metrics
-from lama_core.api.resume import begun_request
+from lama_core.api.resume import saved_request
 from lama_core.candidates.columns import NOT_A_CANDIDATE, Columns
 from lama_core.errors import UserError
 from lama_core.models.protocols import Encoded, Scores
@@ -104,14 +104,14 @@ def test_an_unfinished_run_keeps_the_request_that_began_it_until_it_is_finished(
         options = {"stopped": lambda: next(asked) > 3, "begun": begun_text(request)}
         run(spec, runs_dir(), **options)
     name = f"{spec.run_id}.part"
-    assert begun_request(name) == (request, Path.cwd())
+    assert saved_request(name) == (request, Path.cwd())
     kept = runs_dir() / name / "parts" / "request.json"
     kept.write_text("{}")
     with pytest.raises(UserError, match=r"request\.json is damaged"):
-        begun_request(name)
+        saved_request(name)
     kept.unlink()
     with pytest.raises(UserError, match="An earlier version began this run"):
-        begun_request(name)
+        saved_request(name)
     made = run(spec, runs_dir(), begun=begun_text(request))
     assert not list(made.info.folder.rglob("request.json"))
 

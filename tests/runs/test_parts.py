@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.progress import silent
+from lama_core.progress import ignore
 from lama_core.runs.parts import Parts
 from lama_core.scoring.top_answers import ROW, from_table, to_table
 
@@ -26,10 +26,10 @@ def test_parts_come_back_as_they_were_written(tmp_path: Path) -> None:
     parts.write("00000", rows(0), 1.5)
     parts.write("00001", rows(1, 2), 0.25)
     again = Parts(tmp_path, "run")
-    found = again.load("00001", silent)
+    found = again.load("00001", ignore)
     assert found is not None and found[1] == 0.25
     assert from_table(found[0]).tobytes() == from_table(rows(1, 2)).tobytes()
-    assert again.load("00002", silent) is None
+    assert again.load("00002", ignore) is None
 
 
 def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
         assert parts.load("00000", notes.append) is None
         assert "is damaged: this part is scored again" in notes[0]
     path.write_bytes(whole)
-    assert parts.load("00000", silent) is not None
+    assert parts.load("00000", ignore) is not None
 
 
 def test_a_flipped_bit_in_the_rows_is_noticed(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_flipped_bit_in_the_rows_is_noticed(tmp_path: Path) -> None:
 def test_the_part_of_another_run_is_refused(tmp_path: Path) -> None:
     Parts(tmp_path, "one").write("00000", rows(0), 1.0)
     with pytest.raises(UserError, match="belongs to another run"):
-        Parts(tmp_path, "two").load("00000", silent)
+        Parts(tmp_path, "two").load("00000", ignore)
 
 
 def test_a_full_disk_is_said_and_keeps_what_was_written(
@@ -78,5 +78,5 @@ def test_a_full_disk_is_said_and_keeps_what_was_written(
     with pytest.raises(UserError, match="the disk is full"):
         parts.write("00001", rows(1), 1.0)
     monkeypatch.undo()
-    assert parts.load("00000", silent) is not None and parts.load("00001", silent) is None
+    assert parts.load("00000", ignore) is not None and parts.load("00001", ignore) is None
     assert len(os.listdir(tmp_path / "parts")) == 1, "nothing half-written is left"

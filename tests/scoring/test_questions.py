@@ -18,8 +18,8 @@ from lama_core.scoring.queries import (
     TOO_LONG,
     Question,
     gather_knowledge,
-    impossible_prompts,
     make_questions,
+    unavailable_prompts,
 )
 from lama_core.types import Fact, Prompt, Query, Relation
 
@@ -173,12 +173,12 @@ def test_prompt_sets_without_anything_to_ask_are_named_with_the_reason(
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     stated = [fact(name, "Rome", sentences=(f"{name} in [MASK]",) * 10) for name in "ab"]
     given = make_dataset("small", (BIRTH,), (fact("c", "Rome"), *stated), ReadReport())
-    found = impossible_prompts(given, ["P19"], None)
+    found = unavailable_prompts(given, ["P19"], None)
     assert {name: one.reason for name, one in found.items() if name in PROMPT_SETS} == {
         "misprimed": PROMPT_SETS["misprimed"].lacking  # Rome is right for everyone
     }
     assert {one.source for name, one in found.items() if name in LPAQA_SETS} == {"lpaqa"}
-    first = impossible_prompts(given, ["P19"], 1)  # of the first fact there is no sentence
+    first = unavailable_prompts(given, ["P19"], 1)  # of the first fact there is no sentence
     assert {"sentences", "ten-sentences"} <= set(first)
     for name in PROMPT_SETS:  # what is named is what a run refuses
         prompts = make_prompt_set(name, given.relations)

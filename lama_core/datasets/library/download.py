@@ -19,8 +19,8 @@ from lama_core.downloads import archive
 from lama_core.downloads.retry import Patience
 from lama_core.downloads.transfer import fetched
 from lama_core.errors import UserError
-from lama_core.files import copy_file, given_path, replace_folder, work_folder
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.files import copy_file, replace_folder, user_path, work_folder
+from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
 
 # What a dataset consists of; anything else in an imported folder is left behind.
@@ -111,7 +111,7 @@ def downloads_dir(name: str) -> Path:
 def get_dataset(
     name: str,
     *,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress = ignore,
     patience: Patience | None = None,
     repin: bool = False,
     compute: bool = False,
@@ -157,7 +157,7 @@ def import_name(path: Path, name: str | None = None) -> str:
 
     Raises UserError for a name of which nothing is left, or that is the project's own.
     """
-    safe = installed.safe_name(name or _stem(Path(os.path.realpath(given_path(path)))))
+    safe = installed.safe_name(name or _stem(Path(os.path.realpath(user_path(path)))))
     if safe in (installed.STARTER, installed.STARTER_ANALOGIES):
         raise UserError(f"{safe!r} is the project's own: give the import another name")
     return safe
@@ -169,7 +169,7 @@ def import_dataset(
     name: str | None = None,
     replace: bool = False,
     columns: user_table.Columns | None = None,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress = ignore,
 ) -> Installed:
     """Take a folder, an archive or a table that the user has into the library.
 
@@ -178,7 +178,7 @@ def import_dataset(
     Raises UserError if it is in no known format, holds nothing usable, or is too large, and for a
     name that is taken, or columns of what isn't a table.
     """
-    path = given_path(path)
+    path = user_path(path)
     if not path.exists():
         raise UserError(f"there is no file or folder {path}")
     name = import_name(path, name)

@@ -15,8 +15,8 @@ from lama_core import paths
 from lama_core.datasets import bats, formats, lama, lpaqa
 from lama_core.datasets.dataset import SQUAD_RELATION, AnalogyDataset, Content, Dataset
 from lama_core.datasets.library import published
-from lama_core.errors import NotFetched, UserError, did_you_mean
-from lama_core.files import given_path, kept_folder, kept_names, read_file
+from lama_core.errors import NotFetchedError, UserError, did_you_mean
+from lama_core.files import current_folder, current_names, read_file, user_path
 
 STARTER = "starter"
 STARTER_ANALOGIES = "starter-analogies"
@@ -83,7 +83,7 @@ def datasets_dir() -> Path:
 
 def installed_dir(name: str) -> Path:
     """Folder where the source `name` lies once it was fetched or imported."""
-    return kept_folder(datasets_dir() / name)
+    return current_folder(datasets_dir() / name)
 
 
 def installed_names() -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def installed_names() -> tuple[str, ...]:
 def _installed() -> list[Listed]:
     """The rows of what was fetched or imported; one that says so if the library can't be read."""
     try:
-        names = kept_names(datasets_dir())
+        names = current_names(datasets_dir())
     except UserError as error:
         return [_damaged("datasets", str(error), "")]
     return [_row(name) for name in names]
@@ -176,7 +176,7 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
             licence=record.licence,
             citation=record.citation,
         )
-    path = given_path(name_or_path)
+    path = user_path(name_or_path)
     if path.exists():
         return formats.load_facts(path, relations_file=relations_file_for(path))
     raise _not_here("dataset", name, dataset_names())
@@ -195,7 +195,7 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
         return bats.load(
             installed_dir(name), name=name, licence=record.licence, citation=record.citation
         )
-    path = given_path(name_or_path)
+    path = user_path(name_or_path)
     if path.exists():
         return bats.load(path)
     raise _not_here("set of analogies", name, analogy_names())
@@ -224,7 +224,7 @@ def prompts_dir(reference: Path) -> Path:
     known = prompt_set_names()
     if str(reference) in known:
         return installed_dir(str(reference))
-    path = given_path(reference)
+    path = user_path(reference)
     if not path.is_dir():
         hint = did_you_mean(str(reference), known)
         raise UserError(f"There is no folder and no imported set of prompts {reference}{hint}.")
@@ -236,7 +236,7 @@ def pairs_dir(reference: Path) -> Path:
 
     Raises UserError as `prompts_dir`.
     """
-    if (path := given_path(reference)).is_file():
+    if (path := user_path(reference)).is_file():
         return path
     path = prompts_dir(reference)
     inner = path / lpaqa.TRAINING_FOLDER
@@ -339,7 +339,7 @@ def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
 
 def _not_here(what: str, name: str, known: tuple[str, ...]) -> UserError:
     if published.is_published(name):
-        return NotFetched(f"The source {name!r} is", name)
+        return NotFetchedError(f"The source {name!r} is", name)
     hint = did_you_mean(name, [*known, *(source.name for source in published.SOURCES)])
     known_names = f"; known: {', '.join(known)}"
     return UserError(f"there is no {what} and no folder {name!r}{hint or known_names}")

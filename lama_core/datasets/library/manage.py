@@ -2,7 +2,7 @@
 
 from lama_core.datasets.library import installed, published
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import changing, folder_bytes, remove_folder
+from lama_core.files import folder_bytes, lock_for_changes, remove_folder
 
 OWN = (installed.STARTER, installed.STARTER_ANALOGIES)
 
@@ -22,7 +22,7 @@ def rename_dataset(name: str, new: str) -> str:
     if safe in (*OWN, *installed.installed_names()) or published.is_published(safe):
         raise UserError(f"the name {safe!r} is taken: choose another")
     try:
-        with changing(place):
+        with lock_for_changes(place):
             place.rename(place.with_name(safe))
     except OSError as error:
         raise UserError(f"{name} can't be renamed: {error.strerror}") from error
@@ -37,7 +37,7 @@ def delete_dataset(name: str) -> int:
     n_bytes = dataset_bytes(name)
     place = installed.datasets_dir() / name
     try:
-        with changing(place):
+        with lock_for_changes(place):
             remove_folder(place)
     except OSError as error:
         raise UserError(f"{name} can't be removed: {error.strerror}") from error

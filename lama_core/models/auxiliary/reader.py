@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE
-from lama_core.models.devices import Placed, device_of, host, one_device
+from lama_core.models.devices import HasDevice, device_of, one_device, to_cpu
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fetch
-from lama_core.progress import OnProgress, silent
+from lama_core.progress import OnProgress, ignore
 
 WORD = re.compile(r"\w+")
 MAX_TOKENS = 384  # of a question and a passage
 
 
-class SpanReader(Placed):
+class SpanReader(HasDevice):
     """A question-answering model. name: as the user gave it. identity: digest of the weights."""
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -82,8 +82,8 @@ class SpanReader(Placed):
         inputs = {name: value.to(device_of(self.model)) for name, value in encoded.items()}
         with torch.inference_mode():
             output = self.model(**inputs)
-        starts = host(output.start_logits.float()).numpy()
-        ends = host(output.end_logits.float()).numpy()
+        starts = to_cpu(output.start_logits.float()).numpy()
+        ends = to_cpu(output.end_logits.float()).numpy()
         scores: dict[int, list[float]] = {}
         for row, passage in enumerate(passages):
             in_passage = np.array([part == 1 for part in encoded.sequence_ids(row)])
@@ -109,7 +109,7 @@ def _tokens(
     return (int(found[0]), int(found[-1])) if len(found) else None
 
 
-def load_reader(reference: str, *, on_progress: OnProgress = silent) -> SpanReader:
+def load_reader(reference: str, *, on_progress: OnProgress = ignore) -> SpanReader:
     """Load a question-answering model by hub name or folder into the model cache.
 
     Raises UserError if it is unavailable or not a question-answering model.

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE
-from lama_core.models.devices import Placed, device_of, host, in_passes, one_device
+from lama_core.models.devices import HasDevice, device_of, one_device, run_in_passes, to_cpu
 from lama_core.models.sources.catalog import Entry, find_model
 from lama_core.models.sources.locations import fetch
-from lama_core.progress import OnProgress, silent
+from lama_core.progress import OnProgress, ignore
 
 ROWS_PER_BATCH = 64
 MAX_TOKENS = 64  # as the released models were trained
 MODES = ("average", "average_no_mask", "mask")
 
 
-class RelBert(Placed):
+class RelBert(HasDevice):
     """Relation embeddings of word pairs.
 
     name: as the user gave it. identity: digest of the weights. template: the prompt, with <subj>,
@@ -55,7 +55,7 @@ class RelBert(Placed):
 
     def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Relation embeddings, float32 [pair, dim]."""
-        chunks = in_passes(self._embed, pairs, ROWS_PER_BATCH)
+        chunks = run_in_passes(self._embed, pairs, ROWS_PER_BATCH)
         return torch.cat(chunks).numpy() if chunks else np.zeros((0, 0), np.float32)
 
     def _embed(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
@@ -73,7 +73,7 @@ class RelBert(Placed):
         device = device_of(self.model)
         with torch.inference_mode():
             output = self.model(input_ids=ids.to(device), attention_mask=attention.to(device))
-        states = host(output.last_hidden_state.float())
+        states = to_cpu(output.last_hidden_state.float())
         shares = weights.float().unsqueeze(2)
         return (states * shares).sum(1) / shares.sum(1)
 
@@ -88,7 +88,7 @@ class RelBert(Placed):
         return text
 
 
-def load_relbert(reference: str, *, on_progress: OnProgress = silent) -> RelBert:
+def load_relbert(reference: str, *, on_progress: OnProgress = ignore) -> RelBert:
     """Load a RelBERT model by hub name or folder into the model cache.
 
     Raises UserError if it is unavailable, not an encoder, or has no prompt.

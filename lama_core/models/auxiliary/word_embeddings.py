@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.models.devices import host
+from lama_core.models.devices import to_cpu
 from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import Pooling, Statement
 from lama_core.models.whole_words import WordVocabulary
@@ -100,5 +100,5 @@ def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> tor
         )
     # output[0] is what the head reads: some families normalise it after the last layer.
     if layer in (-1, len(states) - 1):
-        return host(output[0].float())
-    return host(states[layer].float())
+        return to_cpu(output[0].float())
+    return to_cpu(states[layer].float())

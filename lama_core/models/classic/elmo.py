@@ -25,7 +25,7 @@ from torch.nn import functional
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import place_of
 from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, are_sizes, open_release
-from lama_core.models.devices import host, map_distinct
+from lama_core.models.devices import map_distinct, to_cpu
 from lama_core.models.hf.layers import Linear, Table
 from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import (
@@ -383,7 +383,7 @@ class ElmoModel(Transformer):
             wanted = torch.tensor(list(targets[rows]), device=logits.device)[:, None]
             chosen = logits.gather(1, wanted)[:, 0] - torch.logsumexp(logits, dim=1)
             self.check_numbers(chosen)
-            values[rows] = host(chosen).numpy()
+            values[rows] = to_cpu(chosen).numpy()
         return values
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
@@ -428,7 +428,7 @@ class ElmoModel(Transformer):
                 .mean(0)
                 for word in words
             ]
-            return host(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
+            return to_cpu(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
         with self._passing():

@@ -8,7 +8,7 @@ from lama_core.errors import UserError
 from lama_core.files import work_folder
 from lama_core.models.conversion import elmo, ernie, fconv, transformer_xl
 from lama_core.models.model_folder import check_contents, check_files
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ RELEASES = (
 )
 
 
-def convert(folder: Path, out: Path, on_progress: OnProgress = silent) -> Release:
+def convert(folder: Path, out: Path, on_progress: OnProgress = ignore) -> Release:
     """Write a release as a model folder to `out`, which must not exist; return its format.
 
     Raises UserError if the format is unknown, the release is incomplete, or `out` can't be written;
@@ -63,7 +63,7 @@ def convert(folder: Path, out: Path, on_progress: OnProgress = silent) -> Releas
     return release
 
 
-def convert_into(folder: Path, out: Path, on_progress: OnProgress = silent) -> Release:
+def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> Release:
     """Write a release as a model folder to the new folder `out`; return its format.
 
     Raises UserError if the format is unknown or the release is incomplete, and OSError if `out`

@@ -14,11 +14,11 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.models.conversion.tensors import (
+    get_weight,
     read_lines,
     read_pickle,
     read_state,
     size_of,
-    take,
     write_tensors,
 )
 from lama_core.models.model_folder import CONFIG, read_json
@@ -62,7 +62,7 @@ def convert_ernie(folder: Path, out: Path) -> None:
     file = folder / WEIGHTS
     state = read_state(read_pickle(file), file)
     table = "bert.embeddings.word_embeddings.weight"
-    take(state, table, (len(words), config["hidden_size"]), file)
+    get_weight(state, table, (len(words), config["hidden_size"]), file)
     write_tensors(out / "model.safetensors", _without_entities(config, state, file))
     described = {
         "model_type": "bert",
@@ -93,7 +93,9 @@ def _without_entities(
         entities = BIAS.format(layer, "dense_ent")
         if entities in state:
             own = BIAS.format(layer, "dense")
-            kept[own] = take(kept, own, width, file) + take(state, entities, width, file)
+            kept[own] = get_weight(kept, own, width, file) + get_weight(
+                state, entities, width, file
+            )
     return kept
 
 

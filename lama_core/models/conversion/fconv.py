@@ -24,10 +24,10 @@ from lama_core.models.classic.converted import (
     write_description,
 )
 from lama_core.models.conversion.tensors import (
+    get_weight,
     read_lines,
     read_pickle,
     read_state,
-    take,
     write_tensors,
 )
 
@@ -136,7 +136,7 @@ def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
     layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
     widths = widths_of(layers)
     found = {
-        "body.embedding.weight": take(
+        "body.embedding.weight": get_weight(
             state, "decoder.embed_tokens.weight", (ends[-1], narrow), file
         ),
         **_linear(state, "decoder.fc1", "body.widened", (widths[0], narrow), file),
@@ -146,18 +146,20 @@ def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
         shape = (kernel, widths[number], 2 * width)
         whole = _normalised(state, theirs, shape, (1, 1, 2 * width), (0, 1), file)
         found[f"{ours}.weight"] = whole.transpose(2, 1, 0)
-        found[f"{ours}.bias"] = take(state, f"{theirs}.bias", (2 * width,), file)
+        found[f"{ours}.bias"] = get_weight(state, f"{theirs}.bias", (2 * width,), file)
     for number, (added, width) in projections_of(layers).items():
         place = f"projections.{number}"
         found |= _linear(state, f"decoder.{place}", f"body.{place}", (width, added), file)
     last, n_tails = widths[-1], len(ends) - 1
     head = "decoder.adaptive_softmax.head.weight"
-    found["head.weight"] = take(state, head, (ends[0] + n_tails, last), file)
+    found["head.weight"] = get_weight(state, head, (ends[0] + n_tails, last), file)
     for number, (start, end) in enumerate(pairwise(ends)):
         inner = last // FACTOR ** (number + 1)
         tail = f"decoder.adaptive_softmax.tail.{number}"
-        found[f"tails.{number}.0.weight"] = take(state, f"{tail}.0.weight", (inner, last), file)
-        found[f"tails.{number}.1.weight"] = take(
+        found[f"tails.{number}.0.weight"] = get_weight(
+            state, f"{tail}.0.weight", (inner, last), file
+        )
+        found[f"tails.{number}.1.weight"] = get_weight(
             state, f"{tail}.2.weight", (end - start, inner), file
         )
     return found
@@ -168,7 +170,7 @@ def _linear(state: State, theirs: str, ours: str, shape: tuple[int, int], file: 
     weight = _normalised(state, theirs, shape, (shape[0], 1), (1,), file)
     return {
         f"{ours}.weight": weight,
-        f"{ours}.bias": take(state, f"{theirs}.bias", shape[:1], file),
+        f"{ours}.bias": get_weight(state, f"{theirs}.bias", shape[:1], file),
     }
 
 
@@ -181,6 +183,6 @@ def _normalised(
     file: Path,
 ) -> np.ndarray:
     """Return g v / |v|; the norm is over `axes`."""
-    g = take(state, f"{name}.weight_g", lengths, file)
-    v = take(state, f"{name}.weight_v", shape, file).astype(np.float64)
+    g = get_weight(state, f"{name}.weight_g", lengths, file)
+    v = get_weight(state, f"{name}.weight_v", shape, file).astype(np.float64)
     return (g * v / np.sqrt((v**2).sum(axes, keepdims=True))).astype(np.float32)

@@ -184,7 +184,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Array]) -> None:
                 out.write(rows.data)
 
 
-def take(
+def get_weight(
     state: Mapping[str, NDArray[np.float32]], name: str, shape: tuple[int, ...], path: Path
 ) -> NDArray[np.float32]:
     """Return a weight of a release; raise UserError unless it exists in that shape."""

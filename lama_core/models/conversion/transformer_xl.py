@@ -14,10 +14,10 @@ from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.models.classic.converted import TRANSFORMER_XL, write_description
 from lama_core.models.conversion.tensors import (
+    get_weight,
     read_pickle,
     read_state,
     size_of,
-    take,
     write_tensors,
 )
 from lama_core.models.model_folder import CONFIG, check_memory, read_header, read_json
@@ -150,7 +150,7 @@ def _tensors(
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         width = d_model // config["div_val"] ** number
         table, widen = (
-            take(state, f"transformer.word_emb.{name}", shape, file)
+            get_weight(state, f"transformer.word_emb.{name}", shape, file)
             for name, shape in (
                 (f"emb_layers.{number}.weight", (end - start, width)),
                 (f"emb_projs.{number}", (d_model, width)),
@@ -161,15 +161,15 @@ def _tensors(
         tied = {f"crit.out_layers.{number}.weight": table, f"crit.out_projs.{number}": widen}
         outputs = {**tied, **state}
         place = f"outputs.{number}"
-        found[f"{place}.projection"] = take(
+        found[f"{place}.projection"] = get_weight(
             outputs, f"crit.out_projs.{number}", (d_model, width), file
         )
         output, bias = f"crit.out_layers.{number}.weight", f"crit.out_layers.{number}.bias"
-        found[f"{place}.output.weight"] = take(outputs, output, (end - start, width), file)
-        found[f"{place}.output.bias"] = take(state, bias, (end - start,), file)
+        found[f"{place}.output.weight"] = get_weight(outputs, output, (end - start, width), file)
+        found[f"{place}.output.bias"] = get_weight(state, bias, (end - start,), file)
     n_clusters = len(ends) - 1
-    found["clusters.weight"] = take(state, "crit.cluster_weight", (n_clusters, d_model), file)
-    found["clusters.bias"] = take(state, "crit.cluster_bias", (n_clusters,), file)
+    found["clusters.weight"] = get_weight(state, "crit.cluster_weight", (n_clusters, d_model), file)
+    found["clusters.bias"] = get_weight(state, "crit.cluster_bias", (n_clusters,), file)
     shapes = {
         "queries_keys_values.weight": (3 * inner, d_model),
         "distances.weight": (inner, d_model),
@@ -182,7 +182,7 @@ def _tensors(
     }
     for layer in range(config["n_layer"]):
         for ours, theirs in LAYER.items():
-            found[f"body.layers.{layer}.{ours}"] = take(
+            found[f"body.layers.{layer}.{ours}"] = get_weight(
                 state, f"transformer.layers.{layer}.{theirs}", shapes.get(ours, (d_model,)), file
             )
     return found

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from lama_core.errors import UserError
 from lama_core.models.hf.layers import Linear, Norm, Output, Table, read_weights
-from lama_core.models.model_folder import FAULTS
+from lama_core.models.model_folder import LIBRARY_ERRORS
 
 _FIXED: dict[str, set[object]] = {
     "model_type": {"bert"},
@@ -258,7 +258,7 @@ def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPiece
             return None
         model = _read_weights(folder, SimpleNamespace(**config), dtype)
     except Exception as error:
-        if not isinstance(error, (*FAULTS, UserError)) and type(error) is not Exception:
+        if not isinstance(error, (*LIBRARY_ERRORS, UserError)) and type(error) is not Exception:
             raise  # tokenizers raises plain Exception
         return None
     return model, tokenizer

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lama_core.models.devices import host, in_passes, map_distinct
+from lama_core.models.devices import map_distinct, run_in_passes, to_cpu
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.protocols import Hiding, Scored, Statement, StatementScores, TokenScores
 from lama_core.models.vocabulary import TextTokens
@@ -70,7 +70,7 @@ def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
     return word_of(read, token)
 
 
-class BothSides(InspectableModel):
+class TokenHidingModel(InspectableModel):
     """A model that predicts the hidden tokens of a text from both sides."""
 
     @property
@@ -172,7 +172,7 @@ class BothSides(InspectableModel):
             targets = torch.tensor([copies[number].pieces for number in members])
             place = torch.arange(n_pieces, device=logits.device)
             chosen = logits[at, place, targets.to(logits.device)]
-            values[members] = host(chosen - torch.logsumexp(logits, dim=2)[at, place]).numpy()
+            values[members] = to_cpu(chosen - torch.logsumexp(logits, dim=2)[at, place]).numpy()
 
-        in_passes(score, list(same.values()), self.tokens_per_pass // (length + n_pieces - 1))
+        run_in_passes(score, list(same.values()), self.tokens_per_pass // (length + n_pieces - 1))
         return values

@@ -20,7 +20,7 @@ import torch
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
-from lama_core.models.devices import fitting, host, in_parts, map_distinct
+from lama_core.models.devices import map_distinct, run_in_parts, run_or_refuse, to_cpu
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.hf.prefix_tree import MASKS_PER_PASS, Tree, padded, plan_trees
 from lama_core.models.hf.transformer import (
@@ -154,7 +154,7 @@ class CausalModel(InspectableModel):
             return [None] * len(firsts)  # a token always ends its word, or says that it doesn't
         pairs = list(zip(encoded, firsts, strict=True))
         several = {query.token_ids for query, forms in pairs if forms[1:]}
-        after = dict(zip(several, map(host, self._next(list(several))), strict=True))
+        after = dict(zip(several, map(to_cpu, self._next(list(several))), strict=True))
         tokens = [
             forms[int(after[query.token_ids][list(forms)].argmax())] if forms[1:] else forms[0]
             for query, forms in pairs
@@ -171,7 +171,7 @@ class CausalModel(InspectableModel):
             nexts = [logits.softmax(0).max(0) for logits in self._next([rows[n] for n in going])]
             still = []
             for number, best in zip(going, nexts, strict=True):
-                token, prob = int(host(best.indices)), float(host(best.values))
+                token, prob = int(to_cpu(best.indices)), float(to_cpu(best.values))
                 more = self._continuation(words[number], token, prob)
                 if more:
                     words[number] += more
@@ -206,7 +206,7 @@ class CausalModel(InspectableModel):
         """Return the most likely token of each chosen candidate."""
         ids = torch.from_numpy(columns.token_ids[place][chosen]).to(logits.device)
         values = logits[ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
-        return host(ids.gather(1, values.argmax(1, keepdim=True))[:, 0]).tolist()
+        return to_cpu(ids.gather(1, values.argmax(1, keepdim=True))[:, 0]).tolist()
 
     def suffix_log_probs(
         self,
@@ -237,8 +237,8 @@ class CausalModel(InspectableModel):
             size = min(size, FEWEST_WORDS)
         first = 0
         while first < len(words):
-            parts = in_parts(
-                lambda some: host(self._continue(left, cache, some, suffix)).numpy(),
+            parts = run_in_parts(
+                lambda some: to_cpu(self._continue(left, cache, some, suffix)).numpy(),
                 words[first : first + size],
             )
             found[first : first + size] = np.concatenate(parts)
@@ -253,7 +253,7 @@ class CausalModel(InspectableModel):
             return None
         where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
         ids = torch.tensor([left])
-        _, output = fitting(lambda: self.forward(where, input_ids=ids, use_cache=True))
+        _, output = run_or_refuse(lambda: self.forward(where, input_ids=ids, use_cache=True))
         cache = getattr(output, "past_key_values", None)
         return cache if hasattr(cache, "batch_repeat_interleave") else None
 
@@ -293,7 +293,7 @@ class CausalModel(InspectableModel):
         self.check_window(len(ids))
         start = len(encoded.token_ids)
         logits = self.logits([ids], [range(start - 1, len(ids) - 1)])
-        total = float(host(chosen_log_probs(logits, torch.tensor(pieces)).sum()))
+        total = float(to_cpu(chosen_log_probs(logits, torch.tensor(pieces)).sum()))
         if encoded.suffix:
             suffix = self.vocabulary.encode_after(encoded.suffix)
             joint = total + float(
@@ -352,11 +352,11 @@ class CausalModel(InspectableModel):
         trees.sort(key=lambda tree: -len(tree.tokens))
         widths = [len(tree.tokens) for tree in trees]
         for batch in _batches(trees, widths, most, self.masks_of_trees):
-            for part in in_parts(lambda some: self._score_trees(rows, in_trees, some), batch):
+            for part in run_in_parts(lambda some: self._score_trees(rows, in_trees, some), batch):
                 values |= part
         whole = sorted(values.keys() ^ set(range(len(rows))), key=lambda number: -len(rows[number]))
         for some in _batches(whole, [len(rows[number]) for number in whole], most):
-            for found in in_parts(lambda part: self._score_rows(rows, part), some):
+            for found in run_in_parts(lambda part: self._score_rows(rows, part), some):
                 values |= found
         return [values[number] for number in range(len(rows))]
 
@@ -394,7 +394,7 @@ class CausalModel(InspectableModel):
         targets = torch.tensor([token for number in lengths for token in rows[number][1:]])
         index = torch.tensor(at).to(logits.device)
         chosen = logits[index, targets.to(logits.device)].float() - normalisers[index]
-        parts = host(chosen).split(list(lengths.values()))
+        parts = to_cpu(chosen).split(list(lengths.values()))
         return {n: _with_first(part.numpy()) for n, part in zip(lengths, parts, strict=True)}
 
     def _score_rows(
@@ -409,7 +409,7 @@ class CausalModel(InspectableModel):
                 [range(len(rows[number]) - 1) for number in longer],
             )
             targets = torch.tensor([token for number in longer for token in rows[number][1:]])
-            values = host(chosen_log_probs(logits, targets))
+            values = to_cpu(chosen_log_probs(logits, targets))
             parts = values.split([len(rows[number]) - 1 for number in longer])
             found |= {n: _with_first(part.numpy()) for n, part in zip(longer, parts, strict=True)}
         return found

@@ -18,7 +18,7 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from lama_core.errors import UserError
-from lama_core.models.devices import host
+from lama_core.models.devices import to_cpu
 from lama_core.models.protocols import Chat, GeneratedText
 
 ROWS_PER_BATCH = 64
@@ -105,8 +105,8 @@ def _greedy(model: Any, batch: "_CausalBatch | _Seq2SeqBatch", max_tokens: int) 
     for step in range(max_tokens):
         model.check_numbers(logits.logsumexp(1))
         best = logits.max(dim=1)
-        values = host(best.values - logits.logsumexp(1)).tolist()
-        tokens = host(best.indices).tolist()
+        values = to_cpu(best.values - logits.logsumexp(1)).tolist()
+        tokens = to_cpu(best.indices).tolist()
         kept = []
         for place, number in enumerate(running):
             if tokens[place] in ends:

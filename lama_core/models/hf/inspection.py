@@ -14,8 +14,8 @@ sum of N points (captum's default rule). With an automatic number, each interval
 to e gets 8 points. The error of an interval is estimated in two ways: the difference between the
 sum over the tokens and that of the log-probabilities at its ends, and how much the tokens' values
 changed when the interval was halved from a longer one. The interval with the largest error is
-halved, until the estimated errors sum to at most 1 % of the whole difference (`MISSED`), or
-`MOST_POINTS` are used.
+halved, until the estimated errors sum to at most 1 % of the whole difference (`MAX_ERROR_SHARE`), or
+`MAX_POINTS` are used.
 
 Models are shared by threads: the permanent hooks on the modules act only on the passes of the
 thread that requested them.
@@ -39,13 +39,19 @@ from torch import nn
 
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
-from lama_core.models.devices import fitting, host, in_parts, in_passes, is_out_of_memory
+from lama_core.models.devices import (
+    is_out_of_memory,
+    run_in_parts,
+    run_in_passes,
+    run_or_refuse,
+    to_cpu,
+)
 from lama_core.models.hf.transformer import TOLERANCES, Transformer, with_states
 from lama_core.models.protocols import (
     BLANK,
-    LEAST_MISSED,
-    MISSED,
-    MOST_POINTS,
+    MAX_ERROR_SHARE,
+    MAX_POINTS,
+    MIN_ERROR,
     Attribution,
     Encoded,
     Kind,
@@ -150,9 +156,9 @@ class InspectableModel(Transformer):
     def layer_log_probs(
         self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]
     ) -> LayerScores:
-        logits = fitting(lambda: self._layer_logits(encoded))
+        logits = run_or_refuse(lambda: self._layer_logits(encoded))
         picked = self.pick(logits, [encoded.places[0]] * len(logits), columns).log_probs
-        return LayerScores(picked, host(word_log_probs(logits, words)).numpy())
+        return LayerScores(picked, to_cpu(word_log_probs(logits, words)).numpy())
 
     def _layer_logits(self, encoded: Encoded) -> torch.Tensor:
         """Logits at the first blank after each layer, float32 [layer, vocabulary]."""
@@ -169,7 +175,7 @@ class InspectableModel(Transformer):
             )
         together = torch.stack([state.to(known[0].device) for state in known])
         found = self._head_logits(together, stack, len(through), encoded)
-        bound = TOLERANCES[self.precision] * max(float(host(own.std())), 1e-3)
+        bound = TOLERANCES[self.precision] * max(float(to_cpu(own.std())), 1e-3)
         if not bool((found[-1] - own[0]).abs().max() <= bound):
             raise UserError(
                 f"Can't read the layers of {self.name}: the logits of "
@@ -237,14 +243,14 @@ class InspectableModel(Transformer):
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
     ) -> Attribution:
         places = self._places(encoded)
-        whole = float(fitting(lambda: self._log_probs([encoded], word))[0])
+        whole = float(run_or_refuse(lambda: self._log_probs([encoded], word))[0])
         found = np.full(len(places), np.nan, np.float32)
         size = max(1, self.tokens_per_pass // len(encoded.token_ids))
         for first in range(0, len(places), size):
             if first and time.monotonic() > until:
                 break
             texts = [self.without(encoded, at) for at in places[first : first + size]]
-            parts = in_parts(lambda some: self._log_probs(some, word), texts)
+            parts = run_in_parts(lambda some: self._log_probs(some, word), texts)
             found[first : first + size] = whole - np.concatenate(parts)
         return self._shown(encoded, places, found, whole)
 
@@ -268,7 +274,7 @@ class InspectableModel(Transformer):
 
         def log_prob(share: float) -> float:
             with self._embedding(base + share * way):
-                return float(fitting(lambda: self._log_probs([encoded], word))[0])
+                return float(run_or_refuse(lambda: self._log_probs([encoded], word))[0])
 
         def integrate(first: float, end: float, n_points: int) -> torch.Tensor:
             """Integrate over a part of the path, float64 [token]."""
@@ -285,7 +291,7 @@ class InspectableModel(Transformer):
                 points = base + shares.to(base.dtype).to(base.device)[:, None, None] * way
                 gradients = self._gradients(encoded, word, points)
                 total += (gradients * torch.tensor(weights[some])[:, None, None]).sum(0)
-            return (end - first) * (total * host(way)[0].double()).sum(1)
+            return (end - first) * (total * to_cpu(way)[0].double()).sum(1)
 
         baseline, log_probs = log_prob(0.0), float(self._log_probs([encoded], word)[0])
         if steps is None:
@@ -304,10 +310,12 @@ class InspectableModel(Transformer):
         """
 
         def run(some: Sequence[int]) -> torch.Tensor:
-            return host(self._gradients_at(encoded, word, points[some[0] : some[-1] + 1])).double()
+            return to_cpu(
+                self._gradients_at(encoded, word, points[some[0] : some[-1] + 1])
+            ).double()
 
         size = self.tokens_per_pass // MEMORY_FACTOR // points.shape[1]
-        return torch.cat(in_passes(run, range(len(points)), size))
+        return torch.cat(run_in_passes(run, range(len(points)), size))
 
     def _gradients_at(
         self, encoded: Encoded, word: Sequence[int], embeddings: torch.Tensor
@@ -339,7 +347,7 @@ class InspectableModel(Transformer):
         logits, _ = self.forward(where, **self.inputs_of(ids))
         found = word_log_probs(logits, [word])[:, 0]
         self.check_numbers(found)
-        return host(found).numpy()
+        return to_cpu(found).numpy()
 
     def _places(self, encoded: Encoded) -> list[int]:
         """Return the positions of the text's tokens without blanks; raise UserError if none."""
@@ -428,8 +436,8 @@ def _integrate_adaptively(
 ) -> Integral:
     """Integrate over intervals of the path, each with `POINTS_PER_INTERVAL` points.
 
-    Halve the interval with the largest error until the errors sum to at most `MISSED` of the
-    difference, `MOST_POINTS` are used, or the time `until` is over.
+    Halve the interval with the largest error until the errors sum to at most `MAX_ERROR_SHARE` of the
+    difference, `MAX_POINTS` are used, or the time `until` is over.
 
     Args:
         log_prob: Log-probability at a point of the path in [0, 1].
@@ -443,9 +451,9 @@ def _integrate_adaptively(
         return Interval(first, end, before, after, integrate(first, end, POINTS_PER_INTERVAL))
 
     parts, n_points = [interval(0.0, 1.0, baseline, whole)], POINTS_PER_INTERVAL
-    bound = max(MISSED * abs(whole - baseline), LEAST_MISSED)
+    bound = max(MAX_ERROR_SHARE * abs(whole - baseline), MIN_ERROR)
     while sum(part.error for part in parts) > bound:
-        if n_points + 2 * POINTS_PER_INTERVAL > MOST_POINTS or time.monotonic() > until:
+        if n_points + 2 * POINTS_PER_INTERVAL > MAX_POINTS or time.monotonic() > until:
             break
         worst = max(parts, key=lambda part: part.error)
         parts.remove(worst)

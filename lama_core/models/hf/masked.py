@@ -18,8 +18,8 @@ import torch
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
-from lama_core.models.devices import host
-from lama_core.models.hf.both_sides import BothSides
+from lama_core.models.devices import to_cpu
+from lama_core.models.hf.both_sides import TokenHidingModel
 from lama_core.models.hf.transformer import pack
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
 from lama_core.types import Query
@@ -34,7 +34,7 @@ def token_types(
     return types if attention_mask is None else types * attention_mask.to(types.device)
 
 
-class MaskedModel(BothSides):
+class MaskedModel(TokenHidingModel):
     """Fills blanks from the context on both sides."""
 
     kind: Kind = "masked"
@@ -156,7 +156,7 @@ class MaskedModel(BothSides):
         total = 0.0
         for number, piece in enumerate(pieces):
             logits = self.logits([ids], [[start + number]])
-            total += float(host(torch.log_softmax(logits, dim=1)[0, piece]))
+            total += float(to_cpu(torch.log_softmax(logits, dim=1)[0, piece]))
             ids[start + number] = piece
         return self.word_score(pieces, total)
 
@@ -169,7 +169,7 @@ class MaskedModel(BothSides):
             )
         ]
         wanted = [range(start, start + len(pieces)) for _, start, pieces in masked]
-        log_probs = host(
+        log_probs = to_cpu(
             torch.log_softmax(self.logits([ids for ids, _, _ in masked], wanted), dim=1)
         )
         found, first = [], 0

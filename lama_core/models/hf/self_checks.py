@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from lama_core.errors import UserError
-from lama_core.models.devices import fitting, host, is_out_of_memory
-from lama_core.models.hf.both_sides import BothSides
+from lama_core.models.devices import is_out_of_memory, run_or_refuse, to_cpu
+from lama_core.models.hf.both_sides import TokenHidingModel
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.transformer import (
     TOLERANCES,
@@ -23,9 +23,9 @@ from lama_core.models.hf.transformer import (
     chosen_log_probs,
     cutting_places,
 )
-from lama_core.models.model_folder import FAULTS
+from lama_core.models.model_folder import LIBRARY_ERRORS
 
-M = TypeVar("M", bound=BothSides | CausalModel)
+M = TypeVar("M", bound=TokenHidingModel | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
 N_CONTINUED = 3
 # Families whose answers are right for short texts and random for longer ones.
@@ -49,8 +49,8 @@ def self_checked(model: M) -> M:
         raise UserError(f"{model.name} can't be used: {why}, so its answers differ each time.")
     rows = _rows(model)
     try:
-        plain = [fitting(partial(model.plain_logits, row)) for row in rows]
-    except FAULTS as error:
+        plain = [run_or_refuse(partial(model.plain_logits, row)) for row in rows]
+    except LIBRARY_ERRORS as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
             f"{model.name} can't be used: a {_family(model)} model fails on a plain text "
@@ -109,7 +109,7 @@ def _check_causal(model: CausalModel, row: Sequence[int], plain: Sequence[torch.
     only approximately.
     """
     other = next(token for token in row if token != row[-1])
-    found = fitting(lambda: model.plain_logits([*row[:-1], other]))[:-1]
+    found = run_or_refuse(lambda: model.plain_logits([*row[:-1], other]))[:-1]
     whole, beginning = plain
     alike = _close(model, found, whole[:-1], share=SAME_SHAPE[model.precision])
     if not (alike and _close(model, whole[: len(beginning)], beginning)):
@@ -131,7 +131,7 @@ def _check_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
             model.suffix_log_probs(list(row[:first]), words, list(row[first + 1 :]))
         )
 
-    if not _agrees(model, ask, chosen.expand(2, -1), float(host(plain).std())):
+    if not _agrees(model, ask, chosen.expand(2, -1), float(to_cpu(plain).std())):
         model.caches = False
         model.notes.append("It can't continue from a cached prefix: every text is computed whole.")
 
@@ -143,7 +143,7 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     A tree never has more nodes than the model looks back over; `tree_reach` holds that number.
     """
     turned = [row[0], *row[:0:-1]]
-    other = fitting(lambda: model.plain_logits(turned))
+    other = run_or_refuse(lambda: model.plain_logits(turned))
     wanted = torch.cat([_of_targets(plain, row), _of_targets(other, turned)])
     model.tree_reach = _reach(model.model.config)
 
@@ -151,7 +151,7 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
         found = model.chain_log_probs([row, turned])
         return torch.from_numpy(np.concatenate([one[1:] for one in found]))
 
-    if not _agrees(model, ask, wanted, float(host(plain).std())):
+    if not _agrees(model, ask, wanted, float(to_cpu(plain).std())):
         model.tree_reach = 0
         model.notes.append(
             "It can't read texts with a common prefix together: each text is computed separately."
@@ -160,7 +160,7 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
 
 def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
     """Log-probability of each token of a row except the first, float32 [token]."""
-    return host(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
+    return to_cpu(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
 
 
 def _reach(config: Any) -> int:
@@ -170,7 +170,7 @@ def _reach(config: Any) -> int:
     return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)
 
 
-def _rows(model: BothSides | CausalModel) -> list[list[int]]:
+def _rows(model: TokenHidingModel | CausalModel) -> list[list[int]]:
     """Token ids of a text and of a shorter one; for a causal model, of a prefix of the text."""
     whole = model.framed(TEXT)[: model.max_tokens]
     if isinstance(model, CausalModel):
@@ -187,7 +187,7 @@ def _agrees(
     """Whether `ask()` succeeds and returns the expected values."""
     try:
         return _close(model, ask(), wanted, spread)
-    except FAULTS as error:
+    except LIBRARY_ERRORS as error:
         if is_out_of_memory(error):
             raise
         return False
@@ -202,7 +202,7 @@ def _close(
 ) -> bool:
     if found.shape != wanted.shape:
         return False
-    found, wanted = host(found).float(), host(wanted).float()
+    found, wanted = to_cpu(found).float(), to_cpu(wanted).float()
     spread = float(wanted.std(-1).min()) if spread is None else spread
     share = TOLERANCES[model.precision] if share is None else share
     bound = share * max(spread, 1e-3)

@@ -21,8 +21,8 @@ from transformers.modeling_outputs import BaseModelOutput
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
-from lama_core.models.devices import fitting, host
-from lama_core.models.hf.both_sides import BothSides, MaskedCopy, span_of, tokens_to_score
+from lama_core.models.devices import run_or_refuse, to_cpu
+from lama_core.models.hf.both_sides import MaskedCopy, TokenHidingModel, span_of, tokens_to_score
 from lama_core.models.protocols import Context, Encoded, Hiding, Kind, Scored, Scores, WordScore
 from lama_core.models.vocabulary import TextTokens
 from lama_core.types import Query
@@ -31,7 +31,7 @@ from lama_core.types import Query
 UNKNOWN_LENGTH, LONGEST = 1 << 20, 1024
 
 
-class Seq2SeqModel(BothSides):
+class Seq2SeqModel(TokenHidingModel):
     """Fills blanks from both sides: the decoder predicts them from the encoded text."""
 
     kind: Kind = "seq2seq"
@@ -127,7 +127,7 @@ class Seq2SeqModel(BothSides):
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
         if self.tokenizer.unk_token_id in pieces:
             return self.word_score(pieces, -np.inf)
-        states = fitting(lambda: self._encoder_states(encoded.token_ids))
+        states = run_or_refuse(lambda: self._encoder_states(encoded.token_ids))
         decoded = torch.tensor([[*self._start_ids, *pieces[:-1]]])
         at = torch.arange(len(self._start_ids) - 1, decoded.shape[1])
         logits, _ = self.forward(
@@ -137,7 +137,7 @@ class Seq2SeqModel(BothSides):
             decoder_input_ids=decoded,
             use_cache=False,
         )
-        log_probs = host(torch.log_softmax(logits, dim=1))
+        log_probs = to_cpu(torch.log_softmax(logits, dim=1))
         return self.word_score(pieces, float(log_probs[range(len(pieces)), pieces].sum()))
 
     def copies(

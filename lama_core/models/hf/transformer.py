@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
-from lama_core.models.devices import Placed, host, in_parts, in_passes, tokens_per_pass
+from lama_core.models.devices import HasDevice, run_in_parts, run_in_passes, to_cpu, tokens_per_pass
 from lama_core.models.protocols import Context, Encoded, Scored, Scores, StatementScores, WordScore
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 from lama_core.models.whole_words import WordVocabulary
@@ -37,7 +37,7 @@ Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
-class Transformer(Placed):
+class Transformer(HasDevice):
     """A loaded model. Sessions share it; their forward passes take turns (`queue`).
 
     model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity:
@@ -98,12 +98,12 @@ class Transformer(Placed):
         """Input embeddings, float32 [word, dim]; the mean over a word's tokens."""
         pieces = [self.vocabulary.pieces(word) for word in words]
         rows = [self.input_vectors(ids).float().mean(0) for ids in pieces]
-        return host(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
+        return to_cpu(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
         """Input embeddings of the candidates' first forms, float32 [candidate, dim]."""
         first = columns.token_ids["after space"][:, 0].tolist()
-        return host(self.input_vectors(first).float()).numpy()
+        return to_cpu(self.input_vectors(first).float()).numpy()
 
     def _cut(self, _module: Any, _arguments: Any, output: Any) -> Any:
         keep: Positions | None = getattr(self._here, "keep", None)
@@ -197,7 +197,7 @@ class Transformer(Placed):
         if not self.pads and len({*lengths}) > 1:
             return torch.cat(self.longest_first(run_one_length, lengths))
         size = self.tokens_per_pass // max(lengths)
-        parts = in_passes(run, range(len(rows)), size)
+        parts = run_in_passes(run, range(len(rows)), size)
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def longest_first(
@@ -214,7 +214,7 @@ class Transformer(Placed):
             size = max(1, self.tokens_per_pass // longest)
             chunk = [n for n in order[:size] if self.pads or lengths[n] == longest]
             order = order[len(chunk) :]
-            for part in in_parts(run, chunk):
+            for part in run_in_parts(run, chunk):
                 found |= part
         return [found[number] for number in range(len(lengths))]
 
@@ -257,14 +257,14 @@ class Transformer(Placed):
             else:
                 forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
                 values = torch.logsumexp(forms, dim=2)
-            picked[at] = host(values - normaliser[at]).numpy()
+            picked[at] = to_cpu(values - normaliser[at]).numpy()
         best, first = logits.max(dim=1)
-        firsts = host(best - normaliser[:, 0]).numpy()
-        return Scores(picked, first=host(first).numpy(), first_log_probs=firsts)
+        firsts = to_cpu(best - normaliser[:, 0]).numpy()
+        return Scores(picked, first=to_cpu(first).numpy(), first_log_probs=firsts)
 
     def check_numbers(self, values: torch.Tensor) -> None:
         """Raise UserError if a value isn't a finite number."""
-        if not torch.isfinite(host(values)).all():
+        if not torch.isfinite(to_cpu(values)).all():
             raise UserError(
                 f"{self.name} returned values that aren't finite numbers: its weights are damaged, "
                 "or the precision is too low. Try --precision fp32."

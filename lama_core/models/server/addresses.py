@@ -12,7 +12,7 @@ EXAMPLE = "server:http://127.0.0.1:8000#NAME"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """The address of a served model. url: without `/v1`. model: its name on the server.
 
     scheme: `server:` for completions with log-probabilities, `chat:` for a chat server.
@@ -38,7 +38,7 @@ def is_chat(reference: str) -> bool:
     return reference.startswith(CHAT)
 
 
-def read_address(reference: str) -> Address:
+def read_address(reference: str) -> ServerAddress:
     """Return the address that a reference names; a `/v1` at the end of the URL is dropped.
 
     Raises:
@@ -65,6 +65,6 @@ def read_address(reference: str) -> Address:
         )
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
     path = re.sub(r"(/v1)?/*$", "", url.path)
-    return Address(
+    return ServerAddress(
         f"{url.scheme}://{host}{f':{port}' if port else ''}{path}", model.strip(), scheme
     )

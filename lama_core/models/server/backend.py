@@ -39,7 +39,14 @@ from lama_core.models.protocols import (
     WordScore,
 )
 from lama_core.models.server.addresses import read_address
-from lama_core.models.server.completions import BROKEN, Completions, Done, Echo, Lists, Refused
+from lama_core.models.server.completions import (
+    BROKEN,
+    Completions,
+    Done,
+    Echo,
+    Lists,
+    RequestRefused,
+)
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.types import Query
 
@@ -441,7 +448,7 @@ def _find_length(server: Completions) -> int:
     for n in LIST_LENGTHS[:-1]:
         try:
             server.next_tokens(CHECK_TEXTS[0], n)
-        except Refused as error:
+        except RequestRefused as error:
             if error.status not in (400, 422):
                 raise
             continue
@@ -453,7 +460,7 @@ def _check_full_lists(server: Completions) -> int:
     """Return FULL_LIST; raise UserError if the server doesn't accept that number."""
     try:
         server.next_tokens(CHECK_TEXTS[0], FULL_LIST)
-    except Refused as error:
+    except RequestRefused as error:
         raise UserError(
             f"The server {server.address.url} returns log-probabilities one token too early, and "
             f"its lists are too short to correct that ({error}). Use another server."

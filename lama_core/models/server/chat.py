@@ -19,10 +19,10 @@ import numpy as np
 from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
-from lama_core.files import read_file, write_text_whole
+from lama_core.files import read_file, write_text_atomically
 from lama_core.models.protocols import Chat, GeneratedText, Kind, Message
 from lama_core.models.server.addresses import read_address
-from lama_core.models.server.completions import Completions, Refused
+from lama_core.models.server.completions import Completions, RequestRefused
 from lama_core.paths import cache_dir
 
 PATH = "/v1/chat/completions"
@@ -104,7 +104,7 @@ class ChatModel:
         text, tokens, log_probs = self._request(body)
         kept = {"text": text, "tokens": tokens, "log_probs": log_probs}
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_whole(path, json.dumps(kept, ensure_ascii=True))
+        write_text_atomically(path, json.dumps(kept, ensure_ascii=True))
         return _text(text, tokens, log_probs)
 
     def _request(self, body: Mapping[str, Any]) -> tuple[str, list[str], list[float | None]]:
@@ -112,7 +112,7 @@ class ChatModel:
         more: dict[str, Any] = {"logprobs": True} if self._takes_log_probs else {}
         try:
             answer = self._server.ask(PATH, {**body, **more})
-        except Refused as error:
+        except RequestRefused as error:
             if not more or error.status not in (400, 422):
                 raise
             answer = self._server.ask(PATH, body)

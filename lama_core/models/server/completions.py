@@ -22,7 +22,7 @@ from requests.auth import AuthBase
 
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
 from lama_core.errors import UserError
-from lama_core.models.server.addresses import Address
+from lama_core.models.server.addresses import ServerAddress
 
 KEY = "LAMA_SERVER_KEY"
 THREADS = "LAMA_SERVER_THREADS"
@@ -61,7 +61,7 @@ class Echo:
         return self.offsets.index(offset) if offset in self.offsets else None
 
 
-class Refused(UserError):
+class RequestRefused(UserError):
     """The server refused a request. status: HTTP status code."""
 
     def __init__(self, text: str, status: int) -> None:
@@ -85,7 +85,7 @@ def _key() -> str:
 class Completions:
     """Completions of one model; at most LAMA_SERVER_THREADS requests run at once."""
 
-    def __init__(self, address: Address, patience: Patience | None = None) -> None:
+    def __init__(self, address: ServerAddress, patience: Patience | None = None) -> None:
         """Raise UserError if LAMA_SERVER_THREADS or LAMA_SERVER_KEY has an invalid value."""
         self.address = address
         self._patience = patience or PATIENCE
@@ -114,7 +114,7 @@ class Completions:
         """
         try:
             answer = self.ask("/v1/models", None)
-        except Refused as error:
+        except RequestRefused as error:
             if error.status == 404:
                 return {}
             raise
@@ -260,16 +260,18 @@ class Completions:
             return
         if status in (401, 403):
             what = "doesn't accept the key in" if _key() else "needs a key: set"
-            raise Refused(f"The server {url} {what} {KEY} (HTTP {status}).", status)
+            raise RequestRefused(f"The server {url} {what} {KEY} (HTTP {status}).", status)
         if 300 <= status < 400:
-            raise Refused(f"The server {url} redirects: use the address it points to.", status)
+            raise RequestRefused(
+                f"The server {url} redirects: use the address it points to.", status
+            )
         if status == 404:
-            raise Refused(
+            raise RequestRefused(
                 f"The server {url} has no completions for {self.address.model[:100]!r} (HTTP 404). "
                 "It lists its models at /v1/models.",
                 status,
             )
-        raise Refused(f"The server {url} answered HTTP {status}: {_message(data)}.", status)
+        raise RequestRefused(f"The server {url} answered HTTP {status}: {_message(data)}.", status)
 
 
 def _n_threads() -> int:

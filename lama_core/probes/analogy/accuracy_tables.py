@@ -26,19 +26,19 @@ from lama_core.runs.info import FACTS_FILE
 
 By = Literal["relation", "kind"]
 BYS: tuple[By, ...] = ("relation", "kind")
-KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
+RELATION_KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
 ALL = "all"
 SEMANTIC = ("encyclopedic", "lexicographic")
 UNMARKED = "semantic, without marked"
 # The probes that the paper combines as `random`, and the columns of a table.
-RANDOM = ("random-head", "random-tail")
-SHOWN = ("random", *(name for name in PROBES if name not in RANDOM))
+RANDOM_PROBES = ("random-head", "random-tail")
+SHOWN_PROBES = ("random", *(name for name in PROBES if name not in RANDOM_PROBES))
 # A p-value above this level shows no effect of frequency (section 4).
 SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class ProbeAccuracy:
     """The accuracy of a relation or kind of relations.
 
     Attributes:
@@ -69,19 +69,19 @@ class Accuracy:
     made_with: str = ""
 
 
-def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
+def probe_accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[ProbeAccuracy]:
     """Return accuracies by relation or kind (`all` last).
 
     Adds `random` wherever there are results of random-head and random-tail.
     """
     by_id = {run.info.id: run for run in runs}
-    lines: list[Accuracy] = []
+    lines: list[ProbeAccuracy] = []
     for run in by_id.values():
         lines += _by_relation(run) if by == "relation" else _by_kind(run)
     return [*lines, *_random(lines, {name: run.info.folder for name, run in by_id.items()}, by)]
 
 
-def unmarked(runs: Iterable[ProbeRun]) -> list[Accuracy]:
+def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
     """Return mean accuracies over the semantic relations without the paper's marks (`UNMARKED`).
 
     Source: Rezaee and Camacho-Collados, section 4. It says that the averages are over all
@@ -99,13 +99,13 @@ def unmarked(runs: Iterable[ProbeRun]) -> list[Accuracy]:
     return [*lines, *_random(lines, {}, "kind")]
 
 
-def frequency_summary(lines: Iterable[Accuracy]) -> tuple[int, int]:
+def frequency_summary(lines: Iterable[ProbeAccuracy]) -> tuple[int, int]:
     """Return the number of frequency tests, and how many have p above 0.05."""
     values = [line.p_value for line in lines if line.p_value is not None]
     return len(values), sum(value > SIGNIFICANT for value in values)
 
 
-def describe(details: ProbeDetails) -> str:
+def options_text(details: ProbeDetails) -> str:
     """Return in one line the options that a run's numbers depend on."""
     options = details.options
     parts = [] if options.limit is None else [f"{options.limit:,} instances per relation"]
@@ -131,7 +131,7 @@ def _with_accuracy(run: ProbeRun) -> list[RelationResult]:
     return [result for result in run.details.relations if result.accuracy is not None]
 
 
-def _by_relation(run: ProbeRun) -> list[Accuracy]:
+def _by_relation(run: ProbeRun) -> list[ProbeAccuracy]:
     probe = PROBES[run.details.probe]
     lines = []
     for one in _with_accuracy(run):
@@ -149,9 +149,9 @@ def _line(
     accuracy: float,
     seeds: Sequence[float],
     **more: Any,
-) -> Accuracy:
+) -> ProbeAccuracy:
     """Return a line of the table for some relations of a run."""
-    return Accuracy(
+    return ProbeAccuracy(
         run=run.info.id,
         model=run.info.model,
         dataset=run.info.dataset,
@@ -163,20 +163,20 @@ def _line(
         spread=float(np.std(seeds, ddof=1)) if len(seeds) > 1 else None,
         n=sum(result.n for result in results),
         n_excluded=sum(result.n_excluded for result in results),
-        made_with=describe(run.details),
+        made_with=options_text(run.details),
         **more,
     )
 
 
-def _by_kind(run: ProbeRun) -> list[Accuracy]:
+def _by_kind(run: ProbeRun) -> list[ProbeAccuracy]:
     by_kind = {
         kind: [result for result in _with_accuracy(run) if kind in (ALL, result.kind)]
-        for kind in (*KINDS, ALL)
+        for kind in (*RELATION_KINDS, ALL)
     }
     return [_mean_line(run, kind, results) for kind, results in by_kind.items() if results]
 
 
-def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> Accuracy:
+def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> ProbeAccuracy:
     """Return the unweighted mean over relations that have an accuracy."""
     seeds = zip(*(result.seeds for result in results), strict=False)
     by_seed = [float(np.mean(values)) for values in seeds]
@@ -198,21 +198,23 @@ def _joint_p_values(head: Path, tail: Path) -> dict[str, float | None]:
     }
 
 
-def _random(lines: Sequence[Accuracy], folders: Mapping[str, Path], by: By) -> list[Accuracy]:
+def _random(
+    lines: Sequence[ProbeAccuracy], folders: Mapping[str, Path], by: By
+) -> list[ProbeAccuracy]:
     """Return the `random` lines: means of random-head and random-tail with the same options.
 
     folders: run id -> folder, to read the decisions for the frequency test.
     """
-    by_options: dict[tuple[str, ...], dict[str, Accuracy]] = {}
+    by_options: dict[tuple[str, ...], dict[str, ProbeAccuracy]] = {}
     for line in lines:
-        if line.probe in RANDOM:
+        if line.probe in RANDOM_PROBES:
             key = (line.model, line.dataset, line.setting, line.name, line.made_with)
             by_options.setdefault(key, {}).setdefault(line.probe, line)
     means = []
     for both in by_options.values():
-        if len(both) < len(RANDOM):
+        if len(both) < len(RANDOM_PROBES):
             continue
-        head, tail = (both[probe] for probe in RANDOM)
+        head, tail = (both[probe] for probe in RANDOM_PROBES)
         spread = p_value = None
         if head.spread is not None and tail.spread is not None:
             # Standard deviation of the mean of two independent values.
@@ -234,7 +236,7 @@ def _random(lines: Sequence[Accuracy], folders: Mapping[str, Path], by: By) -> l
     return means
 
 
-def probes_in(lines: Iterable[Accuracy]) -> tuple[str, ...]:
+def probes_in(lines: Iterable[ProbeAccuracy]) -> tuple[str, ...]:
     """Return the probes that the lines have, in display order."""
     order = ("random", *PROBES)
     present = {line.probe for line in lines}

@@ -31,8 +31,8 @@ from lama_core.probes.analogy.instances import (
     split_pairs,
 )
 from lama_core.probes.analogy.score import Pair
-from lama_core.probes.analogy.scorers import Judge, OnDone
-from lama_core.probes.analogy.templates import fill, resolve_template
+from lama_core.probes.analogy.scorers import OnDone, PairScorer
+from lama_core.probes.analogy.templates import fill_template, resolve_template
 from lama_core.runs.facts_table import SCHEMA, make_column
 
 EPOCHS = 100
@@ -52,7 +52,7 @@ ROWS = pa.schema(
 
 
 @dataclass(frozen=True)
-class Plan:
+class RelationPlan:
     """The instances of one relation for one probe.
 
     reads_sentences: whether the scorer is a language model; baselines get only the pairs. test: the
@@ -77,7 +77,7 @@ class Plan:
         """Number of pairs of the relation."""
         return len(distinct_pairs(self.relation, self.options.tails))
 
-    def decide(self, scorer: Judge, tick: OnDone) -> pa.Table:
+    def decide(self, scorer: PairScorer, tick: OnDone) -> pa.Table:
         """Return one row per decision. tick: called with the number done since the last call."""
         if self.train is not None:
             return self._decide_supervised(scorer, self.train, tick)
@@ -89,7 +89,7 @@ class Plan:
         for one, (right, wrong) in zip(self.test, scores.tolist(), strict=True):
             unknown = np.isnan(right) or np.isnan(wrong)
             row = self._row(one.id, one.query, one.positive)
-            row["negative"] = join(one.negative) if one.negative else None
+            row["negative"] = pair_text(one.negative) if one.negative else None
             row["score"] = None if np.isnan(right) else right
             row["negative_score"] = None if np.isnan(wrong) else wrong
             row["excluded"] = one.excluded or (UNKNOWN if unknown else None)
@@ -104,15 +104,15 @@ class Plan:
         """Return the values that all rows of a pair have; `query` is empty for baselines."""
         text = ""
         if self.reads_sentences:
-            text = fill(resolve_template(self.options.template), (*query, *pair)).text
+            text = fill_template(resolve_template(self.options.template), (*query, *pair)).text
         return {
             "fact_id": name,
             "relation": self.relation.name,
             "source": self.relation.kind,
             "prompt": 0,
             "query": text,
-            "subject": join(query),
-            "object": join(pair),
+            "subject": pair_text(query),
+            "object": pair_text(pair),
         }
 
     def _rows(self) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
@@ -123,7 +123,7 @@ class Plan:
         return list(positives), list(negatives)
 
     def _decide_supervised(
-        self, scorer: Judge, train: Sequence[Instance], tick: OnDone
+        self, scorer: PairScorer, train: Sequence[Instance], tick: OnDone
     ) -> pa.Table:
         vectors: dict[tuple[Pair, Pair], NDArray[np.float32]] = {}
         for pairs in self._rows():
@@ -165,7 +165,7 @@ def make_plan(
     options: ProbeOptions,
     *,
     reads_sentences: bool,
-) -> Plan:
+) -> RelationPlan:
     """Return a relation's instances, made within halves of its pairs or from all pairs.
 
     Raises ProbeImpossible if the relation or a half has fewer than three pairs.
@@ -191,17 +191,19 @@ def make_plan(
         for part, half in halves.items()
     }
     if setting == "supervised":
-        return Plan(relation, options, reads_sentences, instances["test"], instances["train"])
-    return Plan(relation, options, reads_sentences, sum(instances.values(), ()))
+        return RelationPlan(
+            relation, options, reads_sentences, instances["test"], instances["train"]
+        )
+    return RelationPlan(relation, options, reads_sentences, sum(instances.values(), ()))
 
 
-def join(pair: Pair) -> str:
+def pair_text(pair: Pair) -> str:
     """Return the text of a pair in the rows, such as `Paris : France`."""
     return f"{pair[0]} : {pair[1]}"
 
 
-def split(text: str) -> Pair:
-    """Return the pair of a text that `join` made."""
+def pair_from_text(text: str) -> Pair:
+    """Return the pair of a text that `pair_text` made."""
     head, _, tail = text.partition(" : ")
     return head, tail
 

@@ -26,10 +26,10 @@ from lama_core.probes.analogy.instances import (
     words_of,
 )
 from lama_core.probes.analogy.score import NORMALISATIONS, NormaliseChoice
-from lama_core.probes.analogy.scorers import JUDGES, Method
+from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorerKind
 from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
-from lama_core.probes.plan import check_limit, from_data
+from lama_core.probes.plan import check_limit, dataset_fields
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.scoring import shared_fields
@@ -131,10 +131,12 @@ class AnalogyRequest(shared_fields.OutSettings):
         return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
 
     @property
-    def judges(self) -> tuple[tuple[Method, str], ...]:
+    def judges(self) -> tuple[tuple[PairScorerKind, str], ...]:
         """The scorers as distinct (method, name)."""
         scorers = (
-            (method, name) for method, kind in JUDGES.items() for name in getattr(self, kind.field)
+            (method, name)
+            for method, kind in PAIR_SCORERS.items()
+            for name in getattr(self, kind.field)
         )
         return tuple(dict.fromkeys(scorers))
 
@@ -151,13 +153,13 @@ def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
             precision=info.precision,
             **asdict(details.options),
         )
-        names = grouped.setdefault(common, {name: {} for name in (*JUDGES, "probe")})
+        names = grouped.setdefault(common, {name: {} for name in (*PAIR_SCORERS, "probe")})
         names[details.method][info.model] = None
         names["probe"][details.probe] = None
     return tuple(
         replace(
             common,
-            **dict[str, Any]((kind.field, tuple(names[key])) for key, kind in JUDGES.items()),
+            **dict[str, Any]((kind.field, tuple(names[key])) for key, kind in PAIR_SCORERS.items()),
             probes=() if set(names["probe"]) == set(PROBES) else tuple(names["probe"]),
         )
         for common, names in grouped.items()
@@ -174,7 +176,7 @@ def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
     return () if set(names) == installed else tuple(names)
 
 
-def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
+def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
     """Return the specifications of a request's runs, scorer by scorer.
 
     Loads the scorers, because a run's identity depends on theirs. Raises UserError for an invalid
@@ -183,7 +185,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     if not request.judges:
-        *titles, last = (kind.title for kind in JUDGES.values())
+        *titles, last = (kind.title for kind in PAIR_SCORERS.values())
         raise UserError(f"Choose at least one {', '.join(titles)} or {last} to probe.")
     dataset = load_analogies(request.dataset)
     relations = dataset.choose(request.relations)
@@ -199,12 +201,12 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
 
     specs = []
     for method, reference in request.judges:
-        scorer = JUDGES[method].open(reference, words, options, load_model)
+        scorer = PAIR_SCORERS[method].open(reference, words, options, load_model)
         unknown: tuple[None, Precision] = (None, "fp32")
         kind, precision = kinds[reference] if method == "model" else unknown
         specs += [
             AnalogySpec(
-                **from_data(request.dataset, dataset, names, "raw", options.limit),
+                **dataset_fields(request.dataset, dataset, names, "raw", options.limit),
                 model=reference,
                 model_name=scorer.name,
                 model_identity=scorer.identity,

@@ -25,10 +25,10 @@ from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     TemplateChoice,
     check_word,
-    fill,
+    fill_template,
     resolve_template,
 )
-from lama_core.probes.model_info import OfModel, model_fields
+from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import UNLIMITED, Limits
@@ -87,7 +87,7 @@ class PairScore:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelScores(OfModel):
+class ModelScores(AboutModel):
     """One model's scores of the pairs, in the given order.
 
     n_left_out: number of pairs at the end that were not scored because of the time limit.
@@ -180,7 +180,7 @@ def score_pairs(
     repeated = [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]
     if repeated:
         raise UserError(f"The pair {repeated[0][0]}:{repeated[0][1]} is given twice. Remove one.")
-    sentences = [fill(text, (*query, *pair)).text for pair in pairs]
+    sentences = [fill_template(text, (*query, *pair)).text for pair in pairs]
     scored = []
     for model in models:
         tokens = _score(model, sentences, limits)

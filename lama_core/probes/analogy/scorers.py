@@ -17,24 +17,26 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import SentenceScorer
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
 from lama_core.probes.analogy.score import Normalise, Pair, log_perplexity, total_log_prob
-from lama_core.probes.analogy.templates import fill, resolve_template
+from lama_core.probes.analogy.templates import fill_template, resolve_template
 from lama_core.probes.analogy.vectors import WordVectors, load_vectors
-from lama_core.progress import silent
+from lama_core.progress import ignore
 
 if TYPE_CHECKING:
     from lama_core.models.auxiliary.relbert import RelBert
 
-Method = Literal["model", "vectors", "relbert"]
+PairScorerKind = Literal["model", "vectors", "relbert"]
 # Called with the number of instances or rows done since the last call.
 OnDone = Callable[[int], None]
 # Sentences per call of a model; progress is reported between the calls.
 CHUNK = 240
 
 
-class Judge(ABC):
+class PairScorer(ABC):
     """A scorer of pairs. identity: digest of everything that its numbers depend on."""
 
-    def __init__(self, method: Method, source: "Scorer | WordVectors | RelBert") -> None:
+    def __init__(
+        self, method: PairScorerKind, source: "ScoringModel | WordVectors | RelBert"
+    ) -> None:
         self.method = method
         self.name, self.identity, self.device = source.name, source.identity, source.device
 
@@ -57,7 +59,7 @@ class Judge(ABC):
         """
 
 
-class Scorer(SentenceScorer, Protocol):
+class ScoringModel(SentenceScorer, Protocol):
     """A language model with an identity."""
 
     identity: str
@@ -67,7 +69,7 @@ class Scorer(SentenceScorer, Protocol):
 Embed = Callable[[Sequence[str], Sequence[Sequence[tuple[int, int]]]], NDArray[np.float32]]
 
 
-class ModelJudge(Judge):
+class ModelPairScorer(PairScorer):
     """A language model: scores are perplexities of sentences, features are word embeddings.
 
     Scores positives and negatives separately, in batches that depend only on the list of sentences.
@@ -75,7 +77,9 @@ class ModelJudge(Judge):
     all probes of a relation share, are reused.
     """
 
-    def __init__(self, model: Scorer, embed: Embed, *, template: str, normalise: Normalise) -> None:
+    def __init__(
+        self, model: ScoringModel, embed: Embed, *, template: str, normalise: Normalise
+    ) -> None:
         super().__init__("model", model)
         self._model, self._embed = model, embed
         self._template, self._normalise = template, normalise
@@ -84,7 +88,7 @@ class ModelJudge(Judge):
         self._described = ([], np.zeros((0, 0), np.float32))
 
     def prefer(
-        self, instances: Sequence[Instance], on_done: OnDone = silent
+        self, instances: Sequence[Instance], on_done: OnDone = ignore
     ) -> NDArray[np.float64]:
         """Return minus the log-perplexity of the positive and negative sentence."""
         positives = [self._sentence(one.query, one.positive) for one in instances]
@@ -98,7 +102,7 @@ class ModelJudge(Judge):
         return np.stack([self._scored[1], scores], axis=1)
 
     def _sentence(self, query: Pair, pair: Pair) -> str:
-        return fill(self._template, (*query, *pair)).text
+        return fill_template(self._template, (*query, *pair)).text
 
     def _scores(self, sentences: Sequence[str], on_done: OnDone, n: int) -> NDArray[np.float64]:
         """Return minus the log-perplexity of each sentence; report n instances in total."""
@@ -116,7 +120,7 @@ class ModelJudge(Judge):
         return np.array([values[text] for text in sentences])
 
     def features(
-        self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
+        self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = ignore
     ) -> NDArray[np.float32]:
         """Return the concatenated embeddings of the four words in the template."""
         if list(rows) == self._described[0]:
@@ -125,7 +129,7 @@ class ModelJudge(Judge):
         parts = []
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
-            filled = [fill(self._template, (*query, *pair)) for query, pair in chunk]
+            filled = [fill_template(self._template, (*query, *pair)) for query, pair in chunk]
             states = self._embed([one.text for one in filled], [one.spans for one in filled])
             parts.append(states.reshape(len(chunk), -1))
             on_done(len(chunk))
@@ -133,10 +137,10 @@ class ModelJudge(Judge):
         return self._described[1]
 
 
-class VectorJudge(Judge):
+class VectorPairScorer(PairScorer):
     """Pair vectors: scores are cosines with the query pair's vector, features are both vectors."""
 
-    def __init__(self, embedder: "WordVectors | RelBert", method: Method) -> None:
+    def __init__(self, embedder: "WordVectors | RelBert", method: PairScorerKind) -> None:
         super().__init__(method, embedder)
         self.embedder = embedder
 
@@ -148,7 +152,7 @@ class VectorJudge(Judge):
         return dict(zip(distinct, self.embedder.pair_vectors(distinct), strict=True))
 
     def prefer(
-        self, instances: Sequence[Instance], on_done: OnDone = silent
+        self, instances: Sequence[Instance], on_done: OnDone = ignore
     ) -> NDArray[np.float64]:
         """Return the cosines of the query with the positive and with the negative."""
         triples = [(one.query, one.positive, one.negative or one.positive) for one in instances]
@@ -161,7 +165,7 @@ class VectorJudge(Judge):
         return np.stack(scores, axis=1)
 
     def features(
-        self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
+        self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = ignore
     ) -> NDArray[np.float32]:
         """Return the concatenated vectors of query pair and candidate pair."""
         vectors = self._vectors(pair for row in rows for pair in row)
@@ -181,7 +185,7 @@ def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[n
 
 def _open_model(
     reference: str, words: Sequence[str], options: ProbeOptions, load: Callable[[str], Any]
-) -> ModelJudge:
+) -> ModelPairScorer:
     from lama_core.models.auxiliary.word_embeddings import hidden_states
 
     model = load(reference)
@@ -197,21 +201,21 @@ def _open_model(
         return hidden_states(model, texts, spans, layer=options.layer, pooling=options.pooling)
 
     template = resolve_template(options.template)
-    return ModelJudge(model, embed, template=template, normalise=options.normalise)
+    return ModelPairScorer(model, embed, template=template, normalise=options.normalise)
 
 
-def _open_vectors(source: str, words: Sequence[str], *_: Any) -> VectorJudge:
-    return VectorJudge(load_vectors(source, words), "vectors")
+def _open_vectors(source: str, words: Sequence[str], *_: Any) -> VectorPairScorer:
+    return VectorPairScorer(load_vectors(source, words), "vectors")
 
 
-def _open_relbert(reference: str, *_: Any) -> VectorJudge:
+def _open_relbert(reference: str, *_: Any) -> VectorPairScorer:
     from lama_core.models.auxiliary.relbert import load_relbert
 
-    return VectorJudge(load_relbert(reference), "relbert")
+    return VectorPairScorer(load_relbert(reference), "relbert")
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeKind:
+class PairScorerFactory:
     """A kind of scorer.
 
     Attributes:
@@ -223,11 +227,11 @@ class JudgeKind:
 
     title: str
     field: str
-    open: Callable[[str, Sequence[str], ProbeOptions, Callable[[str], Any]], Judge]
+    open: Callable[[str, Sequence[str], ProbeOptions, Callable[[str], Any]], PairScorer]
 
 
-JUDGES: dict[Method, JudgeKind] = {
-    "model": JudgeKind("model", "models", _open_model),
-    "vectors": JudgeKind("vectors", "vectors", _open_vectors),
-    "relbert": JudgeKind("RelBERT", "relbert", _open_relbert),
+PAIR_SCORERS: dict[PairScorerKind, PairScorerFactory] = {
+    "model": PairScorerFactory("model", "models", _open_model),
+    "vectors": PairScorerFactory("vectors", "vectors", _open_vectors),
+    "relbert": PairScorerFactory("RelBERT", "relbert", _open_relbert),
 }

@@ -24,16 +24,16 @@ from lama_core.models.protocols import BlankFiller
 from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     TEMPLATE_HELP,
-    Question,
-    ask_for,
-    read_question,
+    AnalogyQuestion,
+    make_analogy,
+    parse_analogy,
 )
-from lama_core.probes.cloze.query import ClozeAnswer, ask
+from lama_core.probes.cloze.query import ClozeAnswer, query_model
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 
-Method = Literal["3CosAdd", "3CosMul"]
-METHODS: tuple[Method, ...] = ("3CosAdd", "3CosMul")
+ArithmeticMethod = Literal["3CosAdd", "3CosMul"]
+ARITHMETIC_METHODS: tuple[ArithmeticMethod, ...] = ("3CosAdd", "3CosMul")
 EPSILON = 0.001
 # For each position of the blank: the two words to add, and the word to subtract.
 TERMS = {0: (1, 2, 3), 1: (0, 3, 2), 2: (3, 0, 1), 3: (1, 2, 0)}
@@ -104,15 +104,15 @@ class SolveRequest(shared_fields.ClozeSettings):
     gold: shared_fields.Gold = None
     renormalise: shared_fields.Renormalise = False
 
-    def question(self) -> Question:
+    def question(self) -> AnalogyQuestion:
         """Return the analogy. Raises UserError unless exactly one word is missing."""
         if len(self.text) != 1:
-            return ask_for(self.text, self.template or DEFAULT_TEMPLATE)
+            return make_analogy(self.text, self.template or DEFAULT_TEMPLATE)
         if self.template is not None:
             raise UserError(
                 "A template can't be used with a sentence. Give four words, or omit the template."
             )
-        return read_question(self.text[0])
+        return parse_analogy(self.text[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class VectorAnswer:
     """
 
     name: str
-    method: Method
+    method: ArithmeticMethod
     predictions: tuple[VectorPrediction, ...]
     gold_rank: int | None = None
 
@@ -141,7 +141,7 @@ class VectorAnswer:
 class Solution:
     """All models' answers to one analogy. note: reason for missing vector arithmetic."""
 
-    question: Question
+    question: AnalogyQuestion
     cloze: ClozeAnswer
     baselines: tuple[VectorAnswer, ...]
     note: str = ""
@@ -173,7 +173,7 @@ class Solution:
 
 def solve(
     models: Sequence[BlankFiller],
-    question: Question,
+    question: AnalogyQuestion,
     candidates: Candidates,
     *,
     keep_query_words: bool = False,
@@ -197,10 +197,13 @@ def solve(
     for model in models:
         columns = candidates.columns(model.vocabulary)
         shared: dict[str, Any] = {"top_k": top_k, "gold": gold}
-        answers.append(ask(model, question.query, candidates, columns=columns, **shared, **options))
+        answers.append(
+            query_model(model, question.query, candidates, columns=columns, **shared, **options)
+        )
         if question.words and isinstance(model, WordEmbedder):
             baselines += [
-                do_arithmetic(model, question, columns, method, **shared) for method in METHODS
+                vector_answer(model, question, columns, method, **shared)
+                for method in ARITHMETIC_METHODS
             ]
     note = ""
     if question.words is None:
@@ -212,11 +215,11 @@ def solve(
     return Solution(question, answer_to_all, tuple(baselines), note)
 
 
-def do_arithmetic(
+def vector_answer(
     model: WordEmbedder,
-    question: Question,
+    question: AnalogyQuestion,
     columns: Columns,
-    method: Method,
+    method: ArithmeticMethod,
     *,
     top_k: int = 5,
     gold: str | None = None,
@@ -244,7 +247,7 @@ def do_arithmetic(
 
 
 def arithmetic_scores(
-    candidates: NDArray[np.float32], vectors: NDArray[np.float32], method: Method
+    candidates: NDArray[np.float32], vectors: NDArray[np.float32], method: ArithmeticMethod
 ) -> NDArray[np.float32]:
     """Return the score of each candidate, float32 [candidate]; higher is better.
 

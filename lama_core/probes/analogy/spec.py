@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 from lama_core.datasets import AnalogyDataset, load_analogies
 from lama_core.datasets.dataset import AnalogyKind
 from lama_core.errors import UserError
-from lama_core.probes.analogy.decisions import Plan, make_plan, split
+from lama_core.probes.analogy.decisions import RelationPlan, make_plan, pair_from_text
 from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
 from lama_core.probes.analogy.instances import ProbeImpossible, ProbeOptions, Setting, words_of
-from lama_core.probes.analogy.scorers import JUDGES, Judge, Method
+from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorer, PairScorerKind
 from lama_core.progress import Unit
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
-from lama_core.runs.spec import Finished, Load, RunSpec, Sitting
+from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
 
 # Raise it by one if, and only if, the same specification would give different numbers.
@@ -67,7 +67,7 @@ class RelationResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class ExcludedRelation:
     """A relation that could not be probed, with the reason."""
 
     relation: str
@@ -80,10 +80,10 @@ class ProbeDetails:
 
     setting: Setting
     probe: str
-    method: Method
+    method: PairScorerKind
     options: ProbeOptions
     relations: tuple[RelationResult, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[ExcludedRelation, ...] = ()
     missing: tuple[str, ...] = ()
 
 
@@ -144,7 +144,7 @@ def _read_details(run: Run) -> ProbeDetails:
             | {
                 "options": ProbeOptions(**BEFORE_VERSION_3 | raw["options"]),
                 "relations": tuple(RelationResult(**record) for record in relations),
-                "left_out": tuple(LeftOut(**record) for record in raw["left_out"]),
+                "left_out": tuple(ExcludedRelation(**record) for record in raw["left_out"]),
                 "missing": tuple(raw["missing"]),
             }
         )
@@ -162,7 +162,7 @@ class AnalogySpec(RunSpec):
 
     setting: Setting
     probe: str
-    method: Method
+    method: PairScorerKind
     probe_options: ProbeOptions = field(default_factory=ProbeOptions)
 
     def options(self) -> dict[str, Any]:
@@ -193,13 +193,13 @@ class AnalogySpec(RunSpec):
         how = (options.template, options.normalise, options.layer, options.pooling, options.tails)
         return (self.method, self.model, self.precision, self.data_digest, self.relations, *how)
 
-    def open(self, load: Load) -> Judge:
+    def open(self, load: Load) -> PairScorer:
         """Load the scorer. Raises UserError if it has changed since the run was planned."""
         relations = map(self.load_data().relation, self.relations)
         words = words_of(relations, self.probe_options.tails)
         model = partial(load, precision=self.precision)
-        scorer = JUDGES[self.method].open(self.model, words, self.probe_options, model)
-        unchanged: Judge = self.unchanged(scorer)
+        scorer = PAIR_SCORERS[self.method].open(self.model, words, self.probe_options, model)
+        unchanged: PairScorer = self.unchanged(scorer)
         return unchanged
 
     def load_data(self) -> AnalogyDataset:
@@ -207,22 +207,22 @@ class AnalogySpec(RunSpec):
         dataset: AnalogyDataset = self.same_data(load_analogies(self.dataset))
         return dataset
 
-    def prepare(self, scorer: Judge, on_note: Callable[[str], None]) -> Sitting:
+    def prepare(self, scorer: PairScorer, on_note: Callable[[str], None]) -> ScoringJob:
         """Prepare the decisions, one part per relation.
 
         Raises UserError if no relation can be probed.
         """
         dataset, options = self.load_data(), self.probe_options
         is_model = self.method == "model"
-        plans: list[Plan] = []
-        left_out: list[LeftOut] = []
+        plans: list[RelationPlan] = []
+        left_out: list[ExcludedRelation] = []
         for relation in map(dataset.relation, self.relations):
             try:
                 plans.append(
                     make_plan(relation, self.setting, self.probe, options, reads_sentences=is_model)
                 )
             except ProbeImpossible as error:
-                left_out.append(LeftOut(relation.name, str(error)))
+                left_out.append(ExcludedRelation(relation.name, str(error)))
         if not plans:
             reasons = " ".join(one.reason for one in left_out[:3])
             raise UserError(f"No relation can be probed. {reasons}")
@@ -240,14 +240,14 @@ class AnalogySpec(RunSpec):
             rows = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
             return Finished(rows, relations, 2, asdict(details))
 
-        return Sitting(AnalogyWork(tuple(plans)), finish)
+        return ScoringJob(AnalogyWork(tuple(plans)), finish)
 
 
 @dataclass(frozen=True)
 class AnalogyWork:
     """The decisions of a run, one part per relation."""
 
-    plans: tuple[Plan, ...]
+    plans: tuple[RelationPlan, ...]
     unit: Unit = field(default="decisions", init=False)
 
     @cached_property
@@ -257,12 +257,12 @@ class AnalogyWork:
             for number, plan in enumerate(self.plans)
         )
 
-    def score(self, scorer: Judge, number: int, tick: Tick) -> pa.Table:
+    def score(self, scorer: PairScorer, number: int, tick: Tick) -> pa.Table:
         """Decide the instances of one relation."""
         return self.plans[number].decide(scorer, tick)
 
 
-def make_result(plan: Plan, table: pa.Table) -> RelationResult:
+def make_result(plan: RelationPlan, table: pa.Table) -> RelationResult:
     """Compute a relation's accuracy from its rows."""
     ranks, groups = _groups_by_seed(table)
     right, decided = ranks == 1, ~np.isnan(ranks)
@@ -290,7 +290,7 @@ def frequency_test(table: pa.Table) -> FrequencyTest:
     # All seeds decide the same instances in the same order.
     right = np.array([ranks[group] == 1 for group in groups])
     share = right.mean(axis=0)
-    pairs = [split(text) for text in table.filter(groups[0])["object"].to_pylist()]
+    pairs = [pair_from_text(text) for text in table.filter(groups[0])["object"].to_pylist()]
     return compare_frequency(pairs, np.where(share == 0.5, right[0], share > 0.5))
 
 

@@ -50,7 +50,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AnalogyQuestion:
     """An analogy with one word missing.
 
     words: A, B, C and D, with None at the blank; None if the text does not match a template.
@@ -118,7 +118,7 @@ def check_word(word: str) -> str:
     return cleaned
 
 
-def fill(template: str, words: Sequence[str]) -> Sentence:
+def fill_template(template: str, words: Sequence[str]) -> Sentence:
     """Fill in A, B, C and D; slots inside the words are not replaced."""
     text = ""
     spans = [(0, 0)] * 4
@@ -136,7 +136,7 @@ def template_label(name: str) -> str:
     return f"{name}: {TEMPLATES[name]}" if name in TEMPLATES else name
 
 
-def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Question:
+def make_analogy(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> AnalogyQuestion:
     """Return the question for A, B, C and D, one of which must be None or a blank."""
     cleaned = tuple(
         None if word is None or BLANK.fullmatch(word.strip()) else check_word(word)
@@ -150,13 +150,13 @@ def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Qu
         )
     if n_given == 4:
         raise UserError("All four words are given. Replace one of them by a blank (___).")
-    filled = fill(resolve_template(template), [word or "" for word in cleaned])
+    filled = fill_template(resolve_template(template), [word or "" for word in cleaned])
     at = filled.spans[cleaned.index(None)][0]
     parts = _with_full_stop((filled.text[:at], filled.text[at:]))
-    return Question(Query(parts), cleaned, template_name(template))
+    return AnalogyQuestion(Query(parts), cleaned, template_name(template))
 
 
-def read_question(text: str) -> Question:
+def parse_analogy(text: str) -> AnalogyQuestion:
     """Parse an analogy that a user typed as a sentence with one blank.
 
     A sentence that matches none of the six templates is used as free text, without words.
@@ -181,8 +181,8 @@ def read_question(text: str) -> Question:
             found = _match(TEMPLATES[name], plain)
             if found:
                 words = tuple(None if word == "___" else check_word(word) for word in found)
-                return Question(Query(_with_full_stop(query.parts)), words, name)
-    return Question(query, None, None)
+                return AnalogyQuestion(Query(_with_full_stop(query.parts)), words, name)
+    return AnalogyQuestion(query, None, None)
 
 
 def _match(template: str, text: str) -> tuple[str, ...] | None:

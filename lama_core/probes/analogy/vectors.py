@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.files import given_path, open_file
+from lama_core.files import open_file, user_path
 
 PACKAGE = "package:"
 MAX_LINE = 1 << 20  # bytes
@@ -146,7 +146,7 @@ def _open(source: str) -> Iterator[Iterator[str]]:
 def _outer(source: str) -> Path:
     """Return the file of a source, or the archive that contains it."""
     outer = source.partition("!")[0]
-    return _package_file(outer) if outer.startswith(PACKAGE) else given_path(outer)
+    return _package_file(outer) if outer.startswith(PACKAGE) else user_path(outer)
 
 
 def _decode(stream: IO[bytes]) -> Iterator[str]:

@@ -22,14 +22,14 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller, Context
 from lama_core.probes.cloze.query import (
     BlankAnswer,
-    ask_queries,
     blank_json,
     candidates_json,
     check_gold,
+    query_in_batches,
     rescores,
 )
-from lama_core.probes.model_info import OfModel, model_fields
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.probes.model_info import AboutModel, model_fields
+from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import argument
 from lama_core.rounding import percent
 from lama_core.scoring import shared_fields
@@ -39,7 +39,7 @@ from lama_core.types import Query
 
 MAX_LINES = 500
 MAX_BYTES = 2_000_000
-AT_ONCE = 32
+BATCH_SIZE = 32
 TEXT_COLUMNS = ("text", "sentence", "query")
 GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
 
@@ -64,7 +64,7 @@ class ManyRequest(shared_fields.ClozeSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BatchLine:
     """A sentence of a batch.
 
     Attributes:
@@ -117,7 +117,7 @@ class LineAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelOnMany(OfModel):
+class BatchModelAnswers(AboutModel):
     """One model's first answers, one per line.
 
     n_candidates: Number of candidates that are one token of the model.
@@ -161,12 +161,12 @@ class ModelOnMany(OfModel):
 
 
 @dataclass(frozen=True, slots=True)
-class ManyAnswer:
+class BatchAnswer:
     """All models' first answers to a batch."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[BatchLine, ...]
     candidates: Candidates
-    models: tuple[ModelOnMany, ...]
+    models: tuple[BatchModelAnswers, ...]
 
     def differs(self, row: int) -> bool:
         """Return whether the models' first answers to a line differ, ignoring case."""
@@ -218,7 +218,7 @@ class ManyAnswer:
         }
 
 
-def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
+def _checked(lines: Sequence[BatchLine]) -> tuple[BatchLine, ...]:
     """Return the lines. Raises UserError for no line, too many, or no valid one."""
     if not lines:
         raise UserError("Sentences are missing: write one per line, each with a blank.")
@@ -232,7 +232,7 @@ def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def read_lines(text: str) -> tuple[Line, ...]:
+def read_lines(text: str) -> tuple[BatchLine, ...]:
     """Read one sentence per line, with its gold answer after a tab, or else after `|`."""
     lines = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -242,7 +242,7 @@ def read_lines(text: str) -> tuple[Line, ...]:
     return _checked(lines)
 
 
-def read_file(data: bytes, name: str) -> tuple[Line, ...]:
+def read_file(data: bytes, name: str) -> tuple[BatchLine, ...]:
     """Read the sentences of a table (.csv, .tsv), of objects (.jsonl), or else of lines.
 
     A table or object has a `text` (or `sentence`, `query`), and optionally a `gold` (or `answer`,
@@ -268,13 +268,13 @@ def read_file(data: bytes, name: str) -> tuple[Line, ...]:
     return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def write_lines(lines: Sequence[Line]) -> str:
+def write_lines(lines: Sequence[BatchLine]) -> str:
     """Return the sentences and gold answers as text for `read_lines`."""
     rows = ((" ".join(line.text.split()), line.gold or "") for line in lines)
     return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
 
 
-def _table_lines(text: str, name: str, separator: str) -> list[Line]:
+def _table_lines(text: str, name: str, separator: str) -> list[BatchLine]:
     delimiter = separator or max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     lines = []
@@ -293,7 +293,7 @@ def _table_lines(text: str, name: str, separator: str) -> list[Line]:
                 continue
             if len(cells) != len(header):
                 fault = f"The line has {len(cells)} cells, the first line {len(header)}."
-                lines.append(Line(number, delimiter.join(cells), fault=fault))
+                lines.append(BatchLine(number, delimiter.join(cells), fault=fault))
             else:
                 row = dict(zip(reversed(header), reversed(cells), strict=True))
                 lines.append(_line(number, *_text_and_gold(row)))
@@ -311,7 +311,7 @@ def _text_and_gold(row: Mapping[str, Any]) -> tuple[Any, Any]:
     return text, next((row[name] for name in GOLD_COLUMNS if row.get(name) is not None), "")
 
 
-def _jsonl_lines(text: str) -> list[Line]:
+def _jsonl_lines(text: str) -> list[BatchLine]:
     lines = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -325,13 +325,13 @@ def _jsonl_lines(text: str) -> list[Line]:
         if isinstance(sentence, str) and isinstance(gold, str):
             lines.append(_line(number, sentence, gold))
         else:
-            lines.append(Line(number, line.strip(), fault=fault))
+            lines.append(BatchLine(number, line.strip(), fault=fault))
     return lines
 
 
-def _line(number: int, text: str, gold: str) -> Line:
+def _line(number: int, text: str, gold: str) -> BatchLine:
     """Return a line, with its fault if it is invalid for every model."""
-    line = Line(number, " ".join(text.split()), " ".join(gold.split()) or None)
+    line = BatchLine(number, " ".join(text.split()), " ".join(gold.split()) or None)
     try:
         line.query()
         check_gold(gold)
@@ -340,17 +340,17 @@ def _line(number: int, text: str, gold: str) -> Line:
     return line
 
 
-def ask_lines(
+def query_lines(
     model: BlankFiller,
-    lines: Sequence[Line],
+    lines: Sequence[BatchLine],
     candidates: Candidates,
     *,
     context: Context | None = None,
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress = ignore,
     **options: Any,
-) -> ModelOnMany:
+) -> BatchModelAnswers:
     """Return one model's first answer to each line, equal to that of `query.ask`.
 
     Sentences that a causal model rescores word by word are queried one by one; after the time limit
@@ -363,7 +363,7 @@ def ask_lines(
         candidates: The candidates.
         context: As for `query.ask`.
         columns: As for `query.ask`.
-        limits: Limits on each rescored sentence, and on each `AT_ONCE` other sentences.
+        limits: Limits on each rescored sentence, and on each `BATCH_SIZE` other sentences.
         on_progress: Called with the number of finished lines.
         **options: Further options of `query.ask_queries`.
     """
@@ -387,7 +387,7 @@ def ask_lines(
     def ask_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
         queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
-        found = ask_queries(model, queries, candidates, gold=golds, **shared, **options)
+        found = query_in_batches(model, queries, candidates, gold=golds, **shared, **options)
         for row, answer in zip(rows, found, strict=True):
             answers[row] = LineAnswer(answer.blanks[0], answer.context)
 
@@ -398,15 +398,15 @@ def ask_lines(
             break
         ask_rows([row])
     together = [row for row in together if row < end]
-    for first in range(0, len(together), AT_ONCE):
-        ask_rows(together[first : first + AT_ONCE])
-    return ModelOnMany(
+    for first in range(0, len(together), BATCH_SIZE):
+        ask_rows(together[first : first + BATCH_SIZE])
+    return BatchModelAnswers(
         n_candidates=len(columns.words),
         answers=tuple(answers[row] for row in range(end)),
         **model_fields(model),
     )
 
 
-def joined(parts: Sequence[ModelOnMany]) -> ModelOnMany:
+def join_answers(parts: Sequence[BatchModelAnswers]) -> BatchModelAnswers:
     """Return one model's answers to consecutive parts of a batch (at least one) as one."""
     return replace(parts[0], answers=tuple(answer for part in parts for answer in part.answers))

@@ -17,16 +17,16 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import (
     BLANK,
     KINDS,
-    LEAST_MISSED,
-    MISSED,
-    MOST_POINTS,
+    MAX_ERROR_SHARE,
+    MAX_POINTS,
+    MIN_ERROR,
     Attributor,
     BlankFiller,
     Encoded,
     LayerReader,
 )
-from lama_core.probes.cloze.query import Text, check_gold, golds_of
-from lama_core.probes.model_info import OfModel, model_fields
+from lama_core.probes.cloze.query import Text, check_gold, gold_answers
+from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import option
 from lama_core.rounding import fixed, percent
 from lama_core.scoring import shared_fields
@@ -36,12 +36,16 @@ from lama_core.scoring.ranking import best_candidates, rank_gold
 from lama_core.types import Query
 
 Lens = Literal["layers", "tokens"]
-Method = Literal["erasure", "gradients"]
-METHODS: tuple[Method, ...] = ("erasure", "gradients")
+AttributionMethod = Literal["erasure", "gradients"]
+ATTRIBUTION_METHODS: tuple[AttributionMethod, ...] = ("erasure", "gradients")
 FEWEST_STEPS, MAX_STEPS = 8, 5000
-AS_NEEDED = f"as many as needed for a completeness error of {MISSED:.0%}, at most {MOST_POINTS:,}"
-CLOSED = "{} can't be inspected, because only its answers are available: choose another model."
-FOLLOWED = "answer to track"  # label of the word to explain
+AS_NEEDED = (
+    f"as many as needed for a completeness error of {MAX_ERROR_SHARE:.0%}, at most {MAX_POINTS:,}"
+)
+NOT_INSPECTABLE = (
+    "{} can't be inspected, because only its answers are available: choose another model."
+)
+TRACKED_ANSWER = "answer to track"  # label of the word to explain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +68,7 @@ class InspectRequest(shared_fields.ModelSettings):
         option("Lens tokens: the answer to explain. Default: each model's first prediction."),
     ] = None
     method: Annotated[
-        Method,
+        AttributionMethod,
         option(
             "Lens tokens: erasure (the token is masked or removed), or gradients (integrated "
             "gradients, with the completeness error of their sum)."
@@ -94,7 +98,7 @@ class InspectRequest(shared_fields.ModelSettings):
             named = next(name for name, is_changed in changed.items() if is_changed)
             raise UserError(f"--{named} needs --lens tokens.")
         if self.answer:
-            check_gold(self.answer, FOLLOWED)
+            check_gold(self.answer, TRACKED_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLayers(OfModel):
+class ModelLayers(AboutModel):
     """One model's answers after each layer; words: its first answers, then the gold answer."""
 
     layers: tuple[Layer, ...]
@@ -152,7 +156,7 @@ class ModelLayers(OfModel):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAttribution(OfModel):
+class ModelAttribution(AboutModel):
     """How much each token of a text adds to one model's log-probability of one word.
 
     Attributes:
@@ -168,7 +172,7 @@ class ModelAttribution(OfModel):
         notes: Notes for users.
     """
 
-    method: Method
+    method: AttributionMethod
     word: str
     tokens: tuple[str, ...]
     values: tuple[float | None, ...]
@@ -213,11 +217,11 @@ class ModelAttribution(OfModel):
             f"off by {fixed(abs(self.gap), 3)}{share}. The log-probability is "
             f"{fixed(self.log_prob, 3)}, and {fixed(self.baseline, 3)} with every token hidden."
         )
-        if abs(self.gap) <= max(MISSED * abs(difference), LEAST_MISSED):
+        if abs(self.gap) <= max(MAX_ERROR_SHARE * abs(difference), MIN_ERROR):
             return text
         if self.asked:
             return f"{text} More steps reduce the error."
-        return f"{text} The error stayed above {MISSED:.0%} at the limit of steps or time."
+        return f"{text} The error stayed above {MAX_ERROR_SHARE:.0%} at the limit of steps or time."
 
     def to_json(self) -> dict[str, Any]:
         """Return what `inspect --lens tokens --json` prints of a model; null where unknown."""
@@ -242,7 +246,7 @@ class ModelAttribution(OfModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class Inspection:
     """The inspection of one model, by one of the two lenses."""
 
     layers: ModelLayers | None
@@ -255,12 +259,12 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class InsideAnswer:
+class InspectionAnswer:
     """The inspection of all models, for the same text."""
 
     request: InspectRequest
     text: str
-    models: tuple[Inside, ...]
+    models: tuple[Inspection, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `inspect --json` prints."""
@@ -305,7 +309,7 @@ class InsideAnswer:
         return by_layer + by_token
 
 
-def _inspection_json(inside: Inside) -> dict[str, Any]:
+def _inspection_json(inside: Inspection) -> dict[str, Any]:
     values = inside.parts[0].model_json()
     if inside.layers:
         values |= inside.layers.to_json()
@@ -314,13 +318,13 @@ def _inspection_json(inside: Inside) -> dict[str, Any]:
     return values
 
 
-def look_inside(
+def inspect_model(
     model: BlankFiller,
     query: Query,
     columns: Columns,
     request: InspectRequest,
     limits: Limits = UNLIMITED,
-) -> Inside:
+) -> Inspection:
     """Return the inspection of one model by the request's lens.
 
     Raises:
@@ -330,7 +334,7 @@ def look_inside(
         layers = read_layers(
             model, query, columns, top_k=request.top_k, gold=request.gold, limits=limits
         )
-        return Inside(layers, None)
+        return Inspection(layers, None)
     attribution = attribute(
         model,
         query,
@@ -340,7 +344,7 @@ def look_inside(
         steps=request.steps,
         limits=limits,
     )
-    return Inside(None, attribution)
+    return Inspection(None, attribution)
 
 
 def read_layers(
@@ -359,10 +363,10 @@ def read_layers(
             write the gold answer.
     """
     if not isinstance(model, LayerReader):
-        raise UserError(CLOSED.format(model.name))
+        raise UserError(NOT_INSPECTABLE.format(model.name))
     encoded, notes = _encode_first_blank(model, query, limits)
     place = encoded.places[0]
-    word = golds_of(gold, query.n_blanks)[0]
+    word = gold_answers(gold, query.n_blanks)[0]
     forms, note = _tokens_of(model, columns, word, place) if word else ((), "")
     scores = model.layer_log_probs(encoded, columns, [forms] if forms else [])
     log_probs = scores.log_probs
@@ -400,7 +404,7 @@ def attribute(
     model: BlankFiller,
     query: Query,
     columns: Columns,
-    method: Method,
+    method: AttributionMethod,
     *,
     word: str | None = None,
     steps: int | None = None,
@@ -415,14 +419,14 @@ def attribute(
         method: The attribution method.
         word: The word; None takes the model's first answer.
         steps: Number of points of the gradients' integral; None takes as many as needed for a
-            completeness error of `MISSED`, at most `MOST_POINTS`.
+            completeness error of `MAX_ERROR_SHARE`, at most `MAX_POINTS`.
         limits: Limits on the cost.
 
     Raises:
         UserError: If the model can't be inspected or can't write the word, or the text is too long.
     """
     if not isinstance(model, Attributor):
-        raise UserError(CLOSED.format(model.name))
+        raise UserError(NOT_INSPECTABLE.format(model.name))
     encoded, notes = _encode_first_blank(model, query, limits)
     place = encoded.places[0]
     word = " ".join(word.split()) if word else None

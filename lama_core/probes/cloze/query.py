@@ -24,14 +24,14 @@ from lama_core.models.protocols import (
     Scores,
     WordContinuer,
 )
-from lama_core.probes.model_info import OfModel, model_fields
+from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
 from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import choose_context, plan_batches
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.ranking import best_candidates, rank_gold
-from lama_core.scoring.retrieval import Found, with_passage
+from lama_core.scoring.retrieval import FoundPassage, with_passage
 from lama_core.scoring.shared_fields import MAX_TOP_K
 from lama_core.types import Query
 
@@ -40,7 +40,7 @@ MAX_PIECES = 32
 # Number of answers for which the complete word is looked up.
 N_CONTINUED = 10
 ENDS = tuple(".!?…:;,。！？")
-SEVERAL_GOLDS = "|"
+GOLD_SEPARATOR = "|"
 MAX_GOLD = 1000  # characters
 # The other words keep at least this probability, so that its logarithm is finite.
 SMALLEST = 1e-300
@@ -48,7 +48,7 @@ SMALLEST = 1e-300
 # The words over which probabilities sum to one.
 Over = Literal["vocabulary", "rescored", "candidates", "answers", "found"]
 # As text, if their number is unknown.
-ALL_OVER: dict[Over, str] = {
+OVER_AS_TEXT: dict[Over, str] = {
     "vocabulary": "all tokens of the model",
     "rescored": "the rescored words",
     "candidates": "the candidates",
@@ -203,12 +203,12 @@ class BlankAnswer:
     def shown_over(self) -> str:
         """Return the words over which probabilities sum to one, as text."""
         if self.n_over is None:
-            return ALL_OVER[self.over]
+            return OVER_AS_TEXT[self.over]
         return f"{self.n_over:,} {OVER[self.over]}"
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAnswer(OfModel):
+class ModelAnswer(AboutModel):
     """One model's answers at each blank.
 
     Attributes:
@@ -231,7 +231,7 @@ class ClozeAnswer:
     text: str
     candidates: Candidates
     models: tuple[ModelAnswer, ...]
-    passage: Found | None = None
+    passage: FoundPassage | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `cloze --json` prints."""
@@ -304,7 +304,7 @@ def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, A
     return {"name": candidates.name, "size": size}
 
 
-def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
+def gold_answers(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
     """Return the gold answer of each blank, None for blanks without one.
 
     Args:
@@ -319,12 +319,12 @@ def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
     check_gold(gold)
     if n_blanks == 1:
         return (gold.strip(),)
-    golds = tuple(word.strip() or None for word in gold.split(SEVERAL_GOLDS))
+    golds = tuple(word.strip() or None for word in gold.split(GOLD_SEPARATOR))
     if len(golds) != n_blanks:
         raise UserError(
             f"The text has {n_blanks} blanks, but there {'are' if len(golds) > 1 else 'is'} "
             f"{len(golds)} right answer{'s' if len(golds) > 1 else ''}: write one for each blank, "
-            f"separated by {SEVERAL_GOLDS}."
+            f"separated by {GOLD_SEPARATOR}."
         )
     return golds
 
@@ -337,7 +337,7 @@ def check_gold(gold: str, what: str = "right answer") -> None:
         )
 
 
-def ask(
+def query_model(
     model: BlankFiller,
     query: Query,
     candidates: Candidates,
@@ -361,7 +361,7 @@ def ask(
         query: The text.
         candidates: The candidates.
         top_k: Number of answers.
-        gold: The gold answer, as for `golds_of`.
+        gold: The gold answer, as for `gold_answers`.
         context: The context; None chooses it with `batches.choose_context`.
         renormalise: Whether probabilities sum to one over the candidates.
         n_rescored: Number of words that a causal model rescores with context `both`, in addition
@@ -376,7 +376,7 @@ def ask(
         raise UserError(f"top-k is {top_k}: choose a number from 1 to {MAX_TOP_K}.")
     used = choose_context(model, query, context)
     columns = columns or candidates.columns(model.vocabulary)
-    golds = golds_of(gold, query.n_blanks)
+    golds = gold_answers(gold, query.n_blanks)
     scorer = _BlankScorer(
         model, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
     )
@@ -397,7 +397,7 @@ def ask(
 
 @dataclass(frozen=True, slots=True)
 class _BlankScorer:
-    """The settings with which a model answers at blanks; see `ask`."""
+    """The settings with which a model answers at blanks; see `query_model`."""
 
     model: BlankFiller
     columns: Columns
@@ -619,12 +619,12 @@ def _log_rest(log_prob: float) -> np.float32:
         return np.float32(np.log(-np.expm1(np.float64(min(log_prob, -SMALLEST)))))
 
 
-def ask_all(
+def query_models(
     models: Sequence[BlankFiller],
     query: Query,
     candidates: Candidates,
     *,
-    passage: Found | None = None,
+    passage: FoundPassage | None = None,
     segments: bool = False,
     on_model: Callable[[ModelAnswer], None] | None = None,
     **options: Any,
@@ -638,18 +638,18 @@ def ask_all(
         passage: Open-book context that precedes the text, if any.
         segments: Whether passage and text are two segments.
         on_model: Called with each model's answer.
-        **options: Further options of `ask`.
+        **options: Further options of `query_model`.
     """
     answers = []
     with_context = with_passage(query, passage, segments=segments)
     for model in models:
-        answers.append(ask(model, with_context, candidates, **options))
+        answers.append(query_model(model, with_context, candidates, **options))
         if on_model:
             on_model(answers[-1])
     return ClozeAnswer(query.text(), candidates, tuple(answers), passage)
 
 
-def ask_queries(
+def query_in_batches(
     model: BlankFiller,
     queries: Sequence[Query],
     candidates: Candidates,
@@ -663,7 +663,7 @@ def ask_queries(
 ) -> tuple[ModelAnswer, ...]:
     """Return one model's first answer to each of several texts of one blank, in batches.
 
-    gold: The gold answer of all texts, or one for each text. Other options as for `ask`.
+    gold: The gold answer of all texts, or one for each text. Other options as for `query_model`.
     """
     columns = columns or candidates.columns(model.vocabulary)
     contexts = [choose_context(model, query, context) for query in queries]

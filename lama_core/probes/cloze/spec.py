@@ -19,7 +19,7 @@ from lama_core.models.protocols import RESCORED, BlankFiller
 from lama_core.progress import Unit
 from lama_core.runs.info import RelationInfo
 from lama_core.runs.rows import make_rows
-from lama_core.runs.spec import Finished, RunSpec, Sitting
+from lama_core.runs.spec import Finished, RunSpec, ScoringJob
 from lama_core.scoring.batches import MAX_ROWS, MAX_TOKENS, ScoreBlock, n_tokens, plan_batches
 from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import Prepared, Segment, make_judge, prepare
@@ -116,7 +116,7 @@ class ClozeSpec(RunSpec):
         """Return the kind of its prompts."""
         return self.prompts.kind
 
-    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
+    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Return the queries as the model's tokens, in parts."""
         for note in scorer.notes:
             on_note(f"{scorer.name}: {note}")
@@ -140,7 +140,7 @@ class ClozeSpec(RunSpec):
             relations = self._describe(dataset, prepared.questions)
             return Finished(rows, relations, max(map(len, words.values())), self.details(), words)
 
-        return Sitting(work, finish)
+        return ScoringJob(work, finish)
 
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any

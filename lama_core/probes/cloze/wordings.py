@@ -20,8 +20,14 @@ from lama_core.datasets.prompt_sets import load_pool, normalise_template
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
-from lama_core.probes.cloze.query import Gold, Prediction, ask_queries, check_gold, gold_columns
-from lama_core.probes.model_info import OfModel, model_fields
+from lama_core.probes.cloze.query import (
+    Gold,
+    Prediction,
+    check_gold,
+    gold_columns,
+    query_in_batches,
+)
+from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import BLANK, fill, shows_subject
@@ -145,7 +151,7 @@ class WordingAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelOnRelation(OfModel):
+class RelationModelAnswers(AboutModel):
     """One model's answers, one for each wording."""
 
     n_candidates: int
@@ -158,7 +164,7 @@ class RelationAnswer:
 
     question: RelationQuestion
     candidates: Candidates
-    models: tuple[ModelOnRelation, ...]
+    models: tuple[RelationModelAnswers, ...]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row of plain values for each wording and model, wording by wording."""
@@ -256,12 +262,12 @@ def subjects_of(dataset: Dataset, relation: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fact.subject for fact in dataset.facts_of(relation)))
 
 
-def worded_relations(dataset: Dataset) -> tuple[Relation, ...]:
+def relations_with_templates(dataset: Dataset) -> tuple[Relation, ...]:
     """Return the relations that have a template."""
     return tuple(relation for relation in dataset.relations if relation.prompts)
 
 
-def make_question(
+def make_relation_question(
     dataset: Dataset, relation: str, subject: str, gold: str | None = None, *, mined: bool = False
 ) -> RelationQuestion:
     """Return the queries about a subject and a relation.
@@ -313,33 +319,33 @@ def make_question(
     )
 
 
-def ask_relation(
+def query_wordings(
     model: BlankFiller, question: RelationQuestion, candidates: Candidates, **options: Any
-) -> ModelOnRelation:
+) -> RelationModelAnswers:
     """Return one model's first answer to each wording; options as for `query.ask_queries`."""
-    answers = ask_queries(model, question.queries, candidates, gold=question.gold, **options)
+    answers = query_in_batches(model, question.queries, candidates, gold=question.gold, **options)
     found = []
     for wording, answer in zip(question.wordings, answers, strict=True):
         blank, note = answer.blanks[0], wording.note(model.kind, answer.context)
         first, over = blank.predictions[0], blank.shown_over()
         found.append(WordingAnswer(answer.context, note, first, blank.gold, over))
     n = answers[0].n_candidates
-    return ModelOnRelation(n_candidates=n, answers=tuple(found), **model_fields(model))
+    return RelationModelAnswers(n_candidates=n, answers=tuple(found), **model_fields(model))
 
 
-def ask_relation_of_all(
+def query_wordings_of_models(
     models: Iterable[BlankFiller],
     question: RelationQuestion,
     candidates: Candidates,
     **options: Any,
 ) -> RelationAnswer:
-    """Return every model's answers; options as for `ask_relation`."""
-    answers = tuple(ask_relation(model, question, candidates, **options) for model in models)
+    """Return every model's answers; options as for `query_wordings`."""
+    answers = tuple(query_wordings(model, question, candidates, **options) for model in models)
     return RelationAnswer(question, candidates, answers)
 
 
 def first_answers(
-    question: RelationQuestion, model: ModelOnRelation
+    question: RelationQuestion, model: RelationModelAnswers
 ) -> tuple[tuple[str, int], ...]:
     """Return a model's first answers with their number of wordings, most frequent first.
 

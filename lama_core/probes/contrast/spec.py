@@ -24,7 +24,7 @@ from lama_core.metrics.consistency import spearman_rows
 from lama_core.models.protocols import BlankFiller
 from lama_core.probes.cloze.spec import ClozeSpec, ClozeWork, SegmentWork, score_segment
 from lama_core.scoring.batches import ScoreBlock
-from lama_core.scoring.preparation import NothingCounts, Prepared, Segment, prepare
+from lama_core.scoring.preparation import NoFactCounts, Prepared, Segment, prepare
 from lama_core.scoring.prompt_choice import PromptSet, make_prompt_set
 from lama_core.scoring.queries import BLANK, Knowledge, make_questions
 from lama_core.scoring.top_answers import from_table, rank_block
@@ -54,7 +54,7 @@ class ContrastSpec(ClozeSpec):
         altered = prepared(self.prompts)
         try:
             plain = prepared(make_prompt_set(PLAIN, chosen))
-        except NothingCounts:
+        except NoFactCounts:
             plain = Prepared((), ())
         plain_query_of = {
             plain.questions[row].fact.id: (number, query)

@@ -46,7 +46,7 @@ from lama_core.datasets.passages import Corpus
 from lama_core.metrics.score_tables import CONCEPTNET
 from lama_core.probes.prompts.mining import MAX_WORDS, Match, PairFinder, split_words
 from lama_core.probes.prompts.training_pairs import halve
-from lama_core.progress import OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.scoring.queries import BLANK, SQUAD
 from lama_core.types import Fact
 
@@ -148,7 +148,7 @@ def describe(match: Match) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class FactSentence:
     """A sentence that contains a fact's subject and object."""
 
     fact: Fact
@@ -200,7 +200,9 @@ class Classifier:
         ]
 
 
-def link(stated: Sequence[Stated], triples: Sequence[Sequence[Triple]], linking: Linking) -> Graph:
+def link(
+    stated: Sequence[FactSentence], triples: Sequence[Sequence[Triple]], linking: Linking
+) -> Graph:
     """Return the graph of the triples extracted from each sentence."""
     graph: Graph = defaultdict(dict)
 
@@ -239,7 +241,7 @@ class Extraction:
     corpus: Corpus
     relations: tuple[str, ...]
     limit: int | None = None
-    on_progress: OnProgress = field(default=silent, repr=False)
+    on_progress: OnProgress = field(default=ignore, repr=False)
 
     def graph(self, linking: Linking, fact: Fact) -> Graph:
         """Return the graph of the extractor that wasn't trained on a fact's pair."""
@@ -299,7 +301,7 @@ class Extraction:
     def _graphs(self) -> list[dict[Linking, Graph]]:
         """The graphs of each half's extractor."""
         stated = [
-            Stated(fact, split_words(text.replace(BLANK, fact.object)))
+            FactSentence(fact, split_words(text.replace(BLANK, fact.object)))
             for fact in self._tested
             for text in fact.sentences or self._reading.sentences.get(fact.id, ())
         ]

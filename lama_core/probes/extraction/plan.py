@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import known_before, list_names, named_candidates
+from lama_core.candidates.lists import check_words_known, list_names, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.passages import STARTER, load_corpus
 from lama_core.errors import UserError, choose
 from lama_core.probes.extraction.extractor import LINKINGS, NAMES, Extraction, Linking, extractable
 from lama_core.probes.extraction.spec import EXTRACTOR, READER, ExtractorSpec, ReaderSpec
-from lama_core.probes.plan import Planned, check_limit, choose_with_facts, from_data
-from lama_core.progress import OnProgress, silent
+from lama_core.probes.plan import Planned, check_limit, dataset_fields, relations_with_facts
+from lama_core.progress import OnProgress, ignore
 from lama_core.requests import option
 from lama_core.runs.info import OWN_WORDS
 from lama_core.runs.spec import Load, load_by_name
@@ -87,7 +87,7 @@ class ReadRequest(FindRequest):
 
 
 def plan_extract(
-    request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
+    request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = ignore
 ) -> Planned[Any]:
     """Return one specification for each way of linking entities; they share what they read.
 
@@ -129,7 +129,7 @@ def extractor_specs(
     linkings: tuple[Linking, ...] = LINKINGS,
     ranking: Ranking = "filtered",
     limit: int | None = None,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress = ignore,
 ) -> Planned[Any]:
     """Return the runs of the extractor on some relations; reference: the dataset's."""
     extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
@@ -150,7 +150,7 @@ def extractor_specs(
 
 
 def plan_read(
-    request: ReadRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
+    request: ReadRequest, *, load: Load = load_by_name, on_progress: OnProgress = ignore
 ) -> Planned[Any]:
     """Return one specification for each reader.
 
@@ -162,7 +162,7 @@ def plan_read(
     if not request.readers:
         raise UserError("No reader is chosen: add --reader with a folder or a hub name.")
     dataset = load_dataset(request.dataset)
-    names = tuple(relation.name for relation in choose_with_facts(dataset, request.relations))
+    names = tuple(relation.name for relation in relations_with_facts(dataset, request.relations))
     shared = _shared(request.dataset, dataset, names, request.ranking, request.limit)
     candidates = _candidates(request, load)
     check_questions(dataset, names, shared["prompts"], request.limit)
@@ -198,14 +198,14 @@ def _candidates(request: FindRequest, load: Load) -> Candidates:
             f"Candidates {request.candidates!r} are words of models: add --model, or choose "
             "relation, lama or file:PATH."
         )
-    return known_before(found, [OpenVocabulary()])
+    return check_words_known(found, [OpenVocabulary()])
 
 
 def _shared(reference: str, dataset: Dataset, names: tuple[str, ...], *more: Any) -> dict[str, Any]:
     """Return the fields of a specification that all such systems share."""
     prompts = make_prompt_set(PROMPTS, [dataset.relation(name) for name in names])
     return {
-        **from_data(reference, dataset, names, *more),
+        **dataset_fields(reference, dataset, names, *more),
         "prompts": prompts,
         "context": "both",
     }

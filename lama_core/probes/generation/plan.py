@@ -13,10 +13,10 @@ from lama_core.probes.generation.questions import QUESTIONS_FILE
 from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.probes.plan import (
     Planned,
-    check_asked,
-    choose_with_facts,
-    from_data,
-    of_model,
+    check_models_and_limit,
+    dataset_fields,
+    model_spec_fields,
+    relations_with_facts,
 )
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
@@ -58,10 +58,10 @@ class GenerateRequest(shared_fields.RunSettings):
 
 def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[GenerationSpec]:
     """Return one specification for each model. load: how to get a model."""
-    check_asked(request.models, request.limit, "filtered")
+    check_models_and_limit(request.models, request.limit, "filtered")
     dataset = load_dataset(request.dataset)
-    names = tuple(one.name for one in choose_with_facts(dataset, request.relations))
-    shared = from_data(request.dataset, dataset, names, "filtered", request.limit)
+    names = tuple(one.name for one in relations_with_facts(dataset, request.relations))
+    shared = dataset_fields(request.dataset, dataset, names, "filtered", request.limit)
     digest = digest_of([QUESTIONS_FILE.read_text(encoding="utf-8")])
     specs = []
     for name in dict.fromkeys(request.models):
@@ -71,7 +71,7 @@ def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[Gene
         specs.append(
             GenerationSpec(
                 **shared,
-                **of_model(model, name),
+                **model_spec_fields(model, name),
                 context="left" if model.kind == "causal" else "both",
                 shots=request.shots,
                 seed=request.seed,

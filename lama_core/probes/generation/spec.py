@@ -37,7 +37,7 @@ from lama_core.progress import Unit
 from lama_core.runs.facts_table import SCHEMA, UNRANKED, make_column
 from lama_core.runs.info import GENERATION, RelationInfo
 from lama_core.runs.rows import TOKEN
-from lama_core.runs.spec import Finished, RunSpec, Sitting
+from lama_core.runs.spec import Finished, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.queries import (
     DUPLICATE,
@@ -130,7 +130,7 @@ class GenerationSpec(RunSpec):
         how = [] if self.how == "chat" else [self.how]
         return ", ".join(["questions", f"{self.shots}-shot", *how])
 
-    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
+    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Return the questions as prompts, in parts."""
         for note in scorer.notes:
             on_note(f"{scorer.name}: {note}")
@@ -150,7 +150,7 @@ class GenerationSpec(RunSpec):
             table = make_rows(rows, answers, dataset, knowledge)
             return Finished(table, self._describe(dataset, rows))
 
-        return Sitting(GenerationWork(prompts, self.max_tokens), finish)
+        return ScoringJob(GenerationWork(prompts, self.max_tokens), finish)
 
     def _announce(self, server: Any, prompts: Sequence[str | Chat]) -> str:
         """Say what a chat server will be asked for. Raises UserError for too many requests."""

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from lama_core.metrics.comparison import Difference, paired_difference
 from lama_core.metrics.intervals import share_intervals
 from lama_core.models.protocols import BlankFiller, Context
-from lama_core.probes.prompts.fact_queries import AskedFacts
+from lama_core.probes.prompts.fact_queries import PreparedFacts
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.ranking import Ranking, best_candidates, rank_gold
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class AccuracyWithInterval:
     """An accuracy with the ends of its 95 % interval, all between 0 and 1."""
 
     value: float
@@ -30,7 +30,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TriedFact:
     """The result of one fact under the chosen ranking. first: the best answer."""
 
     subject: str
@@ -40,12 +40,12 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class PromptTrial:
     """The facts that a prompt was tried on so far. total: the number of facts available."""
 
     template: str
     total: int
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[TriedFact, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -57,24 +57,24 @@ class Growth:
         """Whether the gold answer has rank 1, bool [fact]."""
         return np.array([one.rank == 1 for one in self.asked], dtype=np.bool_)
 
-    def less(self, other: "Growth") -> Difference:
+    def less(self, other: "PromptTrial") -> Difference:
         """Return P@1 minus P@1 of another prompt on the same facts, with Tango's interval."""
         return paired_difference(other.right, self.right)
 
-    def curve(self) -> list[Accuracy]:
+    def curve(self) -> list[AccuracyWithInterval]:
         """Return the accuracy after 1, 2, ... facts."""
         n_right = np.cumsum(self.right, dtype=np.int64)
         n_facts = np.arange(1, len(n_right) + 1)
         ends = share_intervals(n_right, n_facts)
         columns = ((n_right / n_facts).tolist(), ends.low.tolist(), ends.high.tolist())
-        return [Accuracy(*row) for row in zip(*columns, strict=True)]
+        return [AccuracyWithInterval(*row) for row in zip(*columns, strict=True)]
 
 
-def stored_growth(study: RelationStudy, prompt: int, facts: Sequence[int]) -> Growth:
+def stored_trial(study: RelationStudy, prompt: int, facts: Sequence[int]) -> PromptTrial:
     """Return the stored results of a study's prompt on the test facts at these positions."""
     first, ranks = study.first_answers(study.rows[prompt]), study.ranks[prompt]
     asked = (
-        Asked(
+        TriedFact(
             study.test[fact].subject,
             study.objects[fact],
             int(ranks[fact]),
@@ -82,19 +82,19 @@ def stored_growth(study: RelationStudy, prompt: int, facts: Sequence[int]) -> Gr
         )
         for fact in facts
     )
-    return Growth(study.pool.templates[prompt], len(facts), tuple(asked))
+    return PromptTrial(study.pool.templates[prompt], len(facts), tuple(asked))
 
 
-def grow(
-    growth: Growth,
+def extended_trial(
+    growth: PromptTrial,
     model: BlankFiller,
-    facts: AskedFacts,
+    facts: PreparedFacts,
     context: Context,
     ranking: Ranking,
     *,
     n_facts: int = 16,
     order: Sequence[int] | None = None,
-) -> Growth:
+) -> PromptTrial:
     """Try the prompt on the next `n_facts` facts and return the extended results.
 
     order: positions of the facts in the order to try them; None is the order of `facts`.
@@ -103,7 +103,7 @@ def grow(
     positions = (order if order is not None else range(len(facts.facts)))[start : start + n_facts]
     batch = facts.take(positions)
     queries = batch.queries(growth.template, context)
-    results: dict[int, Asked] = {}
+    results: dict[int, TriedFact] = {}
     for block in score_cloze(model, queries, batch.columns, context=context):
         at, removed = block.indices, batch.removed[block.indices]
         ranks = rank_gold(block.log_probs, batch.gold[at], removed=removed, order=block.order)
@@ -111,5 +111,5 @@ def grow(
         top = best_candidates(block.log_probs, 1, removed=hidden, order=block.order).columns[:, 0]
         for number, column, rank in zip(at.tolist(), top, getattr(ranks, ranking), strict=True):
             fact, word = batch.facts[number], batch.columns.words[column]
-            results[number] = Asked(fact.subject, fact.object, int(rank), word)
+            results[number] = TriedFact(fact.subject, fact.object, int(rank), word)
     return replace(growth, asked=(*growth.asked, *(results[number] for number in sorted(results))))

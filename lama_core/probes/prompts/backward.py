@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller, WordMasker
 from lama_core.probes.prompts.ensemble import RELEASED, Recipe, combine_log_linear, fit_weights
-from lama_core.probes.prompts.fact_queries import AskedFacts
+from lama_core.probes.prompts.fact_queries import PreparedFacts
 from lama_core.scoring.batches import score_cloze
 from lama_core.types import Prompt, Query
 
@@ -51,7 +51,7 @@ class BothWays:
 
 def score_both_ways(
     model: BlankFiller,
-    asked: AskedFacts,
+    asked: PreparedFacts,
     prompts: Sequence[Prompt],
     best: Ints,
     forward: Floats,
@@ -135,8 +135,8 @@ class BothWaysResult:
 
 def measure_both_ways(
     model: BlankFiller,
-    train: AskedFacts,
-    test: AskedFacts,
+    train: PreparedFacts,
+    test: PreparedFacts,
     prompts: Sequence[Prompt],
     *,
     n_objects: int = N_OBJECTS,
@@ -167,7 +167,7 @@ def measure_both_ways(
     )
 
 
-def _forward(model: BlankFiller, asked: AskedFacts, prompts: Sequence[Prompt]) -> Floats:
+def _forward(model: BlankFiller, asked: PreparedFacts, prompts: Sequence[Prompt]) -> Floats:
     """Return log-probabilities of all candidates, float32 [prompt, fact, candidate]."""
     scores = np.empty((len(prompts), len(asked.facts), len(asked.columns.words)), np.float32)
     for number, prompt in enumerate(prompts):

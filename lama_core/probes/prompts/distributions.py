@@ -30,12 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.files import whole_file
+from lama_core.files import atomic_file
 from lama_core.models.protocols import BlankFiller, Context
-from lama_core.probes.prompts.fact_queries import AskedFacts
-from lama_core.progress import silent
+from lama_core.probes.prompts.fact_queries import PreparedFacts
+from lama_core.progress import ignore
 from lama_core.scoring.batches import ScoreBlock, score_cloze
-from lama_core.scoring.blanks import what_is_seen
+from lama_core.scoring.blanks import visible_part
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.top_answers import ROW, rank_block
 from lama_core.types import Prompt
@@ -62,7 +62,7 @@ class DistributionStore:
         self,
         folder: Path,
         model: BlankFiller,
-        asked: AskedFacts,
+        asked: PreparedFacts,
         prompts: Sequence[Prompt],
         context: Context,
     ) -> None:
@@ -86,7 +86,7 @@ class DistributionStore:
         stop = min(start + BLOCK_FACTS, len(self.asked.facts))
         content = [
             *self._base,
-            what_is_seen(self.prompts[prompt].template, self.context),
+            visible_part(self.prompts[prompt].template, self.context),
             [fact.subject for fact in self.asked.facts[start:stop]],
             self.asked.gold[start:stop].tolist(),
             self.asked.removed[start:stop].tolist(),
@@ -95,7 +95,7 @@ class DistributionStore:
         stem = str(self.folder / digest[:2] / digest)
         return Block(prompt, start, stop, Path(f"{stem}.scores.npy"), Path(f"{stem}.rows.npy"))
 
-    def score(self, *, tick: Tick = silent) -> None:
+    def score(self, *, tick: Tick = ignore) -> None:
         """Score the blocks that the folder does not hold yet.
 
         tick: called after each block with its number of queries; its exceptions stop the scoring
@@ -127,7 +127,7 @@ class DistributionStore:
         try:
             # The rows file comes last because it marks the block as complete.
             for path, values in ((block.scores, scores), (block.rows, rows)):
-                with whole_file(path) as part, part.open("wb") as file:
+                with atomic_file(path) as part, part.open("wb") as file:
                     np.save(file, values, allow_pickle=False)
         except OSError as error:
             raise UserError(

@@ -21,7 +21,7 @@ from lama_core.types import Fact, Prompt, Query, Relation
 
 
 @dataclass(frozen=True)
-class AskedFacts:
+class PreparedFacts:
     """Facts of a relation that a model can be scored on.
 
     Attributes:
@@ -48,7 +48,7 @@ class AskedFacts:
         gold = self.gold[at]
         return Segment(self.columns, (), (), np.arange(len(gold)), gold, self.removed[at])
 
-    def take(self, numbers: Sequence[int]) -> "AskedFacts":
+    def take(self, numbers: Sequence[int]) -> "PreparedFacts":
         """Return the facts at these positions."""
         chosen = np.array(numbers, dtype=np.int64)
         facts = tuple(self.facts[number] for number in numbers)
@@ -62,7 +62,7 @@ class AskedFacts:
         return tuple(Query((query.parts[0], "")) for query in filled)
 
 
-def make_asked(
+def make_prepared_facts(
     relation: Relation,
     facts: Sequence[Fact],
     candidates: Candidates,
@@ -71,7 +71,7 @@ def make_asked(
     *,
     template: str,
     known: Sequence[Fact] | None = None,
-) -> AskedFacts:
+) -> PreparedFacts:
     """Prepare facts for a model, with the same exclusions as in any run.
 
     template: decides which facts fit into the model's context window. known: all facts of the
@@ -88,4 +88,4 @@ def make_asked(
     excluded = tuple(
         (question.fact, question.excluded) for question in prepared.questions if question.excluded
     )
-    return AskedFacts(relation, kept, segment.columns, segment.gold, segment.removed, excluded)
+    return PreparedFacts(relation, kept, segment.columns, segment.gold, segment.removed, excluded)

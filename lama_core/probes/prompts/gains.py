@@ -41,7 +41,7 @@ class Gain:
         return max(self.points, key=lambda name: self.points[name])
 
 
-def find_gain(study: Study) -> Gain | None:
+def largest_gain(study: Study) -> Gain | None:
     """Return the largest mean gain of a combination and method; the first one wins a tie.
 
     Returns None if no relation has a manual prompt, or no other ensemble.

@@ -7,7 +7,7 @@ A sentence matches a pair if it contains both as whole words (distant supervisio
 have only stop words or punctuation, or more than ten words without [X] and [Y], are dropped. The
 T = 40 most frequent prompts are kept; ties keep the order in which they were found. With both
 methods, these are the 30 most frequent middle-word prompts, then the 10 most frequent that only the
-dependency path gives (`is_of_path`). All prompts end in " .", as the released ones do.
+dependency path gives (`is_dependency_only`). All prompts end in " .", as the released ones do.
 Source: Jiang et al. 2020, sections 3.1 and 5.1, and its released scripts.
 
 Departure: Which mined prompts are kept
@@ -22,10 +22,10 @@ from typing import Any, Literal, Protocol
 from lama_core.candidates.lists import STOP_WORDS
 from lama_core.datasets.prompt_sets import normalise_template
 from lama_core.errors import UserError
-from lama_core.progress import silent
+from lama_core.progress import ignore
 from lama_core.types import Fact, Prompt
 
-Method = Literal["middle", "dependency"]
+MiningMethod = Literal["middle", "dependency"]
 
 PIPELINE = "en_core_web_sm"  # of spaCy, which is an optional extra
 MAX_WORDS = 10
@@ -99,19 +99,19 @@ def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ..
 
 
 @dataclass(frozen=True, slots=True)
-class Mined:
+class MinedPrompt:
     """A mined prompt. count: number of (sentence, pair) matches. methods: those that found it."""
 
     prompt: Prompt
     count: int
-    methods: tuple[Method, ...]
+    methods: tuple[MiningMethod, ...]
 
 
 @dataclass(frozen=True)
-class Mining:
+class MiningResult:
     """The result of mining. n_matches: (sentence, pair) matches. n_dropped: by reason."""
 
-    kept: tuple[Mined, ...]
+    kept: tuple[MinedPrompt, ...]
     n_sentences: int
     n_matches: int
     n_dropped: tuple[tuple[str, int], ...]
@@ -126,15 +126,15 @@ class Match:
     object: tuple[int, int]
 
 
-def mine(
+def mine_from_text(
     sentences: Iterable[str],
     pairs: Sequence[Fact],
     *,
     parser: Parser | None = None,
     n_kept: int = N_KEPT,
     n_of_path: int | None = N_OF_PATH,
-    on_sentence: Callable[[int], None] = silent,
-) -> Mining:
+    on_sentence: Callable[[int], None] = ignore,
+) -> MiningResult:
     """Return the most frequent prompts of one relation's pairs in these sentences.
 
     Args:
@@ -163,7 +163,7 @@ def mine(
         on_sentence(n_sentences)
         for match in finder.matches(sentence):
             n_matches += 1
-            templates: dict[Method, str | None] = {"middle": middle_words(match)}
+            templates: dict[MiningMethod, str | None] = {"middle": middle_words(match)}
             if parser is not None:
                 templates["dependency"] = dependency_span(match, parser)
             counts.add(templates)
@@ -177,7 +177,7 @@ def mine(
     else:
         middle = counts.most_common(n_kept - n_of_path, "middle")
         kept = middle + counts.most_common(n_of_path, "dependency")
-    return Mining(tuple(kept), n_sentences, n_matches, tuple(sorted(counts.dropped.items())))
+    return MiningResult(tuple(kept), n_sentences, n_matches, tuple(sorted(counts.dropped.items())))
 
 
 class _Counts:
@@ -186,13 +186,13 @@ class _Counts:
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.matches: Counter[str] = Counter()  # by any method
-        self.by: dict[Method, Counter[str]] = {"middle": Counter(), "dependency": Counter()}
+        self.by: dict[MiningMethod, Counter[str]] = {"middle": Counter(), "dependency": Counter()}
         self.dropped: Counter[str] = Counter()
 
-    def add(self, templates: dict[Method, str | None]) -> None:
+    def add(self, templates: dict[MiningMethod, str | None]) -> None:
         """Count the templates of one match; a text that both methods give counts once."""
         for template in dict.fromkeys(text for text in templates.values() if text is not None):
-            reason = why_dropped(template)
+            reason = drop_reason(template)
             if reason:
                 self.dropped[reason] += 1
                 continue
@@ -202,7 +202,7 @@ class _Counts:
             for method, text in templates.items():
                 self.by[method][key] += text == template
 
-    def most_common(self, n: int, method: Method | None = None) -> list[Mined]:
+    def most_common(self, n: int, method: MiningMethod | None = None) -> list[MinedPrompt]:
         """Return the n most frequent prompts of one method or (None) of any.
 
         `dependency` returns only prompts that the dependency path alone gives.
@@ -211,16 +211,16 @@ class _Counts:
         ordered = [
             (key, count)
             for key, count in counts.most_common()
-            if count and (method != "dependency" or is_of_path(self.texts[key]))
+            if count and (method != "dependency" or is_dependency_only(self.texts[key]))
         ]
         kept = []
         for key, count in ordered[:n]:
             methods = tuple(name for name, found in self.by.items() if found[key])
-            kept.append(Mined(Prompt(self.texts[key], "mined"), count, methods))
+            kept.append(MinedPrompt(Prompt(self.texts[key], "mined"), count, methods))
         return kept
 
 
-def is_of_path(template: str) -> bool:
+def is_dependency_only(template: str) -> bool:
     """Whether only a dependency path gives a prompt: it has words before or after both blanks.
 
     As in the released scripts, prompts with a capitalised word (a name in the sentence) don't
@@ -260,7 +260,7 @@ def dependency_span(match: Match, parser: Parser) -> str | None:
     return _template(words)
 
 
-def why_dropped(template: str) -> str | None:
+def drop_reason(template: str) -> str | None:
     """Return the reason why the paper's filters drop a prompt; None if they keep it."""
     tokens = WORD.findall(template.replace("[X]", " ").replace("[Y]", " "))
     words = [token for token in tokens if token[0].isalnum()]

@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import COMMON, known_before, named_candidates, read_candidate_file
+from lama_core.candidates.lists import (
+    COMMON,
+    check_words_known,
+    named_candidates,
+    read_candidate_file,
+)
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import STARTER, installed_dir, pairs_dir, prompts_dir
 from lama_core.datasets.prompt_sets import PromptPool, load_pool, parse_combination, relations_in
 from lama_core.errors import UserError, choose
 from lama_core.models.protocols import BlankFiller
-from lama_core.probes.plan import check_limit, choose_context, from_data, of_model
+from lama_core.probes.plan import check_limit, choose_context, dataset_fields, model_spec_fields
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
-from lama_core.probes.prompts.selection import set_aside
-from lama_core.probes.prompts.spec import Study, StudySpec, split_of
+from lama_core.probes.prompts.selection import exclude_subject_blind
+from lama_core.probes.prompts.spec import Study, StudySpec, load_split
 from lama_core.probes.prompts.study import StudyOptions
 from lama_core.probes.prompts.training_pairs import RELEASED_SHARE, pairs_digest
 from lama_core.requests import option
@@ -154,7 +159,7 @@ def _as_study(request: SelectRequest) -> StudyRequest:
     return StudyRequest(**vars(request), combinations=("all",), recipes=(), curves=False)
 
 
-def as_select(request: StudyRequest) -> SelectRequest:
+def as_select_request(request: StudyRequest) -> SelectRequest:
     """Return the request that evaluates a study's prompts one by one."""
     values = {field.name: getattr(request, field.name) for field in fields(SelectRequest)}
     return SelectRequest(**values)
@@ -218,7 +223,9 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     model = load(request.model, precision=request.precision)
     context = choose_context(request.context, model.kind)
     names = tuple(relation.name for relation, _ in relations)
-    pools = tuple(pool if request.blind else set_aside(pool, context) for _, pool in relations)
+    pools = tuple(
+        pool if request.blind else exclude_subject_blind(pool, context) for _, pool in relations
+    )
     if needs_ensembles and not any(
         pool.eligible(name) for pool in pools for name in request.combinations
     ):
@@ -229,13 +236,13 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         )
     # Raises for a relation without training pairs, before any prompt is scored.
     share = _used_share(request)
-    splits = [split_of(request.training, dataset, name, share=share) for name in names]
+    splits = [load_split(request.training, dataset, name, share=share) for name in names]
     copied = ("ranking", "curves", "train_limit", "seed")
     options: dict[str, Any] = {name: getattr(request, name) for name in copied}
     options |= {"combinations": tuple(request.combinations), "recipes": tuple(request.recipes)}
     spec = StudySpec(
-        **from_data(request.dataset, dataset, names, request.ranking, request.limit),
-        **of_model(model, request.model),
+        **dataset_fields(request.dataset, dataset, names, request.ranking, request.limit),
+        **model_spec_fields(model, request.model),
         prompts=request.prompts,
         training=request.training,
         drop_overlap=request.drop_overlap,
@@ -314,4 +321,4 @@ def candidates_of(request: StudyRequest, model: BlankFiller) -> Candidates:
     name, vocabularies = request.candidates or ("lama" if published else COMMON), [model.vocabulary]
     if name == "lama" and published is not None:
         return Candidates(name, read_candidate_file(published)).fitting(vocabularies)
-    return known_before(named_candidates(name, vocabularies), vocabularies)
+    return check_words_known(named_candidates(name, vocabularies), vocabularies)

@@ -13,7 +13,7 @@ paraphrase_by_translation    B translations, and B back-translations of each, ra
                              twice keeps its best round trip (section 3.2: English - German -
                              English, B = 7)
 
-Which words are replaced, and by which (`Form`):
+Which words are replaced, and by which (`RefillForm`):
 
     paper   all words and punctuation marks between the placeholders, by any single-token word or
             punctuation mark
@@ -42,7 +42,7 @@ from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.scoring.batches import score_cloze
 from lama_core.types import Fact, Query
 
-Form = Literal["paper", "words"]
+RefillForm = Literal["paper", "words"]
 
 MAX_PAIRS = 50  # with the form `words`
 MAX_ROUNDS = 10
@@ -85,7 +85,9 @@ class Refined:
 class Refiller:
     """Predicts words of prompts with one model, averaged over facts (with `words` the first 50)."""
 
-    def __init__(self, model: BlankFiller, pairs: Sequence[Fact], *, form: Form = "words") -> None:
+    def __init__(
+        self, model: BlankFiller, pairs: Sequence[Fact], *, form: RefillForm = "words"
+    ) -> None:
         """Raise UserError without pairs, or for a causal model."""
         if not KINDS[model.kind].sees_both:
             raise UserError(

@@ -1,6 +1,6 @@
 """Select and weight prompts on the training facts: Top-K and the optimised ensemble.
 
-Selection and weights use training facts only; `answer` applies them to the test facts.
+Selection and weights use training facts only; `ensemble_answers` applies them to the test facts.
 Source: Jiang et al. 2020, section 4.
 """
 
@@ -60,7 +60,7 @@ class Ensemble:
         return int(used[0]) if len(used) == 1 else None
 
 
-def set_aside(pool: PromptPool, context: Context) -> PromptPool:
+def exclude_subject_blind(pool: PromptPool, context: Context) -> PromptPool:
     """Return the pool with its subject-blind prompts excluded from ensembles.
 
     A prompt is subject-blind if the model can't see the subject in it.
@@ -73,7 +73,7 @@ def set_aside(pool: PromptPool, context: Context) -> PromptPool:
     return replace(pool, entries=tuple(entries))
 
 
-def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
+def prompt_accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
     """P@1 of each prompt, float64 [prompt]; `rows` is `top_answers.ROW` [prompt, fact]."""
     return np.asarray((rows[f"rank_{ranking}"] == 1).mean(axis=1), dtype=np.float64)
 
@@ -101,13 +101,15 @@ def select_optimised(
     return Ensemble(combination, name, weights, "log-linear", fit.objective, fit.n_epochs)
 
 
-def order_of(pool: PromptPool, combination: str, train: NDArray[np.float64]) -> list[int]:
+def prompts_by_accuracy(
+    pool: PromptPool, combination: str, train: NDArray[np.float64]
+) -> list[int]:
     """Return a combination's prompts from best to worst on the training facts."""
     members = _eligible(pool, combination)
     return [members[number] for number in rank_prompts(train[members])]
 
 
-def answer(
+def ensemble_answers(
     store: DistributionStore, rows: NDArray[np.void], ensembles: Sequence[Ensemble]
 ) -> NDArray[np.void]:
     """Return each ensemble's answer to each fact, `top_answers.ROW` [ensemble, fact].

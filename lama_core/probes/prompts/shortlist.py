@@ -106,7 +106,9 @@ class Verdict:
     certain: NDArray[np.bool_]
 
 
-def judge(shortlist: Shortlist, weights: Floats, removed: Ints | None = None) -> Verdict:
+def shortlist_verdict(
+    shortlist: Shortlist, weights: Floats, removed: Ints | None = None
+) -> Verdict:
     """Return the best answer of a log-linear ensemble to each fact; the earlier one wins a tie.
 
     weights: float32 [prompt]. removed: columns that filtered ranking removes, int64 [fact, n],

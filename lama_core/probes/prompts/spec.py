@@ -27,31 +27,31 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller
 from lama_core.paths import cache_dir
 from lama_core.probes.prompts.ensemble import RECIPES
-from lama_core.probes.prompts.fact_queries import AskedFacts, make_asked
+from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
 from lama_core.probes.prompts.study import RelationStudy, StudyOptions, study_relation
 from lama_core.probes.prompts.study_rows import ROWS, read_study, write_details, write_study
 from lama_core.probes.prompts.training_pairs import (
     Split,
-    draw,
     halve,
+    limited_positions,
     make_split,
     pairs_digest,
-    take_share,
+    split_by_share,
 )
 from lama_core.progress import Unit
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import SCHEMA, check_size
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
-from lama_core.runs.spec import Finished, RunSpec, Sitting
+from lama_core.runs.spec import Finished, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
-from lama_core.scoring.preparation import NothingCounts
+from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import Knowledge, gather_knowledge
 
 # Raise it by one if, and only if, the same specification would give different numbers.
 VERSION = 5
 ENSEMBLE_VERSION = 1
-METHODS = ("top1", "optimised")
+SAVED_METHODS = ("top1", "optimised")
 # Keys of `details.json`.
 OPTIONS = ("combinations", "recipes", "train_limit", "seed")
 _INPUTS = ("prompts", "own", "training", "drop_overlap", "candidates")
@@ -116,7 +116,7 @@ class StudySpec(RunSpec):
         """Return the test facts; raise UserError if facts or training pairs have changed."""
         dataset: Dataset = super().load_data()
         splits = [
-            split_of(self.training, dataset, name, share=self.training_share)
+            load_split(self.training, dataset, name, share=self.training_share)
             for name in self.relations
         ]
         if pairs_digest(splits) != self.training_digest:
@@ -126,7 +126,7 @@ class StudySpec(RunSpec):
             )
         return dataset
 
-    def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
+    def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> ScoringJob:
         """Prepare the facts of each relation, one part per relation.
 
         on_note: called with messages, such as why a relation is excluded. Raises UserError if no
@@ -143,15 +143,15 @@ class StudySpec(RunSpec):
             raise UserError(pending[-1].left_out if pending else "Choose a relation to study.")
         folder = cache_dir() / "prompt-distributions"
         work = StudyWork(tuple(pending), self.study_options, folder, self.keep)
-        return Sitting(work, lambda tables: self._finish(work, tables))
+        return ScoringJob(work, lambda tables: self._finish(work, tables))
 
     def _prepare_relation(
         self, name: str, pool: PromptPool, dataset: Dataset, model: BlankFiller
-    ) -> "Pending":
+    ) -> "PendingRelation":
         """Split one relation's facts and prepare them. Raises UserError if the split fails."""
         relation, all_facts = dataset.relation(name), dataset.facts_of(name)
         options = self.study_options
-        given = split_of(self.training, dataset, name, share=self.training_share)
+        given = load_split(self.training, dataset, name, share=self.training_share)
         how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
         split = make_split(name, given.train, given.test, drop_overlap=self.drop_overlap, **how)
         notes = (*given.notes, *split.notes, *pool.notes)
@@ -165,7 +165,7 @@ class StudySpec(RunSpec):
         template = (relation.prompts[0] if relation.prompts else pool.prompts[0]).template
         try:
             train, test = (
-                make_asked(
+                make_prepared_facts(
                     relation,
                     facts,
                     self.candidates,
@@ -176,10 +176,10 @@ class StudySpec(RunSpec):
                 )
                 for facts, known in ((split.train, split.train), (split.test, all_facts))
             )
-        except NothingCounts as error:
-            return Pending(pool, knowledge, notes, left_out=f"{name} is excluded: {error}")
-        train = train.take(draw(train.facts, options.train_limit, options.seed))
-        return Pending(pool, knowledge, notes, train, test)
+        except NoFactCounts as error:
+            return PendingRelation(pool, knowledge, notes, left_out=f"{name} is excluded: {error}")
+        train = train.take(limited_positions(train.facts, options.train_limit, options.seed))
+        return PendingRelation(pool, knowledge, notes, train, test)
 
     def _finish(self, work: "StudyWork", tables: Sequence[pa.Table]) -> Finished:
         """Combine the relations' rows into the finished study."""
@@ -216,31 +216,31 @@ class StudySpec(RunSpec):
         return Finished(rows, tuple(relations), n_candidates, details)
 
 
-def split_of(
+def load_split(
     training: Path | None, dataset: Dataset, relation: str, *, share: float = 1.0
 ) -> Split:
     """Return a relation's training pairs (None: half of its facts) and its test facts.
 
-    share: of the training pairs to use (see `take_share`); the others are not tested on, either.
+    share: of the training pairs to use (see `split_by_share`); the others are not tested on, either.
     """
     facts = dataset.facts_of(relation)
     if training is None:
         train, test = halve(facts)
-        return Split(take_share(train, share)[0], test)
+        return Split(split_by_share(train, share)[0], test)
     pairs, report = read_pairs(pairs_dir(training), relation)
     notes = (*(str(dropped) for dropped in report.dropped), *report.notes)
-    return Split(take_share(pairs, share)[0], facts, notes)
+    return Split(split_by_share(pairs, share)[0], facts, notes)
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingRelation:
     """A relation to study. left_out: why it can't be studied; then train and test are None."""
 
     pool: PromptPool
     knowledge: Knowledge
     notes: tuple[str, ...]
-    train: AskedFacts | None = None
-    test: AskedFacts | None = None
+    train: PreparedFacts | None = None
+    test: PreparedFacts | None = None
     left_out: str = ""
 
     @property
@@ -255,7 +255,7 @@ class Pending:
 class StudyWork:
     """The relations of a study, as parts of a run. folder: for the distributions."""
 
-    pending: tuple[Pending, ...]
+    pending: tuple[PendingRelation, ...]
     study_options: StudyOptions
     folder: Path
     keep: bool
@@ -381,13 +381,13 @@ class EnsembleSpec(RunSpec):
     def candidate_list(self) -> tuple[str, str, bool]:
         return self.candidates
 
-    def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
+    def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> ScoringJob:
         """Always raise NotImplementedError: an ensemble's rows come from its study."""
         raise NotImplementedError("use save_ensembles; ensembles are saved from their study")
 
 
 def save_ensembles(
-    study: Study, methods: Sequence[str] = METHODS, folder: Path | None = None
+    study: Study, methods: Sequence[str] = SAVED_METHODS, folder: Path | None = None
 ) -> tuple[Run, ...]:
     """Save a study's ensembles as runs, which Results, Facts and `compare` can show.
 

@@ -18,20 +18,20 @@ from lama_core.metrics.precision_at_k import macro_precision_at, precision_at
 from lama_core.models.protocols import BlankFiller, Context
 from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED, oracle_ranks
-from lama_core.probes.prompts.fact_queries import AskedFacts
+from lama_core.probes.prompts.fact_queries import PreparedFacts
 from lama_core.probes.prompts.selection import (
     TOP_KS,
     Combine,
     Ensemble,
-    accuracies,
-    answer,
-    order_of,
+    ensemble_answers,
+    prompt_accuracies,
+    prompts_by_accuracy,
     select_optimised,
     select_top,
     top_k_curves,
 )
-from lama_core.probes.prompts.shortlist import Shortlist, Verdict, judge, make_shortlist
-from lama_core.progress import silent
+from lama_core.probes.prompts.shortlist import Shortlist, Verdict, make_shortlist, shortlist_verdict
+from lama_core.progress import ignore
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.ranking import NO_COLUMN, Ranking
 from lama_core.types import Fact, Relation
@@ -160,13 +160,13 @@ class RelationStudy:
         other valid objects.
         """
         if self.ranking == "raw":
-            return judge(self.shortlist, weights)
+            return shortlist_verdict(self.shortlist, weights)
         if self.removed is None:
             raise UserError(
                 "This study does not store the other valid objects that filtered ranking removes. "
                 "To try weights, delete its folder and run the study again."
             )
-        return judge(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
+        return shortlist_verdict(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
 
     def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
         """Return the best words of a row (at most ten) with their log-probabilities."""
@@ -215,14 +215,14 @@ class Score:
 def study_relation(
     model: BlankFiller,
     pool: PromptPool,
-    train: AskedFacts,
-    test: AskedFacts,
+    train: PreparedFacts,
+    test: PreparedFacts,
     options: StudyOptions,
     *,
     folder: Path,
     keep: bool = True,
     notes: tuple[str, ...] = (),
-    tick: Tick = silent,
+    tick: Tick = ignore,
 ) -> RelationStudy:
     """Study one relation: score all prompts, select and fit ensembles, answer the test facts.
 
@@ -236,7 +236,7 @@ def study_relation(
     train_store.score(tick=tick)
     test_store.score(tick=tick)
     train_rows, rows = train_store.rows(), test_store.rows()
-    train_accuracies = accuracies(train_rows, options.ranking)
+    train_accuracies = prompt_accuracies(train_rows, options.ranking)
     in_pool = pool.combinations()
     combinations = [one for one in options.combinations if one in in_pool and pool.eligible(one)]
     shortlist = make_shortlist(train_store)
@@ -247,9 +247,9 @@ def study_relation(
         recipes = () if single else options.recipes
         ensembles += [select_top(pool, name, train_accuracies, k) for k in top_ks]
         ensembles += [select_optimised(pool, name, shortlist, RECIPES[key]) for key in recipes]
-    ensemble_rows = answer(test_store, rows, ensembles)
+    ensemble_rows = ensemble_answers(test_store, rows, ensembles)
     several = [name for name in combinations if len(pool.members(name)) > 1 and options.curves]
-    orders = [order_of(pool, name, train_accuracies) for name in several]
+    orders = [prompts_by_accuracy(pool, name, train_accuracies) for name in several]
     by_combination = top_k_curves(test_store, orders, options.ranking) if several else []
     curves = tuple(
         (name, combine, values)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets.prompt_sets import Entry, PromptPool
-from lama_core.probes.prompts.fact_queries import AskedFacts
+from lama_core.probes.prompts.fact_queries import PreparedFacts
 from lama_core.probes.prompts.selection import Ensemble
 from lama_core.probes.prompts.shortlist import Shortlist
 from lama_core.probes.prompts.study import RelationStudy
@@ -58,7 +58,7 @@ ROWS = pa.schema(
 
 
 def write_study(
-    study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
+    study: RelationStudy, asked: PreparedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
     """Return the rows of a study. asked: its test facts. knowledge: of the whole dataset."""
     test = _test_rows(study, asked, knowledge, vocabulary)
@@ -116,7 +116,7 @@ def write_study(
 
 
 def _test_rows(
-    study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
+    study: RelationStudy, asked: PreparedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
     """Return the rows of the prompts, of the excluded facts and of the ensembles."""
     templates = study.pool.templates

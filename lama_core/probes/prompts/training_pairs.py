@@ -48,7 +48,7 @@ def make_split(
     """Return a relation's training and test facts, without overlap.
 
     drop_overlap: drop training pairs that are test facts instead of refusing them. limit, seed:
-    maximum number of test facts, chosen as in `draw`; training facts are limited later, after
+    maximum number of test facts, chosen as in `limited_positions`; training facts are limited later, after
     those that the model can't be scored on are excluded. Raises UserError if training pairs are
     missing or overlap the test facts, or the limit is not positive.
     """
@@ -58,7 +58,7 @@ def make_split(
             f"{relation} has no training pairs to select and weight prompts on. Give a folder of "
             "training pairs (one P*.jsonl per relation), or omit it to train on half of the facts."
         )
-    shared = overlap(train, test)
+    shared = overlapping_facts(train, test)
     notes: tuple[str, ...] = ()
     if shared:
         named = ", ".join(f"{fact.subject} - {fact.object}" for fact in shared[:SHOWN])
@@ -72,7 +72,9 @@ def make_split(
             raise UserError(
                 f"{relation}: all training pairs are also test facts. Give other training pairs."
             )
-    return Split(tuple(train), tuple(test[number] for number in draw(test, limit, seed)), notes)
+    return Split(
+        tuple(train), tuple(test[number] for number in limited_positions(test, limit, seed)), notes
+    )
 
 
 def pairs_digest(splits: Iterable[Split]) -> str:
@@ -82,7 +84,7 @@ def pairs_digest(splits: Iterable[Split]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def overlap(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
+def overlapping_facts(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return the training facts that share subject and object with a test fact, in order."""
     keys = {_key(fact) for fact in test}
     return tuple(fact for fact in train if _key(fact) in keys)
@@ -96,7 +98,7 @@ def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tu
     return tuple(halves[0]), tuple(halves[1])
 
 
-def take_share(
+def split_by_share(
     facts: Sequence[Fact], share: float, *, seed: int = 0
 ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     """Divide training pairs into pairs to use and development data.
@@ -128,7 +130,9 @@ def _key(fact: Fact) -> tuple[str, str]:
     return fact.subject.casefold(), fact.object.casefold()
 
 
-def draw(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[int, ...]:
+def limited_positions(
+    facts: Sequence[Fact], limit: int | None, seed: int | None
+) -> tuple[int, ...]:
     """Return the positions of at most `limit` facts, in order.
 
     Takes the first facts without a seed, else a pseudo-random choice by hashes with the seed.

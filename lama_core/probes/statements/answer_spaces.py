@@ -12,7 +12,7 @@ from lama_core.candidates.spelling import Spelling
 from lama_core.datasets import Dataset, relation_objects
 from lama_core.datasets.dataset import MAX_ANSWERS, MAX_LETTERS
 from lama_core.errors import UserError
-from lama_core.files import given_path
+from lama_core.files import user_path
 
 RELATION = "relation"
 
@@ -23,7 +23,7 @@ def named_space(name: str) -> Candidates:
         return Candidates(RELATION, None, per_relation=True)
     if not name.startswith(FILE):
         raise UserError(f"Unknown answers {name[:60]!r}: choose {RELATION}, or {FILE}PATH.")
-    path = given_path(name.removeprefix(FILE))
+    path = user_path(name.removeprefix(FILE))
     return Candidates(name, check_answers(read_lines(path, "list of answers", "answer")))
 
 
@@ -59,6 +59,6 @@ def answers_of(space: Candidates, dataset: Dataset, relation: str) -> tuple[str,
     return dataset.relation(relation).answers or relation_objects(dataset, relation)
 
 
-def as_columns(answers: tuple[str, ...]) -> Columns:
+def answer_columns(answers: tuple[str, ...]) -> Columns:
     """Return answers as columns of a table of scores, independent of a model's tokens."""
     return Columns(answers, {}, Spelling(cased=True, folded=False, forms={}))

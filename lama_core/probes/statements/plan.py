@@ -9,11 +9,11 @@ from lama_core.errors import UserError, choose
 from lama_core.models.protocols import HIDINGS
 from lama_core.probes.plan import (
     Planned,
-    ask_of,
-    check_asked,
-    choose_with_facts,
-    from_data,
-    of_model,
+    check_models_and_limit,
+    dataset_fields,
+    load_known_model,
+    model_spec_fields,
+    relations_with_facts,
 )
 from lama_core.probes.statements.answer_spaces import RELATION, named_space
 from lama_core.probes.statements.scoring import (
@@ -65,24 +65,26 @@ class StatementsRequest(shared_fields.RunSettings):
 
 def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[StatementSpec]:
     """Return one specification for each model; load: loads a model by name."""
-    check_asked(request.models, request.limit, request.ranking)
+    check_models_and_limit(request.models, request.limit, request.ranking)
     choose(request.aggregate, AGGREGATES, "aggregate")
     choose(request.part, PARTS, "part")
     choose(request.hiding, HIDINGS, "hiding")
     space = named_space(request.answers)
     dataset = load_dataset(request.dataset)
-    chosen = choose_with_facts(dataset, request.relations)
+    chosen = relations_with_facts(dataset, request.relations)
     prompts = numbered_template(chosen, request.template)
     names = tuple(
         relation.name for relation in chosen if request.template == 0 or prompts.of(relation.name)
     )
     check_questions(dataset, names, prompts, request.limit)
-    models = [ask_of(name, load, request.precision) for name in dict.fromkeys(request.models)]
-    shared = from_data(request.dataset, dataset, names, request.ranking, request.limit)
+    models = [
+        load_known_model(name, load, request.precision) for name in dict.fromkeys(request.models)
+    ]
+    shared = dataset_fields(request.dataset, dataset, names, request.ranking, request.limit)
     specs = [
         StatementSpec(
             **shared,
-            **of_model(model, model.reference),
+            **model_spec_fields(model, model.reference),
             prompts=prompts,
             candidates=space,
             context="both",

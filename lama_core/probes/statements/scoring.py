@@ -56,7 +56,7 @@ PartChoice = Annotated[
 ]
 # Number of statements that a model gets in one call: enough that it can share common beginnings,
 # and few enough that the results fit into memory for every answer space.
-AT_ONCE = 2048
+MAX_STATEMENTS_AT_ONCE = 2048
 
 
 class StatementModel(BlankFiller, StatementScorer, Protocol):
@@ -84,7 +84,7 @@ class Scoring:
         return "statement" if self.part == "statement" else "answer"
 
 
-def state(query: Query, answer: str, part: Part = "statement") -> Statement:
+def make_statement(query: Query, answer: str, part: Part = "statement") -> Statement:
     """Return the query with an answer filled in and its first letter capitalised.
 
     With part `conditional`, the statement ends after the answer.
@@ -96,7 +96,7 @@ def state(query: Query, answer: str, part: Part = "statement") -> Statement:
     return Statement(first + text[1:], len(left), len(left) + len(answer))
 
 
-def total(scores: StatementScores, aggregate: Aggregate) -> float:
+def statement_score(scores: StatementScores, aggregate: Aggregate) -> float:
     """Return the score of a statement; -inf if the model can't write it or scores no token."""
     log_probs = scored_tokens(scores)
     if scores.unknown or not len(log_probs):
@@ -136,10 +136,12 @@ def score_answers(
     found = np.empty((len(queries), len(answers)))
     for rows, columns in _blocks(len(queries), len(answers)):
         statements = [
-            state(queries[row], answers[column], scoring.part) for row in rows for column in columns
+            make_statement(queries[row], answers[column], scoring.part)
+            for row in rows
+            for column in columns
         ]
         scores = model.statement_log_probs(statements, hiding=scoring.hiding, scored=scoring.scored)
-        values = np.array([total(statement, scoring.aggregate) for statement in scores])
+        values = np.array([statement_score(statement, scoring.aggregate) for statement in scores])
         found[np.ix_(rows, columns)] = values.reshape(len(rows), -1)
         tick(len(values))
     return found
@@ -147,11 +149,11 @@ def score_answers(
 
 def _blocks(n_queries: int, n_answers: int) -> Iterable[tuple[range, range]]:
     """Yield blocks of at most AT_ONCE: several queries with all answers, or one with some."""
-    size = max(1, AT_ONCE // max(1, n_answers))
+    size = max(1, MAX_STATEMENTS_AT_ONCE // max(1, n_answers))
     for first in range(0, n_queries, size):
         rows = range(first, min(first + size, n_queries))
-        for start in range(0, n_answers, AT_ONCE):
-            yield rows, range(start, min(start + AT_ONCE, n_answers))
+        for start in range(0, n_answers, MAX_STATEMENTS_AT_ONCE):
+            yield rows, range(start, min(start + MAX_STATEMENTS_AT_ONCE, n_answers))
 
 
 def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float32]:

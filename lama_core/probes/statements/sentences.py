@@ -15,8 +15,8 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement, StatementScores
-from lama_core.probes.model_info import OfModel, model_fields
-from lama_core.probes.statements.scoring import StatementModel, scored_tokens, total
+from lama_core.probes.model_info import AboutModel, model_fields
+from lama_core.probes.statements.scoring import StatementModel, scored_tokens, statement_score
 from lama_core.probes.statements.typed_answers import score_statements, tokens_json
 from lama_core.requests import argument
 from lama_core.scoring import shared_fields
@@ -73,9 +73,9 @@ class ScoredSentence:
         text: The sentence.
         total: Sum of the log-probabilities of the scored tokens; None if the model can't write the
             words that differ, or scores no token.
-        mean: Their mean; None like `total`.
+        mean: Their mean; None like `statement_score`.
         n_scored: Number of scored tokens.
-        difference: `total` minus that of the first sentence; None if either is None.
+        difference: `statement_score` minus that of the first sentence; None if either is None.
         mean_difference: `mean` minus that of the first sentence; None if either is None.
         tokens: The log-probabilities of the tokens; `in_answer` marks the words that differ.
     """
@@ -97,7 +97,7 @@ class ScoredSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSentences(OfModel):
+class ModelSentences(AboutModel):
     """One model's scores; the time limit excluded the last `n_left_out` sentences."""
 
     sentences: tuple[ScoredSentence, ...]
@@ -174,7 +174,7 @@ def score_sentences(
     for text, each in zip(texts, tokens, strict=False):
         score, mean = (
             None if np.isneginf(value) else value
-            for value in (total(each, "sum"), total(each, "mean"))
+            for value in (statement_score(each, "sum"), statement_score(each, "mean"))
         )
         first_score, first_mean = (scored[0].total, scored[0].mean) if scored else (score, mean)
         scored.append(

@@ -26,9 +26,9 @@ from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
-from lama_core.probes.statements.answer_spaces import answers_of, as_columns
+from lama_core.probes.statements.answer_spaces import answer_columns, answers_of
 from lama_core.probes.statements.scoring import (
-    AT_ONCE,
+    MAX_STATEMENTS_AT_ONCE,
     Scoring,
     StatementModel,
     log_softmax,
@@ -66,7 +66,7 @@ class StatementSpec(ClozeSpec):
             "prompts": [self.prompts.kind, self.prompts.templates],
             "candidates": [self.candidates.per_relation, self.candidates.digest],
             "scoring": [self.scoring.aggregate, self.scoring.part, self._hiding],
-            "at once": AT_ONCE,
+            "at once": MAX_STATEMENTS_AT_ONCE,
         }
 
     def prompt_name(self) -> str:
@@ -124,7 +124,7 @@ def _segment(
     model: StatementModel,
 ) -> Segment:
     """Return the segment of a relation; write the reasons of excluded rows into `questions`."""
-    columns = as_columns(answers)
+    columns = answer_columns(answers)
     longest = max(answers, key=lambda answer: len(model.vocabulary.pieces(answer)))
     kept: list[int] = []
     queries: list[Query] = []
@@ -182,7 +182,9 @@ class StatementWork(SegmentWork):
     def steps(self, segment: int) -> range:
         """Return the first fact of each part."""
         found = self.segments[segment]
-        return range(0, len(found.queries), max(1, AT_ONCE // len(found.columns.words)))
+        return range(
+            0, len(found.queries), max(1, MAX_STATEMENTS_AT_ONCE // len(found.columns.words))
+        )
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
         """Return the number of statements of a part, and of their words."""

@@ -19,7 +19,7 @@ from lama_core.models.protocols import (
     Statement,
     StatementScores,
 )
-from lama_core.probes.model_info import OfModel, model_fields
+from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.probes.statements.answer_spaces import check_answers
 from lama_core.probes.statements.scoring import (
     TOKENS_OF,
@@ -28,10 +28,10 @@ from lama_core.probes.statements.scoring import (
     Scoring,
     StatementModel,
     log_softmax,
+    make_statement,
     scored_tokens,
     shown_tokens,
-    state,
-    total,
+    statement_score,
 )
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
@@ -124,7 +124,7 @@ class RankedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRanking(OfModel):
+class ModelRanking(AboutModel):
     """One model's ranking of the answers.
 
     Attributes:
@@ -250,9 +250,9 @@ def rank_answers(
             f"{model.name} has no start token, so it can't score the first word of a text: write "
             "a word before the blank."
         )
-    statements = [state(query, answer, request.part) for answer in answers]
+    statements = [make_statement(query, answer, request.part) for answer in answers]
     tokens = score_statements(model, statements, request.hiding, request.scoring.scored, limits)
-    scores = np.array([total(each, request.aggregate) for each in tokens])
+    scores = np.array([statement_score(each, request.aggregate) for each in tokens])
     possible = np.flatnonzero(~np.isneginf(scores))
     order = possible[np.argsort(-scores[possible], kind="stable")]
     log_probs = log_softmax(scores[None, order])[0] if len(order) else np.zeros(0)

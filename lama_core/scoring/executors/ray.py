@@ -24,7 +24,7 @@ import ray
 
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE as DEVICE
-from lama_core.models.devices import wanted_device
+from lama_core.models.devices import requested_device
 from lama_core.scoring.executors import Job, Task, Tick
 from lama_core.scoring.executors.assignment import Unassigned
 
@@ -86,7 +86,7 @@ def _resources() -> _Resources:
 
 def _device() -> str:
     """Return the workers' LAMA_DEVICE: this process's, without the number of the GPU."""
-    return "cuda" if wanted_device().startswith("cuda") else wanted_device()
+    return "cuda" if requested_device().startswith("cuda") else requested_device()
 
 
 def _connect() -> None:

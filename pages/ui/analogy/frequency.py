@@ -7,14 +7,14 @@ import streamlit as st
 
 from lama_core.papers.published import published_table
 from lama_core.probes.analogy.accuracy_tables import (
-    RANDOM,
+    RANDOM_PROBES,
     SIGNIFICANT,
-    Accuracy,
+    ProbeAccuracy,
     frequency_summary,
 )
 
 
-def draw_frequency(lines: Sequence[Accuracy], names: dict[str, str], probe: str) -> None:
+def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe: str) -> None:
     """Draw the p-values by relation, and how many are significant here and in the paper.
 
     Args:
@@ -22,7 +22,7 @@ def draw_frequency(lines: Sequence[Accuracy], names: dict[str, str], probe: str)
         names: Run id -> the name of the run's lines.
         probe: The probe to show; for `random`, also its two halves.
     """
-    probes = ("random", *RANDOM) if probe == "random" else (probe,)
+    probes = ("random", *RANDOM_PROBES) if probe == "random" else (probe,)
     tested = [line for line in lines if line.p_value is not None]
     by_test = {
         (name, tested_probe): [

@@ -16,15 +16,15 @@ from lama_core.papers.rezaee2022 import (
 )
 from lama_core.probes.analogy.accuracy_tables import (
     ALL,
-    KINDS,
-    SHOWN,
+    RELATION_KINDS,
+    SHOWN_PROBES,
     UNMARKED,
-    Accuracy,
-    accuracies,
-    describe,
-    unmarked,
+    ProbeAccuracy,
+    options_text,
+    probe_accuracies,
+    unmarked_accuracies,
 )
-from lama_core.probes.analogy.decisions import split
+from lama_core.probes.analogy.decisions import pair_from_text
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
 from lama_core.probes.analogy.plan import requests_of
 from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
@@ -37,7 +37,7 @@ from pages.ui.analogy.templates import SCORE_TEMPLATE
 from pages.ui.shared import charts, links, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain, show_fault, show_note
+from pages.ui.shared.messages import plain, show_error, show_note
 from pages.ui.shared.url_state import BOUND, pick
 
 PROBE_HELP = (
@@ -52,7 +52,7 @@ def draw_probes() -> None:
     """Draw the chart with its tables, and the form for a new probe."""
     listing = list_probe_runs()
     for problem in listing.problems:
-        show_fault(problem)
+        show_error(problem)
     if not listing.runs:
         show_note(
             "There is no finished probe yet. A probe asks a model to choose between a right and a "
@@ -84,7 +84,7 @@ def _choose(
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
-    kept = links.among((run.info.id for run in of_data), of=data)
+    kept = links.runs_of_url((run.info.id for run in of_data), of=data)
     of_data = [run for run in of_data if run.info.id in kept]
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))
@@ -126,10 +126,10 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     """Run id -> name of its lines: the model, with the options if the model's runs differ."""
     options: dict[str, set[str]] = {}
     for run in runs:
-        options.setdefault(run.info.model, set()).add(describe(run.details))
+        options.setdefault(run.info.model, set()).add(options_text(run.details))
     return {
         run.info.id: url_state.title_of(run.info.model)
-        + (f" ({describe(run.details)})" if len(options[run.info.model]) > 1 else "")
+        + (f" ({options_text(run.details)})" if len(options[run.info.model]) > 1 else "")
         for run in runs
     }
 
@@ -140,7 +140,7 @@ def _colours(runs: Sequence[ProbeRun], names: dict[str, str]) -> dict[str, str]:
     return {names[run.info.id]: by_model[run.info.model] for run in runs}
 
 
-def _table(lines: Sequence[Accuracy], names: dict[str, str]) -> pd.DataFrame:
+def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFrame:
     """A row per accuracy; `value` and `spread` are in percent."""
     return pd.DataFrame(
         [
@@ -168,8 +168,8 @@ def _draw_kinds(
     """Draw accuracy by kind of relation, a chart per probe, as in the paper's Table 1."""
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     lines = [
-        *accuracies(runs, by="kind"),
-        *unmarked(runs),
+        *probe_accuracies(runs, by="kind"),
+        *unmarked_accuracies(runs),
         *(
             line
             for line in (*published_by_kind(), *published_unmarked())
@@ -179,17 +179,19 @@ def _draw_kinds(
     table = _table(lines, names)
     colours = _colours(runs, names)
     greys = {name: PUBLISHED for name in published}
-    order = [kind for kind in (*KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    options = "; ".join(dict.fromkeys(describe(run.details) for run in runs))
-    boxes = st.columns(len(SHOWN), gap="small")
-    for probe, box in zip(SHOWN, boxes, strict=True):
+    order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
+    options = "; ".join(dict.fromkeys(options_text(run.details) for run in runs))
+    boxes = st.columns(len(SHOWN_PROBES), gap="small")
+    for probe, box in zip(SHOWN_PROBES, boxes, strict=True):
         part = table[table["probe"] == probe]
         with box:
             if part.empty:
                 st.caption(f"{probe}: not run")
                 continue
             figure = charts.accuracy_by_name(part, colours | greys, order, what="kind of relation")
-            charts.show(figure, f"kinds {probe}", title=f"{probe}: accuracy by kind, {setting}")
+            charts.draw_chart(
+                figure, f"kinds {probe}", title=f"{probe}: accuracy by kind, {setting}"
+            )
     caption = (
         f"{plain(options)}. A kind's accuracy is the mean over its relations. The dashed line is "
         "chance."
@@ -236,7 +238,7 @@ def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.D
     """A row per name, a column per model and probe; each cell is a text with spread and mark."""
     by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
     cells = {key: _cell(row) for key, row in by_cell.iterrows()}
-    columns = [(model, probe) for model in who for probe in SHOWN]
+    columns = [(model, probe) for model in who for probe in SHOWN_PROBES]
     return pd.DataFrame(
         {"": name} | {" ".join(at): cells[name, *at] for at in columns if (name, *at) in cells}
         for name in order
@@ -261,7 +263,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     )
     with box:
         probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP)
-    all_lines = accuracies(runs, by="relation")
+    all_lines = probe_accuracies(runs, by="relation")
     lines = [line for line in all_lines if line.probe == probe]
     if not lines:
         st.caption("This probe has no finished run.")
@@ -276,7 +278,9 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
         what="relation",
         across=True,
     )
-    charts.show(figure, f"relations {probe}", title=f"{probe}: accuracy by relation, {setting}")
+    charts.draw_chart(
+        figure, f"relations {probe}", title=f"{probe}: accuracy by relation, {setting}"
+    )
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
         wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
         st.dataframe(wide.map(partial(rounded, digits=3)).reset_index(), hide_index=True)
@@ -313,7 +317,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     )
     url_state.drop_stale("relation", known)
     shown = st.session_state.get("relation", hardest.name)
-    url_state.heed_unknown("Relation", "relation", {name: name for name in known}, shown)
+    url_state.note_unknown("Relation", "relation", {name: name for name in known}, shown)
     relation = relation_box.selectbox(
         "Relation",
         known,
@@ -322,7 +326,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         bind=BOUND,
         help="Initially the relation with the lowest accuracy.",
     )
-    links.respell("which", {"left out": EXCLUDED})  # as URLs of earlier versions write it
+    links.replace_values("which", {"left out": EXCLUDED})  # as URLs of earlier versions write it
     which = pick("Show", ("wrong", "right", EXCLUDED), key="which", place=which_box)
     rows = decision_rows(run.info, relation, str(which))
     if rows.empty:
@@ -381,11 +385,13 @@ def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
         help="Choose a row first. Its pairs open on the page Ask, tab Analogy.",
     ):
         row, options = rows.iloc[picked or 0], run.details.options
-        right, wrong = (":".join(split(row[name])) for name in ("right pair", "wrong pair"))
+        right, wrong = (
+            ":".join(pair_from_text(row[name])) for name in ("right pair", "wrong pair")
+        )
         params = {
             **screens.ANALOGIES,
             "analogy": "Score",
-            "query": ":".join(split(row["query"])),
+            "query": ":".join(pair_from_text(row["query"])),
             "pairs": f"{right}, {wrong}",
         }
         if run.details.method == "model":

@@ -17,13 +17,13 @@ from lama_core.probes.analogy.score import (
     parse_pair,
 )
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
-from lama_core.requests import values
+from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.analogy import templates
 from pages.ui.shared import cache, history, predictions, url_state
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.model_columns import ask_each
+from pages.ui.shared.model_columns import query_models
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 FIRST_QUERY = "Paris:France"
@@ -34,7 +34,7 @@ def draw_score() -> None:
     """Draw the view."""
     request = _draw_form()
     ModelSettings(models=request.models, precision=request.precision).check()
-    history.note(request)
+    history.add_entry(request)
     query, pairs = parse_pair(request.query), tuple(map(parse_pair, request.pairs))
     best = {
         "sum": "The pair with the highest total log-probability completes the analogy best.",
@@ -51,7 +51,9 @@ def draw_score() -> None:
             name, request.precision, query, pairs, request.template, request.normalise
         )
 
-    columns = ask_each(request.models, query_model, _describe, per_row=2)  # a sentence needs room
+    columns = query_models(
+        request.models, query_model, _describe, per_row=2
+    )  # a sentence needs room
     for column in columns.values():
         with column.place.container():
             st.html(heat_scale(column.colour))
@@ -66,7 +68,7 @@ def draw_score() -> None:
 def _describe(scores: ModelScores) -> str:
     """A model's kind, and its measure of a sentence."""
     kind = KINDS[scores.kind]
-    return predictions.with_how(
+    return predictions.join_details(
         kind.title, kind.measure, precision=scores.precision, device=scores.device
     )
 
@@ -154,4 +156,6 @@ def _draw_export(answer: ScoreAnswer, request: ScoreRequest) -> None:
         for model in answer.models
         for pair in model.ranked
     ]
-    draw_export("analogy-scores", lambda: rows, values(request), request, record=answer.to_json)
+    draw_export(
+        "analogy-scores", lambda: rows, field_values(request), request, record=answer.to_json
+    )

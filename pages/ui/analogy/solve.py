@@ -6,16 +6,16 @@ from itertools import zip_longest
 
 import streamlit as st
 
-from lama_core.probes.analogy.solve import METHODS, Solution, SolveRequest, VectorAnswer
-from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
+from lama_core.probes.analogy.solve import ARITHMETIC_METHODS, Solution, SolveRequest, VectorAnswer
+from lama_core.probes.analogy.templates import SLOTS, AnalogyQuestion, make_analogy
 from lama_core.probes.cloze.query import ClozeAnswer
-from lama_core.requests import values
+from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from pages.ui.analogy import templates
 from pages.ui.shared import cache, history, pins, predictions, url_state
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import ask_each, reserve_line
+from pages.ui.shared.model_columns import query_models, reserve_line
 
 DEFAULT_TEMPLATE = "to-as"
 FIRST = templates.EXAMPLES[0]
@@ -25,7 +25,7 @@ FIRST = templates.EXAMPLES[0]
 class FormInput:
     """The form's values: `gold` is the word typed at the blank, or empty."""
 
-    question: Question
+    question: AnalogyQuestion
     gold: str
     keep: bool
     choice: url_state.ClozeChoice
@@ -33,7 +33,7 @@ class FormInput:
     def request(self, models: tuple[str, ...]) -> SolveRequest:
         """The request that gives the same answers on the command line."""
         return SolveRequest(
-            **values(self.choice.settings) | {"models": models},
+            **field_values(self.choice.settings) | {"models": models},
             text=tuple(word or "___" for word in self.question.words or ()),
             template=self.question.template,
             keep_query_words=self.keep,
@@ -47,7 +47,7 @@ def draw_solve() -> None:
     """Draw the view."""
     given = _draw_form()
     given.choice.settings.check()
-    history.note(given.request(tuple(given.choice.settings.models)))
+    history.add_entry(given.request(tuple(given.choice.settings.models)))
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
     text = blank.join(escape(part) for part in given.question.query.parts)
     st.html(f'<div class="lx-sentence">{text}</div>')
@@ -105,7 +105,7 @@ def _draw_form() -> FormInput:
             choice = url_state.choose_cloze_options(names)
     gold = (words[at] or "").strip()
     known = [None if number == at else word or "" for number, word in enumerate(words)]
-    return FormInput(ask_for(known, how), gold, bool(keep), choice)
+    return FormInput(make_analogy(known, how), gold, bool(keep), choice)
 
 
 def _draw_columns(given: FormInput) -> tuple[Solution, ...]:
@@ -119,14 +119,14 @@ def _draw_columns(given: FormInput) -> tuple[Solution, ...]:
         )
 
     line = reserve_line("solve")
-    columns = ask_each(
+    columns = query_models(
         choice.settings.models,
         query_model,
         lambda solution: predictions.describe(solution.cloze.models[0]),
     )
     answers = tuple(column.answer.cloze.models[0] for column in columns.values())
     with line:
-        predictions.draw_firsts(answers, 0)
+        predictions.draw_first_answers(answers, 0)
     for column in columns.values():
         with column.place.container():
             blank = column.answer.cloze.models[0].blanks[0]
@@ -181,7 +181,7 @@ def _draw_export(given: FormInput, solutions: tuple[Solution, ...]) -> None:
         first.note,
     )
     request = given.request(tuple(model.name for model in whole.cloze.models))
-    made = {**values(request), "methods": list(METHODS)}
+    made = {**field_values(request), "methods": list(ARITHMETIC_METHODS)}
     n_words = first.cloze.candidates.words
     size = "each model's whole vocabulary" if n_words is None else f"{len(n_words):,} words"
     removed = "" if given.keep else ", without the given words"

@@ -63,4 +63,4 @@ def draw_answer_table(
     st.caption("Choose a row to ask its sentence alone, with all answers of each model.")
     if event.selection.rows:
         text, gold = sentences[int(event.selection.rows[0])]
-        links.go(screens.ASK, links.kept(PARAMS) | {"text": text, "gold": gold})
+        links.go(screens.ASK, links.params_without(PARAMS) | {"text": text, "gold": gold})

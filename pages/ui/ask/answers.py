@@ -21,7 +21,7 @@ from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, pins, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import Column, ask_each, draw_language_note, reserve_line
+from pages.ui.shared.model_columns import Column, draw_language_note, query_models, reserve_line
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 # Sentence, answers, right answer.
@@ -54,12 +54,12 @@ def draw_ranking() -> None:
     )
     request = _draw_form()
     request.check()
-    history.note(request)
+    history.add_entry(request)
     gold = request.asked()[2]
 
     draw_language_note(request.text, request.models)
     line = reserve_line("ranking")
-    columns = ask_each(
+    columns = query_models(
         request.models,
         lambda name, _: cache.ranked_answers(request, name),
         lambda ranking: describe(ranking.kind, ranking.precision, ranking.device),
@@ -72,7 +72,7 @@ def draw_ranking() -> None:
         for name, column in columns.items()
         if column.answer.answers[0].rank
     }
-    line.html(f"<div>{predictions.describe_firsts(firsts, gold or '')}</div>")
+    line.html(f"<div>{predictions.describe_first_answers(firsts, gold or '')}</div>")
     if columns:
         statement = next(iter(columns.values())).answer.answers[0].statement
         st.caption(
@@ -172,7 +172,7 @@ def describe(kind: Kind, precision: str, device: str) -> str:
     """A model's kind, and how it scores a token, in words."""
     sees_both = KINDS[kind].sees_both
     how = "each token hidden in turn" if sees_both else "each token given those before it"
-    return predictions.with_how(KINDS[kind].title, how, precision=precision, device=device)
+    return predictions.join_details(KINDS[kind].title, how, precision=precision, device=device)
 
 
 def _table(column: Column[ModelRanking], request: RankRequest, gold: str | None) -> str:

@@ -12,30 +12,30 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.probes.cloze.batch import (
-    AT_ONCE,
+    BATCH_SIZE,
     MAX_BYTES,
     MAX_LINES,
-    Line,
+    BatchAnswer,
+    BatchLine,
+    BatchModelAnswers,
     LineAnswer,
-    ManyAnswer,
     ManyRequest,
-    ModelOnMany,
-    joined,
+    join_answers,
     read_file,
     read_lines,
     write_lines,
 )
 from lama_core.progress import Pace, Progress, describe
-from lama_core.requests import values
+from lama_core.requests import field_values
 from lama_core.rounding import fixed
-from lama_core.scoring.limits import limits_of_pages
+from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.ask.answer_table import draw_answer_table, shown_answer
 from pages.ui.shared import cache, history, links, predictions, url_state, visitors
 from pages.ui.shared.export import Rows, draw_answer_export
-from pages.ui.shared.messages import counted, plain, show_fault
-from pages.ui.shared.model_columns import Column, ask_each, draw_language_note
-from pages.ui.shared.query_queue import if_kept, step_back
+from pages.ui.shared.messages import counted, plain, show_error
+from pages.ui.shared.model_columns import Column, draw_language_note, query_models
+from pages.ui.shared.query_queue import if_cached, queue_last
 
 TEXT, PARAM = "many sentences", "sentences_many"
 STOPPED = "many stopped"  # in the session: hash of the batch that the user stopped
@@ -57,12 +57,14 @@ class Batch:
     """The sentences as typed and as lines, and the settings of the form."""
 
     text: str
-    lines: tuple[Line, ...]
+    lines: tuple[BatchLine, ...]
     choice: url_state.ClozeChoice
 
     def request(self, settings: ClozeSettings) -> ManyRequest:
         """The request that gives the same answers to the exported CSV on the command line."""
-        return ManyRequest(**values(settings), file="many.csv", renormalise=self.choice.renormalise)
+        return ManyRequest(
+            **field_values(settings), file="many.csv", renormalise=self.choice.renormalise
+        )
 
 
 def draw_batch() -> None:
@@ -73,10 +75,10 @@ def draw_batch() -> None:
     )
     batch = _draw_form()
     batch.choice.settings.check()
-    if not visitors.is_owner():
+    if not visitors.is_local_user():
         n_valid = sum(not line.fault for line in batch.lines)
-        limits_of_pages().check_sentences(n_valid, len(batch.choice.settings.models))
-    history.note(batch.request(batch.choice.settings), batch.text)
+        load_page_limits().check_sentences(n_valid, len(batch.choice.settings.models))
+    history.add_entry(batch.request(batch.choice.settings), batch.text)
     _draw_faults(batch.lines)
     texts = " ".join(line.text for line in batch.lines if not line.fault)
     draw_language_note(texts, batch.choice.settings.models)
@@ -86,7 +88,7 @@ def draw_batch() -> None:
     settings = replace(batch.choice.settings, models=tuple(columns))
     candidates, _ = cache.candidates_of(settings)
     models = tuple(column.answer for column in columns.values())
-    answer = ManyAnswer(batch.lines, candidates, models)
+    answer = BatchAnswer(batch.lines, candidates, models)
     rows = _filtered_rows(answer)
     _draw_table(answer, rows)
     sizes = [model.n_candidates for model in answer.models]
@@ -99,12 +101,12 @@ def draw_batch() -> None:
 
 
 def _draw_form() -> Batch:
-    if links.entered():
+    if links.is_new_url():
         given = history.take_text() or st.query_params.get(PARAM)
         if given:
             st.session_state[TEXT] = given
     if TEXT not in st.session_state:
-        examples = [Line(0, *example) for example in url_state.examples()[:8]]
+        examples = [BatchLine(0, *example) for example in url_state.examples()[:8]]
         st.session_state[TEXT] = write_lines(examples)
     typed = st.text_area(
         "Sentences, one per line",
@@ -126,7 +128,7 @@ def _draw_form() -> Batch:
             choice = url_state.choose_cloze_options(names, lists=False)
     note = st.empty()  # always drawn, so that elements below keep their place during a rerun
     if len(quote(text)) <= MAX_ADDRESS:
-        links.put(PARAM, [text])
+        links.set_param(PARAM, [text])
     else:
         note.caption("These sentences are too long for the URL. Export them as CSV below.")
     if len(text) > MAX_TYPED:
@@ -140,7 +142,7 @@ def _draw_form() -> Batch:
 def _draw_upload() -> None:
     """Draw the upload of a file whose sentences replace those in the text field."""
     if not visitors.may("upload"):
-        st.caption(f"{visitors.WHO['upload']} Paste the sentences instead.")
+        st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
         return
     number = st.session_state.get("many files", 0)
     file = st.file_uploader(
@@ -154,14 +156,14 @@ def _draw_upload() -> None:
     if file is None:
         return
 
-    def take(lines: Sequence[Line]) -> None:
+    def take(lines: Sequence[BatchLine]) -> None:
         st.session_state[TEXT] = write_lines(lines)
         st.session_state["many files"] = number + 1
 
     try:
         lines = read_file(file.getvalue(), file.name)
     except UserError as error:
-        show_fault(str(error))
+        show_error(str(error))
         return
     st.button(
         f"Ask its {counted(len(lines), 'sentence')}",
@@ -171,7 +173,7 @@ def _draw_upload() -> None:
     )
 
 
-def _draw_faults(lines: Sequence[Line]) -> None:
+def _draw_faults(lines: Sequence[BatchLine]) -> None:
     """Warn about the lines that can't be queried, with the reasons."""
     place, wrong = st.empty(), [line for line in lines if line.fault]
     if wrong:
@@ -180,17 +182,17 @@ def _draw_faults(lines: Sequence[Line]) -> None:
         place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
 
 
-def _draw_columns(batch: Batch) -> dict[str, Column[ModelOnMany]]:
+def _draw_columns(batch: Batch) -> dict[str, Column[BatchModelAnswers]]:
     """Draw a box per model: its progress, then P@1; or a download button."""
     choice = batch.choice
     batch_id = hash((batch.lines, choice))
     stopped = st.session_state.get(STOPPED) == batch_id
 
-    def query_model(name: str, installed: tuple[str, ...]) -> ModelOnMany:
+    def query_model(name: str, installed: tuple[str, ...]) -> BatchModelAnswers:
         settings = replace(choice.settings, models=installed)
         return _query_model(settings, name, batch, batch_id, stopped=stopped)
 
-    columns = ask_each(choice.settings.models, query_model, _describe)
+    columns = query_models(choice.settings.models, query_model, _describe)
     for column in columns.values():
         column.place.caption(plain(column.answer.summary()))
     faults = [one.fault for column in columns.values() for one in column.answer.answers]
@@ -206,12 +208,12 @@ def _draw_columns(batch: Batch) -> dict[str, Column[ModelOnMany]]:
 
 def _query_model(
     settings: ClozeSettings, name: str, batch: Batch, batch_id: int, *, stopped: bool
-) -> ModelOnMany:
+) -> BatchModelAnswers:
     """One model's answers, queried in parts, with a progress bar and a Stop button.
 
     If stopped, only cached answers are used, and the rest have the fault UNASKED.
     """
-    box, pace, parts = st.empty(), Pace(), list[ModelOnMany]()
+    box, pace, parts = st.empty(), Pace(), list[BatchModelAnswers]()
     total = len(batch.lines)
     bar: DeltaGenerator | None = None
 
@@ -224,14 +226,14 @@ def _query_model(
         if bar is not None:
             bar.progress(done / total, describe(progress, pace))
 
-    def next_part() -> ModelOnMany:
-        part = batch.lines[first : first + AT_ONCE]
+    def next_part() -> BatchModelAnswers:
+        part = batch.lines[first : first + BATCH_SIZE]
         renormalise = batch.choice.renormalise
         return cache.first_answers(settings, name, part, renormalise, on_progress=show_progress)
 
     first = 0
     while first < total:
-        part = if_kept(next_part)
+        part = if_cached(next_part)
         if part is None:
             if stopped:
                 break
@@ -239,24 +241,24 @@ def _query_model(
                 with box.container():
                     bar = st.progress(0.0)
                     st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
-            step_back()
+            queue_last()
             part = next_part()
         parts.append(part)
         first += len(part.answers)
     box.empty()
     if not parts:
         raise UserError("Stopped before the first answers. Choose Resume to ask them.")
-    answer = joined(parts)
+    answer = join_answers(parts)
     rest = (LineAnswer(fault=UNASKED),) * (total - len(answer.answers))
     return replace(answer, answers=answer.answers + rest)
 
 
-def _describe(model: ModelOnMany) -> str:
+def _describe(model: BatchModelAnswers) -> str:
     kind = KINDS[model.kind].title
-    return predictions.with_how(kind, precision=model.precision, device=model.device)
+    return predictions.join_details(kind, precision=model.precision, device=model.device)
 
 
-def _filtered_rows(answer: ManyAnswer) -> list[int]:
+def _filtered_rows(answer: BatchAnswer) -> list[int]:
     """Draw the filters; return the indexes of the sentences that they keep."""
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     find = left.text_input(
@@ -278,7 +280,7 @@ def _filtered_rows(answer: ManyAnswer) -> list[int]:
     return rows
 
 
-def _is_kept(answer: ManyAnswer, row: int, chosen: str) -> bool:
+def _is_kept(answer: BatchAnswer, row: int, chosen: str) -> bool:
     verdicts = [model.answers[row].is_right for model in answer.models]
     known = [right for right in verdicts if right is not None]
     return {
@@ -289,7 +291,7 @@ def _is_kept(answer: ManyAnswer, row: int, chosen: str) -> bool:
     }[chosen]
 
 
-def make_table(answer: ManyAnswer, rows: Sequence[int]) -> pd.DataFrame:
+def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
     """The table of the given sentences.
 
     A row has the line number, the sentence and the right answer; then for each model the first
@@ -318,14 +320,14 @@ def make_table(answer: ManyAnswer, rows: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _answer_cell(answer: LineAnswer, line: Line) -> str:
+def _answer_cell(answer: LineAnswer, line: BatchLine) -> str:
     """The first answer, or in brackets why this model has none; empty if the line is at fault."""
     if answer.blank is None:
         return "" if line.fault else f"({answer.fault})"
     return shown_answer(answer.blank.predictions[0], right=bool(answer.is_right))
 
 
-def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
+def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     draw_answer_table(
         make_table(answer, rows),
@@ -352,7 +354,7 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
     )
 
 
-def _csv(answer: ManyAnswer, shown: Sequence[int]) -> Rows:
+def _csv(answer: BatchAnswer, shown: Sequence[int]) -> Rows:
     """A row for each shown sentence, in columns that `batch FILE` can read."""
     rows: Rows = []
     for row in shown:

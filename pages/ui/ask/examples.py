@@ -15,7 +15,7 @@ from pages.ui.ask.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import Rows, draw_export, made_with
-from pages.ui.shared.model_columns import Column, ask_each
+from pages.ui.shared.model_columns import Column, query_models
 
 TOP_K = 5
 ALL = "both"
@@ -137,7 +137,7 @@ def _draw_columns(
         add(Answerer(name, url_state.title_of(name), colours[name], lists))
         return tuple(answers)
 
-    columns = ask_each(choice.settings.models, query_model, _describe)
+    columns = query_models(choice.settings.models, query_model, _describe)
     for column in columns.values():
         column.place.caption(count_right(tuple(map(_ranked_list, column.answer))))
     return columns
@@ -177,7 +177,7 @@ def _ranked_list(answer: ModelAnswer) -> RankedList:
 
 def _grid(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -> str:
     """HTML of all queries, each with the list of every answerer."""
-    kept, page = links.kept(REPLACED), links.path_of(screens.ASK)
+    kept, page = links.params_without(REPLACED), links.path_of(screens.ASK)
     cards = []
     for number, example in enumerate(examples):
         query = urlencode({**kept, "text": example.query, "gold": example.gold}, doseq=True)

@@ -16,22 +16,22 @@ from lama_core import glossary
 from lama_core.errors import UserError
 from lama_core.probes.cloze.inspection import (
     AS_NEEDED,
-    FOLLOWED,
-    METHODS,
-    Inside,
-    InsideAnswer,
+    ATTRIBUTION_METHODS,
+    TRACKED_ANSWER,
+    Inspection,
+    InspectionAnswer,
     InspectRequest,
     ModelAttribution,
 )
-from lama_core.probes.cloze.query import SEVERAL_GOLDS, ClozeRequest, ModelAnswer, check_gold
-from lama_core.requests import values
+from lama_core.probes.cloze.query import GOLD_SEPARATOR, ClozeRequest, ModelAnswer, check_gold
+from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 from pages.ui.shared import cache, links, predictions, url_state
 from pages.ui.shared.export import Rows, draw_export, made_with
-from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.model_columns import Column, ask_each
+from pages.ui.shared.messages import errors_shown, plain
+from pages.ui.shared.model_columns import Column, query_models
 from pages.ui.shared.token_strips import shares_scale, shares_strip
 
 LAYERS, WORDS, EDIT = "Layers", "Which words mattered", "Edit a word"
@@ -39,12 +39,12 @@ FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
 EDITED_FROM = "the text that was changed"  # in the session: the sentence that is edited
-Columns = dict[str, Column[Inside]]
+Columns = dict[str, Column[Inspection]]
 
 
 def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     """Draw the choice of a view, and the chosen view."""
-    links.respell("look", FORMER_VIEWS)
+    links.replace_values("look", FORMER_VIEWS)
     view = st.segmented_control(
         "Inspect",
         (LAYERS, WORDS, EDIT),
@@ -55,7 +55,7 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
     )
     if not view:
         return
-    with faults_shown():
+    with errors_shown():
         {LAYERS: _draw_layers, WORDS: _draw_words, EDIT: _draw_edit}[view](text, gold, choice)
 
 
@@ -78,16 +78,16 @@ def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -
 def _draw_columns(request: InspectRequest) -> Columns:
     """Draw and return a column per model, filled when the model is done."""
 
-    def inspect(name: str, installed: tuple[str, ...]) -> Inside:
-        return cache.inside(replace(request, models=installed), name)
+    def inspect(name: str, installed: tuple[str, ...]) -> Inspection:
+        return cache.inspection(replace(request, models=installed), name)
 
-    def describe(inside: Inside) -> str:
+    def describe(inside: Inspection) -> str:
         part = inside.parts[0]
-        return predictions.with_how(
+        return predictions.join_details(
             predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
         )
 
-    return ask_each(request.models, inspect, describe, per_row=2)
+    return query_models(request.models, inspect, describe, per_row=2)
 
 
 def _draw_layers(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
@@ -112,7 +112,11 @@ def _draw_layers(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
 def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
     method = url_state.pick(
-        "By", METHODS, key="by_method", place=left, help=glossary.explain("Erasure and gradients")
+        "By",
+        ATTRIBUTION_METHODS,
+        key="by_method",
+        place=left,
+        help=glossary.explain("Erasure and gradients"),
     )
     tracked = _choose_tracked(middle)
     steps = AS_MANY_AS_NEEDED
@@ -174,7 +178,7 @@ def _draw_attribution(found: ModelAttribution) -> None:
 def _choose_tracked(place: DeltaGenerator) -> str:
     """Draw the field for the answer to track; "" means each model's own first answer."""
     typed = place.text_input(
-        FOLLOWED.capitalize(),
+        TRACKED_ANSWER.capitalize(),
         key="explain",
         bind=url_state.BOUND,
         placeholder="each model's first answer",
@@ -196,10 +200,10 @@ def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         help="Change any word of the sentence to see how the answers change.",
     )
     tracked = _choose_tracked(right)
-    check_gold(tracked, FOLLOWED)
+    check_gold(tracked, TRACKED_ANSWER)
     queries = parse_query(text), parse_query(edited or "")
-    if SEVERAL_GOLDS in tracked:
-        raise UserError(f"The {FOLLOWED} is one word: remove {SEVERAL_GOLDS}.")
+    if GOLD_SEPARATOR in tracked:
+        raise UserError(f"The {TRACKED_ANSWER} is one word: remove {GOLD_SEPARATOR}.")
 
     def query_model(name: str, installed: tuple[str, ...]) -> tuple[ModelAnswer, ModelAnswer]:
         settings = replace(choice.settings, models=installed)
@@ -211,11 +215,11 @@ def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
 
         word = tracked or answer(queries[0], gold).blanks[0].predictions[0].token
         before, after = (
-            answer(query, word + SEVERAL_GOLDS * (query.n_blanks - 1)) for query in queries
+            answer(query, word + GOLD_SEPARATOR * (query.n_blanks - 1)) for query in queries
         )
         return before, after
 
-    columns = ask_each(
+    columns = query_models(
         choice.settings.models, query_model, lambda pair: predictions.describe(pair[1]), per_row=2
     )
     for column in columns.values():
@@ -233,9 +237,11 @@ def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
             "renormalise": choice.renormalise,
         }
         texts = dict.fromkeys((text, edited or ""))
-        requests = tuple(ClozeRequest(**values(settings) | options, text=one) for one in texts)
+        requests = tuple(
+            ClozeRequest(**field_values(settings) | options, text=one) for one in texts
+        )
         answers = {name: column.answer for name, column in columns.items()}
-        asked = {"before": values(requests[0]), "after": values(requests[-1])}
+        asked = {"before": field_values(requests[0]), "after": field_values(requests[-1])}
         made = made_with(asked, [after for _, after in answers.values()])
         draw_export("what-if", lambda: _edit_rows(answers), made, requests)
 
@@ -317,6 +323,6 @@ def _edit_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
 def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     request = replace(request, models=tuple(columns))
     inspected = tuple(column.answer for column in columns.values())
-    answer = InsideAnswer(request, parse_query(request.text).text(), inspected)
-    made = made_with(values(request), [part for model in inspected for part in model.parts])
+    answer = InspectionAnswer(request, parse_query(request.text).text(), inspected)
+    made = made_with(field_values(request), [part for model in inspected for part in model.parts])
     draw_export(name, answer.rows, made, request, record=answer.to_json)

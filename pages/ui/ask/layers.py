@@ -24,8 +24,10 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "
 
 def draw_layers(found: ModelLayers, title: str) -> None:
     """Draw the charts and the table of one model; `title` is the model's display name."""
-    charts.show(layer_ranks(found), f"ranks in {found.name}", title=f"{title}: ranks by layer")
-    charts.show(
+    charts.draw_chart(
+        layer_ranks(found), f"ranks in {found.name}", title=f"{title}: ranks by layer"
+    )
+    charts.draw_chart(
         layer_lines(found),
         f"log-probabilities in {found.name}",
         title=f"{title}: log-probabilities by layer",
@@ -89,7 +91,7 @@ def layer_lines(found: ModelLayers) -> go.Figure:
         name = escape(title[:MOST_LETTERS])
         rows = {"layer": titles, "rank": word.ranks, "value": word.log_probs}
         table = pd.DataFrame(rows | {"at": range(len(titles)), "word": name})
-        table = charts.described(table, _layer_hover)
+        table = charts.with_hover(table, _layer_hover)
         style: charts.Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
         style |= {"line_width": 3 if word.is_gold else 1.5, "name": name}
         charts.add(figure, go.Scatter, table, "at", "value", mode="lines+markers", **style)

@@ -7,7 +7,7 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.paths import corpus_files
 from lama_core.rounding import fixed
-from lama_core.scoring.retrieval import Found, is_indexed
+from lama_core.scoring.retrieval import FoundPassage, is_indexed
 from lama_core.types import Query
 from pages.ui.shared import cache, url_state, visitors
 from pages.ui.shared.messages import plain
@@ -43,7 +43,7 @@ def choose_book() -> str | None:
     return chosen
 
 
-def draw_passage(query: Query, corpus: str | None) -> Found | None:
+def draw_passage(query: Query, corpus: str | None) -> FoundPassage | None:
     """Draw and return the best passage for a query; None without a corpus or a match."""
     if corpus is None:
         return None

@@ -18,7 +18,7 @@ from pages.ui.ask.answers import choose_hiding, describe
 from pages.ui.shared import cache, history, url_state
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import Column, ask_each, draw_language_note
+from pages.ui.shared.model_columns import Column, draw_language_note, query_models
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 # The acceptable sentence of each pair comes first.
@@ -38,9 +38,9 @@ def draw_sentences() -> None:
     )
     request = _draw_form()
     request.check()
-    history.note(request)
+    history.add_entry(request)
     draw_language_note(" ".join(request.texts), request.models)
-    columns = ask_each(
+    columns = query_models(
         request.models,
         lambda name, _: cache.scored_sentences(request, name),
         lambda found: describe(found.kind, found.precision, found.device),

@@ -16,21 +16,21 @@ from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS, Context, Kind
 from lama_core.probes.cloze.wordings import (
     MAX_SUBJECT,
-    ModelOnRelation,
     RelationAnswer,
+    RelationModelAnswers,
     RelationQuestion,
     RelationRequest,
     first_answers,
+    relations_with_templates,
     subjects_of,
-    worded_relations,
 )
-from lama_core.requests import values
+from lama_core.requests import field_values
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.ask.answer_table import draw_answer_table, shown_answer
 from pages.ui.shared import cache, history, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import plain, show_note
-from pages.ui.shared.model_columns import Column, ask_each
+from pages.ui.shared.model_columns import Column, query_models
 from pages.ui.shared.run_choice import relation_label
 
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
@@ -56,7 +56,7 @@ class FormInput:
     def request(self, settings: ClozeSettings) -> RelationRequest:
         """The request that gives the same answers on the command line."""
         return RelationRequest(
-            **values(settings),
+            **field_values(settings),
             relation=self.question.relation,
             subject=self.question.subject,
             dataset=self.data,
@@ -72,7 +72,7 @@ def draw_wordings() -> None:
     if given is None:
         return
     given.choice.settings.check()
-    history.note(given.request(given.choice.settings))
+    history.add_entry(given.request(given.choice.settings))
     _draw_fact(given)
     columns = _draw_columns(given)
     if not columns:
@@ -108,7 +108,7 @@ def _draw_form() -> FormInput | None:
     dataset = cache.dataset_of(data)
     labels = {
         relation.name: relation_label(relation.name, relation.label)
-        for relation in worded_relations(dataset)
+        for relation in relations_with_templates(dataset)
     }
     if not labels:
         show_note(
@@ -120,7 +120,7 @@ def _draw_form() -> FormInput | None:
     url_state.drop_stale("relation", labels)
     first = FIRST_RELATION if FIRST_RELATION in labels else relations[0]
     kept = st.session_state.get("relation", first)
-    url_state.heed_unknown("Relation", "relation", labels, labels[kept])
+    url_state.note_unknown("Relation", "relation", labels, labels[kept])
     relation = relation_box.selectbox(
         "Relation",
         relations,
@@ -208,22 +208,22 @@ def _draw_fact(given: FormInput) -> None:
     st.markdown(text)
 
 
-def _draw_columns(given: FormInput) -> dict[str, Column[ModelOnRelation]]:
+def _draw_columns(given: FormInput) -> dict[str, Column[RelationModelAnswers]]:
     """Draw a box per model: how far its answers agree across wordings; or a download button."""
     choice, question = given.choice, given.question
 
-    def query_model(name: str, installed: tuple[str, ...]) -> ModelOnRelation:
+    def query_model(name: str, installed: tuple[str, ...]) -> RelationModelAnswers:
         settings = replace(choice.settings, models=installed)
         return cache.relation_answer(settings, name, question, choice.renormalise)
 
-    columns = ask_each(choice.settings.models, query_model, _describe)
+    columns = query_models(choice.settings.models, query_model, _describe)
     for column in columns.values():
         with column.place.container():
             _draw_agreement(question, column.answer)
     return columns
 
 
-def _describe(model: ModelOnRelation) -> str:
+def _describe(model: RelationModelAnswers) -> str:
     contexts = [answer.context for answer in model.answers]
     return describe_contexts(model.kind, contexts, model.precision, model.device, "sentences")
 
@@ -236,10 +236,10 @@ def describe_contexts(
     seen = f"sees the left side only in {n_left} of {len(contexts)} {queries}"
     if n_left in (0, len(contexts)):
         seen = predictions.CONTEXTS[contexts[0]]
-    return predictions.with_how(KINDS[kind].title, seen, precision=precision, device=device)
+    return predictions.join_details(KINDS[kind].title, seen, precision=precision, device=device)
 
 
-def _draw_agreement(question: RelationQuestion, model: ModelOnRelation) -> None:
+def _draw_agreement(question: RelationQuestion, model: RelationModelAnswers) -> None:
     """Draw the most frequent first answer, the frequencies of the others, and notes."""
     counts = first_answers(question, model)
     total = question.n_agreeing

@@ -12,7 +12,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import relation_label
-from pages.ui.shared.url_state import choose, draw_rows
+from pages.ui.shared.url_state import choose, draw_choice_table
 
 MOST_FACTS = 500
 MOST_REPORTED = 200
@@ -70,7 +70,7 @@ def _draw_relations(dataset: Dataset) -> None:
         }
     ).join(optional.dropna(axis="columns", how="all"))
     names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
-    draw_rows(table, names, key="relation", height=420, column_config={"template": wide})
+    draw_choice_table(table, names, key="relation", height=420, column_config={"template": wide})
     name = choose("Relation", names, key="relation")
     _draw_relation(dataset, dataset.relation(name))
 

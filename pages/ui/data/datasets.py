@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.data import long_answers
+from lama_core.api.data import find_multi_token_answers
 from lama_core.datasets.library import installed
 from lama_core.datasets.library.download import ImportRequest, import_name
 from lama_core.datasets.library.installed import Listed
@@ -20,14 +20,21 @@ from lama_core.datasets.library.manage import (
 )
 from lama_core.datasets.library.published import is_published, source
 from lama_core.errors import UserError
-from lama_core.files import bytes_text, given_path
+from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
 from pages.ui.data.contents import draw_dropped
 from pages.ui.data.mapping import Opened, draw_mapping
-from pages.ui.results.new_run import ANSWERS, WORDS
+from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
-from pages.ui.shared.messages import counted, described, faults_shown, plain, show_fault, show_note
-from pages.ui.shared.url_state import choose, draw_rows
+from pages.ui.shared.messages import (
+    counted,
+    errors_shown,
+    name_value_lines,
+    plain,
+    show_error,
+    show_note,
+)
+from pages.ui.shared.url_state import choose, draw_choice_table
 
 IMPORT = "import data"
 UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
@@ -66,7 +73,7 @@ def choose_source(sources: list[Listed]) -> Listed:
         }
     )
     number, names = st.column_config.NumberColumn, [listed.name for listed in sources]
-    draw_rows(
+    draw_choice_table(
         table,
         names,
         key="source",
@@ -94,17 +101,17 @@ def draw_source(listed: Listed) -> None:
         "cite": listed.citation,
         "home": listed.homepage,
         "folder": listed.path if listed.installed and visitors.may("manage") else "",
-        "size on disk": bytes_text(dataset_bytes(listed.name)) if own else "",
+        "size on disk": format_bytes(dataset_bytes(listed.name)) if own else "",
         "note": note,
     }
-    st.markdown(described(facts, links=published))
+    st.markdown(name_value_lines(facts, links=published))
     if not listed.installed:
         fetching.draw_source_offer(listed.name)
         return
     with st.container(horizontal=True):
         can_ask = listed.kind == "facts" and visitors.may("run")
         if can_ask and st.button("Ask models these facts", icon=":material/play_arrow:"):
-            _open_new_run(listed.name, WORDS)
+            _open_new_run(listed.name, WORDS_AT_BLANK)
         if own:
             _draw_own(listed.name)
 
@@ -115,7 +122,7 @@ def draw_import() -> None:
     The form keeps its inputs until an import succeeds.
     """
     if not visitors.may("upload"):
-        st.caption(visitors.WHO["upload"])
+        st.caption(visitors.WHO_HAS_RIGHT["upload"])
         return
     job = jobs.find(IMPORT)
     running = job is not None and job.running
@@ -124,13 +131,13 @@ def draw_import() -> None:
     elif job is not None:
         _end_import(job)
     if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
-        with faults_shown():
+        with errors_shown():
             _draw_imported(name)
     form = st.session_state.get("import forms", 0)
     file, name = _choose_file(form)
     request = None
     if file is not None:
-        with faults_shown():
+        with errors_shown():
             request = draw_mapping(file, ImportRequest(file.name, name or None))
     wanted = st.button(
         "Import",
@@ -190,7 +197,7 @@ def _choose_file(form: int) -> tuple[Opened | None, str]:
         return Opened(file.name, file.file_id, file.size, lambda: _keep(file), True), name
     if not path:
         return None, name
-    given = given_path(path)
+    given = user_path(path)
     stat = given.stat() if given.is_file() else None
     mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path
     return Opened(path, mark, stat.st_size if stat else 0, lambda: given, False), name
@@ -230,18 +237,18 @@ def _consequences(name: str) -> str:
 def _draw_own(name: str) -> None:
     """Draw the buttons that rename and delete an imported dataset; only for the local user."""
     if not visitors.may("manage"):
-        st.caption(visitors.OWNERS_ONLY)
+        st.caption(visitors.LOCAL_USER_ONLY)
         return
-    with st.popover("Rename", icon=":material/edit:"), faults_shown():
+    with st.popover("Rename", icon=":material/edit:"), errors_shown():
         new = st.text_input("New name", name, key=f"new name of {name}")
         st.caption(f"Its runs keep showing the old name{_consequences(name)}.")
         if st.button("Rename it", key=f"rename {name}"):
             st.session_state["source later"] = rename_dataset(name, new)
             st.rerun()
-    with st.popover("Delete", icon=":material/delete:"), faults_shown():
+    with st.popover("Delete", icon=":material/delete:"), errors_shown():
         st.markdown(
             f"This permanently deletes {plain(installed.describe(name))}, "
-            f"{bytes_text(dataset_bytes(name))}{_consequences(name)}."
+            f"{format_bytes(dataset_bytes(name))}{_consequences(name)}."
         )
         if st.button("Delete permanently", key=f"delete {name}", type="primary"):
             delete_dataset(name)
@@ -253,7 +260,7 @@ def _end_import(job: jobs.Job) -> None:
     """Show how an import ended, once; reset the form and select the dataset if it succeeded."""
     jobs.forget(IMPORT)
     if job.error:
-        show_fault(job.error)
+        show_error(job.error)
         return
     if job.cancelled:
         st.caption("Cancelled; partial files are removed.")
@@ -278,7 +285,7 @@ def _draw_imported(name: str) -> None:
     )
     draw_dropped(report.dropped, opened=True)
     with st.spinner("Counting the tokens of the answers"):
-        found = long_answers(dataset) if dataset else None
+        found = find_multi_token_answers(dataset) if dataset else None
     if found and found.long:
         is_one = len(found.long) == 1
         examples = ", ".join(found.long[:3]) + (", ..." if len(found.long) > 3 else "")
@@ -297,15 +304,15 @@ def _draw_imported(name: str) -> None:
                     "Rank whole answers", icon=":material/format_list_numbered:", type="primary"
                 )
             ):
-                _open_new_run(name, ANSWERS)
+                _open_new_run(name, WHOLE_ANSWERS)
             if st.button("Ask models these facts", icon=":material/play_arrow:"):
-                _open_new_run(name, WORDS)
+                _open_new_run(name, WORDS_AT_BLANK)
         if st.button("Show the dataset", icon=":material/visibility:"):
             links.go(screens.DATA, {"source": name})
 
 
 def _open_new_run(name: str, kind: str) -> None:
-    """Open the form of a new run on a dataset. kind: what is ranked, `WORDS` or `ANSWERS`."""
+    """Open the form of a new run on a dataset. kind: what is ranked, `WORDS_AT_BLANK` or `WHOLE_ANSWERS`."""
     st.session_state["new data"], st.session_state["new kind"] = name, kind
     links.go(screens.DATA, screens.NEW_RUN)
 

@@ -18,7 +18,7 @@ from lama_core.api.data import (
     scan_table,
 )
 from lama_core.errors import UserError
-from lama_core.files import bytes_text
+from lama_core.files import format_bytes
 from pages.ui.data.contents import draw_dropped
 from pages.ui.shared.messages import counted, plain, show_note
 
@@ -92,7 +92,7 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
         return None
     if file.n_bytes > MAX_SCANNED:
         st.caption(
-            f"The file is larger than {bytes_text(MAX_SCANNED)}: the import checks its rows."
+            f"The file is larger than {format_bytes(MAX_SCANNED)}: the import checks its rows."
         )
         text = _type_template("Template for rows without one", f"{file.mark} all")
         request = replace(request, template=(text,) if text else ())

@@ -4,14 +4,14 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.errors import UserError
-from lama_core.files import bytes_text
-from lama_core.models.devices import how_computed
+from lama_core.files import format_bytes
+from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
 from pages.ui.shared import jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command, draw_export
-from pages.ui.shared.messages import counted, described, faults_shown, plain, show_fault
-from pages.ui.shared.url_state import BOUND, draw_rows, drop_stale
+from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
+from pages.ui.shared.url_state import BOUND, draw_choice_table, drop_stale
 
 RESUME = "resume "  # the prefix of a job's name, before the run's name
 MESSAGE = "message on runs"  # in the session: shown at the next rerun
@@ -28,7 +28,7 @@ def draw_runs() -> None:
     st.caption(
         f"{counted(len(runs) - len(own), 'run')} came with the project, {len(own)} "
         f"{'is' if len(own) == 1 else 'are'} your own: "
-        f"{bytes_text(sum(run.n_bytes for run in own))}. "
+        f"{format_bytes(sum(run.n_bytes for run in own))}. "
         + (
             f"{counted(unfinished, 'run')} {'is' if unfinished == 1 else 'are'} "
             "unfinished: choose it to resume or delete it."
@@ -45,7 +45,7 @@ def _draw_jobs() -> None:
     for job in jobs.ended(RESUME):
         jobs.forget(job.name)
         if job.error:
-            show_fault(job.error)
+            show_error(job.error)
         elif job.cancelled:
             st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
         else:
@@ -72,7 +72,7 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
         }
     )
     number, names = st.column_config.NumberColumn, [run.name for run in runs]
-    draw_rows(
+    draw_choice_table(
         table,
         names,
         key="run",
@@ -110,23 +110,23 @@ def _kind(run: KeptRun) -> str | None:
 def _draw_run(run: KeptRun) -> None:
     """Draw a run's details and actions; changes are for the local user only."""
     st.subheader(plain(run.info.label if run.info else run.name), anchor=False)
-    facts = {"run": run.name, "size on disk": bytes_text(run.n_bytes)}
+    facts = {"run": run.name, "size on disk": format_bytes(run.n_bytes)}
     if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:
         facts["rows"] = f"{run.info.n:,} scored, {run.info.n_excluded:,} excluded"
-        if how := how_computed(run.info.precision, run.info.device):
+        if how := settings_text(run.info.precision, run.info.device):
             facts["computed"] = how
     else:
         facts["state"] = f"{_state(run)}, {counted(run.n_parts, 'finished part')}"
-    st.markdown(described(facts))
+    st.markdown(name_value_lines(facts))
     with st.container(horizontal=True):
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
             _show(run)
         if run.bundled:
             return
         if not visitors.may("manage"):
-            st.caption(visitors.OWNERS_ONLY)
+            st.caption(visitors.LOCAL_USER_ONLY)
             return
         if run.info:
             _draw_rename(run, run.info.title)
@@ -137,13 +137,13 @@ def _draw_run(run: KeptRun) -> None:
 
 def _draw_resume(run: KeptRun) -> None:
     """Draw the button that repeats the run's request, which skips finished parts."""
-    from lama_core.api.resume import begun_request  # slow: it imports all kinds of runs
+    from lama_core.api.resume import saved_request  # slow: it imports all kinds of runs
 
     job = jobs.find(f"{RESUME}{run.name}")
     if job is not None and job.running:
         return
     try:
-        request, folder = begun_request(run.name)
+        request, folder = saved_request(run.name)
     except UserError as error:
         st.caption(plain(str(error)))
         return
@@ -164,7 +164,7 @@ def _show(run: KeptRun) -> None:
 
 
 def _draw_rename(run: KeptRun, title: str) -> None:
-    with st.popover("Rename", icon=":material/edit:"), faults_shown():
+    with st.popover("Rename", icon=":material/edit:"), errors_shown():
         title = st.text_input(
             "Display name",
             title,
@@ -180,12 +180,12 @@ def _draw_rename(run: KeptRun, title: str) -> None:
 
 
 def _draw_delete(run: KeptRun) -> None:
-    with st.popover("Delete", icon=":material/delete:"), faults_shown():
+    with st.popover("Delete", icon=":material/delete:"), errors_shown():
         if run.state == "being made":
             st.markdown("The run is in progress: cancel it first.")
             return
         st.markdown(
-            f"This permanently deletes {bytes_text(run.n_bytes)}. "
+            f"This permanently deletes {format_bytes(run.n_bytes)}. "
             + ("Pages no longer show the run." if run.info else "Its finished parts are lost.")
         )
         if st.button("Delete permanently", key=f"delete {run.name}", type="primary"):

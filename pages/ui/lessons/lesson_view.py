@@ -5,13 +5,19 @@ import streamlit as st
 from lama_core.lessons.handout import HEADS, handout, sheet, summary_row
 from lama_core.lessons.lesson import SHOWING, Explain, Lesson, LessonListing, Predict, Step
 from lama_core.lessons.markup import as_markdown
-from lama_core.lessons.step_results import first_to_predict, judge, judged, whose, without_line
+from lama_core.lessons.step_results import (
+    answering_model,
+    first_to_predict,
+    judge,
+    judged_predictions,
+    missing_row_note,
+)
 from lama_core.reports.html import grid
 from pages.ui.lessons.progress import Progress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.shared import links, screens
-from pages.ui.shared.messages import faults_shown, plain, show_note
+from pages.ui.shared.messages import errors_shown, plain, show_note
 from pages.ui.shared.url_state import BOUND, title_of
 
 LESSON, STEP = "lesson", "step"
@@ -30,8 +36,8 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     last = len(lesson.steps) + 1  # the summary
     number = int(typed) if typed.isdecimal() and len(typed) <= 4 else 1
     number = number if 1 <= number <= last else 1
-    links.put(LESSON, [lesson.id])
-    links.put(STEP, [str(number)])
+    links.set_param(LESSON, [lesson.id])
+    links.set_param(STEP, [str(number)])
     with st.container(key="lesson-head"):
         head, box = st.columns([5, 2.3], vertical_alignment="bottom")
     teaching = box.toggle(
@@ -64,7 +70,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     if number == last:
         _draw_summary(lesson, listing, progress)
     else:
-        with st.container(key="lesson-step"), faults_shown():
+        with st.container(key="lesson-step"), errors_shown():
             _draw_step(lesson, number, progress)
     _draw_navigation(lesson, number, progress)
 
@@ -150,10 +156,10 @@ def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
     shown = progress.shown.get(number + 1)
     verdict = judge(step, progress.predicted.get(number, ""), shown)
     text = f"You predicted **{plain(verdict.predicted)}**." if number in progress.predicted else ""
-    model, answer = whose(step, shown), f"**{plain(verdict.answer)}**"
+    model, answer = answering_model(step, shown), f"**{plain(verdict.answer)}**"
     by_model = f"{plain(title_of(model))}: {answer}." if model else ""
     if not verdict.answer:
-        reason = plain(without_line(step, shown)) or "The answer can't be shown here."
+        reason = plain(missing_row_note(step, shown)) or "The answer can't be shown here."
         show_note(f"{text} {reason}")
     elif verdict.right:
         st.success(f"{text} Correct! {by_model}", icon=":material/check:")
@@ -183,7 +189,7 @@ def _draw_navigation(lesson: Lesson, number: int, progress: Progress) -> None:
 
 def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
     """Draw the predictions next to the answers, the handout, and a button for the next lesson."""
-    verdicts = list(judged(lesson, progress.predicted, progress.shown))
+    verdicts = list(judged_predictions(lesson, progress.predicted, progress.shown))
     st.subheader("Your predictions", anchor=False)
     if verdicts:
         st.html(f'<div class="lx-lesson">{grid(HEADS, map(summary_row, verdicts))}</div>')

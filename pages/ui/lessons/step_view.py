@@ -12,13 +12,13 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.errors import did_you_mean
-from lama_core.lessons.chart_data import FIGURES, figure_table, without_relations
+from lama_core.lessons.chart_data import FIGURES, figure_table, missing_relations_note
 from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
 from lama_core.lessons.step_results import Shown
 from lama_core.lessons.stored_answers import Stored
 from lama_core.metrics import METRICS
 from lama_core.probes.analogy.plan import AnalogyRequest
-from lama_core.probes.analogy.templates import ask_for
+from lama_core.probes.analogy.templates import make_analogy
 from lama_core.probes.cloze.query import ModelAnswer, Prediction
 from lama_core.probes.plan import ProbeRequest
 from lama_core.reports.html import grid
@@ -33,7 +33,7 @@ from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, charts, predictions, screens
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_note
-from pages.ui.shared.model_columns import Column, ask_each, reserve_line
+from pages.ui.shared.model_columns import Column, query_models, reserve_line
 from pages.ui.shared.run_choice import pick_runs
 from pages.ui.shared.url_state import BOUND, title_of
 
@@ -69,9 +69,9 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
 
     names = available_models(step.models)
     line = reserve_line(text)
-    columns = ask_each(names, query_model, predictions.describe)
+    columns = query_models(names, query_model, predictions.describe)
     with line:
-        predictions.draw_firsts(tuple(column.answer for column in columns.values()), 0)
+        predictions.draw_first_answers(tuple(column.answer for column in columns.values()), 0)
     best: dict[str, list[tuple[str, float]]] = {}
     for name, column in columns.items():
         answers = column.answer.blanks[0]
@@ -145,7 +145,9 @@ def draw_compare(step: Compare, key: str) -> Shown:
 def draw_analogy(step: Analogy, key: str) -> Shown:
     """Draw each model's first answers to several analogies."""
     rows = dict(zip(step.rows, step.analogies, strict=True))
-    questions = {row: ask_for([*words[:3], None], step.template) for row, words in rows.items()}
+    questions = {
+        row: make_analogy([*words[:3], None], step.template) for row, words in rows.items()
+    }
     golds = {row: words[3] for row, words in rows.items()}
 
     def query_row(settings: ClozeSettings, name: str, row: str) -> ModelAnswer:
@@ -178,7 +180,7 @@ def _draw_firsts(
         return tuple(query_row(settings, name, row).blanks[0].predictions[0] for row in sentences)
 
     detail = f"first answers to {len(sentences)} queries"
-    columns = ask_each(available_models(step.models), query_model, lambda _: detail)
+    columns = query_models(available_models(step.models), query_model, lambda _: detail)
     firsts: dict[tuple[str, str], tuple[str, float]] = {}
     for name, column in columns.items():
         firsts |= {
@@ -250,11 +252,11 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     _draw_missing_runs(step, [name for name in step.models if name not in with_runs])
     if not infos:
         return Shown(notes=("There was no finished run.",))
-    missing = without_relations(infos, step)
+    missing = missing_relations_note(infos, step)
     if missing:
         show_note(plain(missing))
     with st.spinner("Counting", show_time=True):
-        table: pd.DataFrame = cache.of_runs(
+        table: pd.DataFrame = cache.table_of_runs(
             f"lesson {step!r}",
             infos,
             "filtered",
@@ -290,7 +292,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     run_ids = ", ".join(dict.fromkeys(info.id for info in infos))
     if is_teaching():  # the whole chart fits the screen, below the text
         figure.update_layout(height=min(figure.layout.height or HEIGHT, HEIGHT / enlarged()))
-    charts.show(
+    charts.draw_chart(
         figure,
         f"lesson chart {key}",
         title=title,

@@ -51,7 +51,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
         )
     figure.update_xaxes(title=f"edit distance of two prompts, {distance}", type="category")
     figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
-    charts.show(
+    charts.draw_chart(
         figure.update_layout(height=340),
         "divergence chart",
         title="Divergence by edit distance",
@@ -87,7 +87,7 @@ def _draw_transfer(choice: PromptsChoice) -> None:
         for whole in list_studies()
         if whole.info.dataset == choice.info.dataset and whole.info.model != choice.info.model
     ]
-    kept = links.among((whole.info.id for whole in others), of=choice.info.id)
+    kept = links.runs_of_url((whole.info.id for whole in others), of=choice.info.id)
     for whole in others:
         info = whole.info
         if info.id not in kept or choice.study.relation.name not in whole.relations:

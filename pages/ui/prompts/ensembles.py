@@ -19,7 +19,7 @@ from pages.ui.prompts.weights import draw_weights
 from pages.ui.shared import charts, screens
 from pages.ui.shared.colours import PUBLISHED
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import faults_shown, show_note
+from pages.ui.shared.messages import errors_shown, show_note
 from pages.ui.shared.url_state import pick, title_of
 
 METHOD_TITLES = {
@@ -83,7 +83,7 @@ def draw_ensembles(choice: PromptsChoice) -> None:
             "This study has no ensemble of these prompts. Choose another set, or start a study "
             "under **New study**."
         )
-    with faults_shown():
+    with errors_shown():
         draw_weights(choice)
     _draw_curve(choice)
 
@@ -106,7 +106,7 @@ def _draw_scores(
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
     relations = choice.study.relation.name if single else f"{len(studies)} relations"
-    charts.show(
+    charts.draw_chart(
         _bars(rows, model, choice.colour, paper_name, averaging),
         "ensembles chart",
         title=f"{TITLES[choice.combination]} prompts, {averaging}, {choice.study.ranking} ranking",
@@ -187,7 +187,7 @@ def _draw_curve(choice: PromptsChoice) -> None:
         )
     figure.update_xaxes(title="K, prompts", dtick=1 if len(values) < 16 else 5)
     figure.update_yaxes(title="P@1, % of test facts", rangemode="tozero")
-    charts.show(
+    charts.draw_chart(
         figure.update_layout(height=300),
         "curve chart",
         title=f"P@1 by number of prompts, {choice.study.relation.name}",

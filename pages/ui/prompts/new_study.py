@@ -15,7 +15,7 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.probes.prompts.plan import COMBINATIONS, StudyRequest, check_study
 from lama_core.runs.find import list_runs
-from pages.ui.prompts.study_choice import MADE
+from pages.ui.prompts.study_choice import MADE_STUDY_KEY
 from pages.ui.shared import cache, links, screens, visitors
 from pages.ui.shared.run_form import (
     KEPT,
@@ -43,7 +43,7 @@ def draw_form() -> None:
 
 def _show(names: Sequence[str]) -> None:
     studies = [run.id for run in list_runs(kinds=("study",)) if run.id in names]
-    st.session_state[MADE] = studies[:1]
+    st.session_state[MADE_STUDY_KEY] = studies[:1]
     links.go(screens.RESULTS, {**screens.PROMPTS, "study": studies[:1]})
 
 

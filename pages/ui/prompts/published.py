@@ -57,7 +57,7 @@ class View:
 
 def draw_published(choice: PromptsChoice) -> None:
     """Choose a table of the paper; draw it for this study, then as published."""
-    links.respell("table", {view.id: view.title for view in VIEWS.values()})
+    links.replace_values("table", {view.id: view.title for view in VIEWS.values()})
     shown = st.selectbox(
         "Table",
         tuple(VIEWS),

@@ -18,11 +18,11 @@ from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import shows_subject
 from pages.ui.shared import cache
 from pages.ui.shared.colours import model_colours
-from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.url_state import BOUND, choose, drop_stale, heed_unknown, pick, title_of
+from pages.ui.shared.messages import plain, show_error
+from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
 
 T = TypeVar("T")
-MADE = "study made"  # session key: the study that the user just made
+MADE_STUDY_KEY = "study made"  # session key: the study that the user just made
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _gain(study: Study) -> Gain | None:
 
 def choose_study() -> PromptsChoice | None:
     """Draw the widgets that choose a study, relation and prompts; None without studies."""
-    studies = {study.info.id: study for study in list_studies(on_problem=show_fault)}
+    studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
     if not studies:
         return None
     # Labels are in the address, so they are unique even if another study is added later.
@@ -108,7 +108,7 @@ def choose_study() -> PromptsChoice | None:
         key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
         for key, study in studies.items()
     }
-    made = [studies[name] for name in st.session_state.get(MADE, ()) if name in studies]
+    made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
     left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
     name = choose(
@@ -127,7 +127,7 @@ def choose_study() -> PromptsChoice | None:
     first = gain.relation if gain else names[0]
     drop_stale("relation", names)
     titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
-    heed_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
+    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
     relation = middle.selectbox(
         "Relation",
         list(names),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.metrics.precision_at_k import precision_at
-from lama_core.probes.prompts.plan import as_select, request_of
+from lama_core.probes.prompts.plan import as_select_request, request_of
 from lama_core.rounding import percent, percentage
 from lama_core.scoring.blanks import fill
 from pages.ui.prompts.study_choice import PromptsChoice
@@ -140,7 +140,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
     selected = event.selection.rows
     number = int(table["number"][selected[0] if selected else _default_row(table)])
     draw_only_right(choice, number)
-    request = as_select(request_of(choice.whole, (choice.study.relation.name,)))
+    request = as_select_request(request_of(choice.whole, (choice.study.relation.name,)))
     draw_export("prompts", lambda: table.drop(columns="number"), choice.made(), request)
 
 

@@ -14,14 +14,14 @@ import streamlit as st
 from lama_core.datasets.prompt_sets import check_templates
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.probes.prompts.accuracy_growth import Growth, stored_growth
+from lama_core.probes.prompts.accuracy_growth import PromptTrial, stored_trial
 from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import draw_facts
 from pages.ui.shared import charts, links, query_queue
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
@@ -62,7 +62,7 @@ def draw_try(choice: PromptsChoice) -> None:
     stored = study.pool.find(template)
     if stored is not None:
         facts = range(len(study.test))
-        _draw_result(choice, stored_growth(study, stored, facts), facts)
+        _draw_result(choice, stored_trial(study, stored, facts), facts)
         return
     entry = find_model(choice.info.model)
     if not is_here(entry):
@@ -70,9 +70,9 @@ def draw_try(choice: PromptsChoice) -> None:
         return
     mark = (choice.info.digest, study.relation.name, template)
     if clicked:
-        with faults_shown():
+        with errors_shown():
             check_templates([template])
-            growth = Growth(template, len(study.test))
+            growth = PromptTrial(template, len(study.test))
             st.session_state[STATE] = {"mark": mark, "growth": growth, "running": True}
     state = st.session_state.get(STATE)
     if state is None or state["mark"] != mark:
@@ -84,11 +84,11 @@ def draw_try(choice: PromptsChoice) -> None:
 def _fill_in(example: str) -> None:
     """Fill in the example if the input is empty or holds the example of another choice."""
     before = st.session_state.get("try", "")
-    if links.entered() or not before:
+    if links.is_new_url() or not before:
         before = st.query_params.get("try", before)
     if before in ("", st.session_state.get(EXAMPLE)) and example:
         st.session_state["try"] = example
-        links.put("try", [example])
+        links.set_param("try", [example])
     st.session_state[EXAMPLE] = example
 
 
@@ -109,7 +109,7 @@ def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
     )
     if not running:
         return
-    with faults_shown():
+    with errors_shown():
         while not state["growth"].is_whole:
             state["growth"] = _query_batch(choice, state["growth"])
             with place.container():
@@ -123,17 +123,17 @@ def _set_running(running: bool) -> None:
     st.session_state[STATE]["running"] = running
 
 
-def _query_batch(choice: PromptsChoice, growth: Growth) -> Growth:
+def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
     """Query the model about the next batch of facts, in random order."""
     from lama_core.models.cache import load_model
-    from lama_core.probes.prompts.accuracy_growth import grow
-    from lama_core.probes.prompts.fact_queries import make_asked
+    from lama_core.probes.prompts.accuracy_growth import extended_trial
+    from lama_core.probes.prompts.fact_queries import make_prepared_facts
 
     study, info = choice.study, choice.info
     model = load_model(info.model, precision=info.precision)
     state = st.session_state[STATE]
     if "facts" not in state:
-        state["facts"] = make_asked(
+        state["facts"] = make_prepared_facts(
             study.relation,
             study.test,
             choice.whole.candidates,
@@ -144,9 +144,9 @@ def _query_batch(choice: PromptsChoice, growth: Growth) -> Growth:
         )
         n_facts = len(state["facts"].facts)
         state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
-        growth = Growth(growth.template, n_facts)
-    with query_queue.turn():
-        return grow(
+        growth = PromptTrial(growth.template, n_facts)
+    with query_queue.queue_slot():
+        return extended_trial(
             growth,
             model,
             state["facts"],
@@ -159,7 +159,7 @@ def _query_batch(choice: PromptsChoice, growth: Growth) -> Growth:
 
 def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     """Draw the result so far and, once stopped, P@1 by number of facts."""
-    growth: Growth = state["growth"]
+    growth: PromptTrial = state["growth"]
     places = {fact.id: place for place, fact in enumerate(choice.study.test)}
     order = state["order"][: len(growth.asked)]
     facts = [places[state["facts"].facts[number].id] for number in order]
@@ -169,7 +169,7 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
 
 
 def _draw_result(
-    choice: PromptsChoice, growth: Growth, facts: Sequence[int], *, running: bool = False
+    choice: PromptsChoice, growth: PromptTrial, facts: Sequence[int], *, running: bool = False
 ) -> None:
     """Draw the paired difference of both prompts, P@1 of each, and the facts that differ.
 
@@ -179,7 +179,7 @@ def _draw_result(
     shown = {"Your prompt": growth}
     manual = study.pool.manual
     if manual is not None:
-        shown["Manual prompt"] = other = stored_growth(study, manual, facts)
+        shown["Manual prompt"] = other = stored_trial(study, manual, facts)
         st.markdown(_headline(growth, other))
     for column, (title, result) in zip(st.columns(2), shown.items(), strict=False):
         with column.container(border=True, height="stretch"):
@@ -199,7 +199,7 @@ def _draw_result(
         _draw_flips(choice, growth, other, facts)
 
 
-def _headline(own: Growth, manual: Growth) -> str:
+def _headline(own: PromptTrial, manual: PromptTrial) -> str:
     """Return in a sentence which of the two prompts is better."""
     found = own.less(manual)
     low, high = found.interval.low, found.interval.high
@@ -214,7 +214,9 @@ def _headline(own: Growth, manual: Growth) -> str:
     return f"**Your prompt is {'better' if low > 0 else 'worse'}**: {comparison}"
 
 
-def _draw_flips(choice: PromptsChoice, own: Growth, manual: Growth, facts: Sequence[int]) -> None:
+def _draw_flips(
+    choice: PromptsChoice, own: PromptTrial, manual: PromptTrial, facts: Sequence[int]
+) -> None:
     """Draw the facts that only one prompt gets right; a click opens one on the page Ask."""
     flips = np.flatnonzero(own.right != manual.right).tolist()
     gained = int(own.right[flips].sum())
@@ -237,7 +239,7 @@ def _draw_flips(choice: PromptsChoice, own: Growth, manual: Growth, facts: Seque
     draw_facts(choice, own.template, rows, [facts[at] for at in flips])
 
 
-def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
+def _draw_curve(choice: PromptsChoice, growth: PromptTrial) -> None:
     curve = growth.curve()
     x = list(range(1, len(curve) + 1))
     figure = go.Figure()
@@ -263,7 +265,7 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     )
     figure.update_yaxes(title="P@1, % of the facts queried", range=[0, 100])
     figure.update_xaxes(title="facts queried, in random order", range=[0, growth.total])
-    charts.show(
+    charts.draw_chart(
         figure.update_layout(height=320),
         "growth",
         title=f"Accuracy of {growth.template}",

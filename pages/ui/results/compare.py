@@ -28,7 +28,7 @@ from lama_core.runs.info import Run, RunInfo
 from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
-from pages.ui.shared.run_choice import RunChoice, draw_same, run_names
+from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names
 from pages.ui.shared.url_state import BOUND, title_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Pair:
     def show(self, figure: "go.Figure", choice: RunChoice, key: str, suffix: str = "") -> Points:
         """Draw a chart of differences and return the clicked points; suffix: end of its title."""
         a, b = self.titles
-        return charts.show(
+        return charts.draw_chart(
             figure,
             key,
             title=f"P@{choice.k} of {b} (B) minus {a} (A){suffix}",
@@ -73,7 +73,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     if pair is None:
         return
     try:
-        found: Comparison = cache.of_runs(
+        found: Comparison = cache.table_of_runs(
             "comparison",
             pair.runs,
             choice.ranking,
@@ -126,7 +126,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
         relation = point["customdata"][0]
         ahead = 1 if float(point["x"]) >= 0 else 0
         _to_flips(choice, pair, ahead, [choice.labels.get(relation, relation)])
-    draw_same(replace(choice, runs=pair.runs, names=run_names(pair.runs)))
+    draw_comparison_basis(replace(choice, runs=pair.runs, names=run_names(pair.runs)))
     _draw_tests(found)
     a, b = (run.id for run in pair.runs)
     draw_export(
@@ -167,19 +167,19 @@ def _choose_run(
 ) -> str:
     """Choose a run by its title; the address holds its id."""
     requested, widget = st.query_params.get(key), f"{key} shown"
-    if requested in titles and links.entered():
+    if requested in titles and links.is_new_url():
         st.session_state[widget] = requested
     elif st.session_state.get(widget) not in titles:
         st.session_state[widget] = first
     chosen = place.selectbox(label, list(titles), key=widget, format_func=titles.__getitem__)
-    links.put(key, [chosen])
+    links.set_param(key, [chosen])
     return chosen
 
 
 def _draw_slices(choice: RunChoice, pair: Pair) -> None:
     """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
-    table = cache.of_runs(
+    table = cache.table_of_runs(
         "differences",
         pair.runs,
         choice.ranking,

@@ -278,7 +278,7 @@ def draw_correlates(choice: RunChoice) -> None:
         return metrics.correlate(runs[0], mentions, vectors_of, source=source, **_options(choice))
 
     with st.spinner("Correlating", show_time=True):
-        found = cache.of_runs(
+        found = cache.table_of_runs(
             f"correlations {with_vectors} {source}",
             (run,),
             choice.ranking,
@@ -290,7 +290,7 @@ def draw_correlates(choice: RunChoice) -> None:
         st.markdown(
             f"**{plain(title)}** · {found.n:,} facts of {plain(source)}, {choice.ranking} ranking"
         )
-        points = charts.show(
+        points = charts.draw_chart(
             charts.correlation_matrix(found.matrix, found.n, choice.counts),
             "correlation chart",
             title=f"Correlations over facts, {title}",
@@ -302,7 +302,7 @@ def draw_correlates(choice: RunChoice) -> None:
         table = published_table("petroni2019", "figure3").frame().set_index("measure")
         full = pd.DataFrame(index=list(LABELS), columns=list(LABELS), dtype=float)
         full.loc[table.index, table.columns] = table.astype(float)
-        charts.show(
+        charts.draw_chart(
             charts.correlation_matrix(full, None),
             "published correlations",
             title="Correlations, BERT-large (published)",

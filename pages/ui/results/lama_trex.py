@@ -52,7 +52,7 @@ def draw_measured(choice: RunChoice) -> None:
         name=lambda table: table["model"].map(url_state.title_of), chance=float("nan")
     )
     colours = {url_state.title_of(name): colour for name, colour in model_colours(names).items()}
-    charts.show(
+    charts.draw_chart(
         charts.precision_curves(curves, colours, 1),
         "measured curve chart",
         title="Mean P@k from 1 to 100, LAMA T-REx, measured",

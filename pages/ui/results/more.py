@@ -19,7 +19,7 @@ from pages.ui.results.slices import draw_slices
 from pages.ui.results.wording import ALTERED, SEVERAL, draw_wording, wording_runs
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain, show_note
-from pages.ui.shared.run_choice import RunChoice, draw_same
+from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis
 
 Draw = Callable[[RunChoice, RunListing], None]
 PROBES = "Analogy probes"
@@ -113,7 +113,7 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
         _draw_head(name)
         _draw_probes()
         return
-    if name and name not in CHARTS and links.entered():
+    if name and name not in CHARTS and links.is_new_url():
         show_note(plain(f"Unknown chart {name!r}. Choose one below."))
     with_runs(lambda choice, listing: _draw(name, choice, listing))
 
@@ -129,15 +129,18 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> None:
         _draw_link_to_runs(name, choice, listing)
         return
     if chart.of_runs:
-        draw_same(choice)
+        draw_comparison_basis(choice)
     chart.draw(choice, listing)
 
 
 def _draw_head(name: str) -> None:
     """Draw the chart's name and question, and the button back to the menu."""
-    links.put("chart", [name])
+    links.set_param("chart", [name])
     if st.button("All charts", icon=":material/arrow_back:", type="tertiary"):
-        links.go(screens.RESULTS, links.kept(["chart", *([] if CHARTS[name].of_runs else OF_RUNS)]))
+        links.go(
+            screens.RESULTS,
+            links.params_without(["chart", *([] if CHARTS[name].of_runs else OF_RUNS)]),
+        )
     st.subheader(name, anchor=False)
     st.caption(CHARTS[name].question)
 
@@ -156,7 +159,10 @@ def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
                     disabled=bool(missing),
                 ):
                     others = () if name != PROBES else (*choice.params(), *OF_RUNS)
-                    links.go(screens.RESULTS, links.kept(others) | {"tab": "More", "chart": name})
+                    links.go(
+                        screens.RESULTS,
+                        links.params_without(others) | {"tab": "More", "chart": name},
+                    )
                 st.caption(CHARTS[name].question)
                 if missing:
                     st.caption(f"**Needs:** {missing}.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.candidates.lists import FILE, explain_lists, impossible_lists, list_names
+from lama_core.candidates.lists import FILE, explain_lists, list_names, unavailable_lists
 from lama_core.datasets.passages import STARTER
 from lama_core.glossary import explain
 from lama_core.models.protocols import HIDINGS
@@ -32,7 +32,7 @@ from pages.ui.shared.run_form import (
 )
 from pages.ui.shared.url_state import pick
 
-WORDS, ANSWERS = RANKED = ("words at a blank", "whole answers")
+WORDS_AT_BLANK, WHOLE_ANSWERS = RANKED = ("words at a blank", "whole answers")
 TEMPLATE_HELP = (
     "Number of the template of each relation, from 0. For relations without templates only 0 is "
     "possible: they use the sentence of each fact."
@@ -45,11 +45,11 @@ def draw_form() -> None:
         "Rank",
         RANKED,
         key="new kind",
-        first=WORDS,
+        first=WORDS_AT_BLANK,
         bound=False,
         help=explain("Words or whole answers"),
     )
-    if ranked == ANSWERS:
+    if ranked == WHOLE_ANSWERS:
         draw_run_form(RunForm("a whole-answer run", _choose_statements, _show))
     else:
         draw_run_form(RunForm("a probing run", _choose, _show))
@@ -181,7 +181,7 @@ def _choose() -> ProbeRequest | None:
         candidates = choose_possible(
             "Candidates",
             list_names(of_relations=True),
-            impossible_lists(of_relations=True),
+            unavailable_lists(of_relations=True),
             key="new candidates",
             help=explain_lists(of_relations=True),
         )

@@ -16,7 +16,7 @@ def draw_origins(choice: RunChoice) -> None:
     """Say how many facts come from a model's training sources, and P@k on these and the rest."""
     notes = []
     for run, title in zip(choice.runs, choice.titles, strict=True):
-        found = cache.of_runs(
+        found = cache.table_of_runs(
             "trained on",
             (run,),
             choice.ranking,

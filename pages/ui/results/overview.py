@@ -26,7 +26,7 @@ from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
-from pages.ui.shared.run_choice import OWN, RunChoice, draw_question, footing
+from pages.ui.shared.run_choice import OWN, RunChoice, comparison_basis, draw_question
 from pages.ui.shared.url_state import BOUND, pick
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
@@ -125,7 +125,7 @@ class Measure:
         return self.column == "p_at_k"
 
 
-def draw_scores(choice: RunChoice) -> None:
+def draw_overview(choice: RunChoice) -> None:
     """Draw the tab: headline, chart, totals as in LAMA's Table 2, and scores by relation."""
     draw_question(choice)
     top, chart = st.container(), st.container()
@@ -178,7 +178,7 @@ def _draw_headline(
 ) -> str:
     """Draw the headline and links to charts; return what the measure counts, as Markdown."""
     names = list(dict.fromkeys(sources["source"]))
-    basis = footing(choice)
+    basis = comparison_basis(choice)
     found = headline(
         standings(every, measure.column),
         measure.metric,

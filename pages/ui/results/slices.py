@@ -39,7 +39,7 @@ def draw_slices(choice: RunChoice) -> None:
     slicing = slicings(joined)
     ways = [name for name in slicing if name != "all"]
     way = st.selectbox("Slice by", (EVERY, *ways), key="slice_by", bind=BOUND, width=320)
-    table: pd.DataFrame = cache.of_runs(
+    table: pd.DataFrame = cache.table_of_runs(
         "slices",
         choice.runs,
         choice.ranking,

@@ -116,7 +116,7 @@ def _draw(
     runs = tuple(infos)
     titles = run_names(runs, show=title_of)
     names = dict(zip([run.id for run in runs], titles, strict=True))
-    table = cache.of_runs(what, runs, choice.ranking, (), lambda loaded: make(loaded, choice))
+    table = cache.table_of_runs(what, runs, choice.ranking, (), lambda loaded: make(loaded, choice))
     if choice.relations:
         table = table[table["relation"].isin(choice.relations)].reset_index(drop=True)
     if table.empty:

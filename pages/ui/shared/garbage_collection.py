@@ -15,7 +15,7 @@ _settling = threading.Lock()
 _settled: frozenset[tuple[str, str]] | None = None
 
 
-def settle() -> None:
+def freeze_objects() -> None:
     """Freeze all objects if the loaded models have changed since the last call.
 
     Collects garbage first, the frozen objects included, to free the memory of unloaded models.

@@ -18,9 +18,9 @@ from lama_core.probes.cloze.query import ClozeRequest
 from lama_core.probes.cloze.wordings import RelationRequest
 from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.probes.statements.typed_answers import RankRequest
-from lama_core.requests import Request, values
+from lama_core.requests import Request, field_values
 from pages.ui.shared import cache, links, screens, url_state
-from pages.ui.shared.messages import counted, faults_shown, plain
+from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.run_choice import relation_label
 
 MAX_ENTRIES = 50
@@ -116,7 +116,7 @@ def _title_format(form: str) -> Callable[[Entry], str]:
     """A function that formats an entry's title from the fields of its request."""
 
     def title(entry: Entry) -> str:
-        fields = values(entry.request).items()
+        fields = field_values(entry.request).items()
         texts = {name: " / ".join(one) if isinstance(one, tuple) else one for name, one in fields}
         return form.format(**texts)
 
@@ -184,7 +184,7 @@ VIEWS: dict[type, View] = {
 }
 
 
-def note(request: Request, text: str = "") -> None:
+def add_entry(request: Request, text: str = "") -> None:
     """Add a query to the history; it replaces one that differs only in its options."""
     entry = Entry(request, text)
     same = (entry.view.name, entry.title, entry.models, entry.text)
@@ -201,11 +201,11 @@ def entries() -> tuple[Entry, ...]:
     return cast(tuple[Entry, ...], st.session_state.get(HISTORY, ()))
 
 
-def follow() -> None:
+def open_chosen() -> None:
     """Open the entry that was clicked; call before a page is drawn."""
     entry = st.session_state.pop(GOING, None)
     if entry is not None:
-        with faults_shown():  # the entry's dataset may have been deleted
+        with errors_shown():  # the entry's dataset may have been deleted
             st.session_state[TEXT] = entry.text
             links.go(screens.ASK, entry.params())
 
@@ -220,7 +220,7 @@ def choose(entry: Entry) -> None:
     st.session_state[GOING] = entry
 
 
-def draw() -> None:
+def draw_entries() -> None:
     """Draw the history in a popover, one button per entry."""
     found = entries()
     if not found:

@@ -26,7 +26,7 @@ from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError
 from lama_core.models.sources.catalog import ModelRequest
 from lama_core.paths import IMPORT_ROOT
-from lama_core.progress import Pace, Progress, Result, What, describe
+from lama_core.progress import Pace, Progress, Result, ResultKind, describe
 from lama_core.requests import Request, arguments
 from pages.ui.shared import visitors
 from pages.ui.shared.text import plain
@@ -84,7 +84,7 @@ class Job:
         """The finished share, from 0 to 1; None if it isn't known."""
         return min(1.0, self.step.done / self.step.total) if self.step.total else None
 
-    def names(self, what: What) -> tuple[str, ...]:
+    def names(self, what: ResultKind) -> tuple[str, ...]:
         """The names of the results of one kind, each once."""
         return tuple(dict.fromkeys(one.name for one in self.results if one.what == what))
 

@@ -1,7 +1,7 @@
 """The URL in the address bar: links between pages, and URLs that fully describe their screen.
 
 Widgets are bound to URL parameters of the same name (`url_state.py`), and Streamlit omits values
-that equal the default. This module does the rest. At the end of each rerun, `write` gives the
+that equal the default. This module does the rest. At the end of each rerun, `write_url` gives the
 browser the complete URL without an entry in its history; `go`, which opens another page, makes an
 entry. Streamlit itself would make an entry for each parameter that a page sets, and on the way back
 it would drop the parameters that both pages use.
@@ -29,7 +29,7 @@ TWO_MEANINGS = ("models", "gold")
 
 AMONG = "among"
 # In the session: the current page, whether its URL is new, the runs that it is about, the
-# parameters set by `put` in this rerun, and the parameters in use since the URL was new.
+# parameters set by `set_param` in this rerun, and the parameters in use since the URL was new.
 PAGE, ENTERED, RUNS, PUT, USED = (
     "address of",
     "address entered",
@@ -79,13 +79,13 @@ def enter(page: str) -> None:
 def follow_moved() -> None:
     """Redirect a URL of an earlier version to the page that now shows the same."""
     name = PurePosixPath(urlsplit(st.context.url or "").path).name
-    params = kept(())
+    params = params_without(())
     page, there = screens.resolve(name if name in screens.names() else "", params)
     if name in screens.OLD_PAGES or there != params:
         go(page, there, replaces=True)
 
 
-def entered() -> bool:
+def is_new_url() -> bool:
     """Whether this is the first rerun with this URL, not one after a click."""
     return bool(st.session_state.get(ENTERED))
 
@@ -99,7 +99,7 @@ def query_params() -> Iterator[QueryParams]:
         yield params
 
 
-def put(name: str, values: Sequence[str]) -> None:
+def set_param(name: str, values: Sequence[str]) -> None:
     """Set a URL parameter to these values."""
     with query_params() as params:
         params.set_with_no_forward_msg(name, values[0] if len(values) == 1 else list(values))
@@ -107,16 +107,16 @@ def put(name: str, values: Sequence[str]) -> None:
     st.session_state[PUT].add(name)
 
 
-def kept(without: Iterable[str]) -> dict[str, str | list[str]]:
+def params_without(without: Iterable[str]) -> dict[str, str | list[str]]:
     """The URL parameters, except those named in `without`."""
     names = [name for name in st.query_params if name not in without]
     return {name: st.query_params.get_all(name) for name in names}
 
 
-def leave_endless(name: str) -> None:
+def drop_infinite(name: str) -> None:
     """Empty a URL parameter that is infinite, such as 1e309: Streamlit fails on it."""
     if any(_is_infinite(value) for value in st.query_params.get_all(name)):
-        put(name, [""])
+        set_param(name, [""])
 
 
 def _is_infinite(value: str) -> bool:
@@ -126,7 +126,7 @@ def _is_infinite(value: str) -> bool:
         return False
 
 
-def respell(name: str, spelled: Mapping[str, str]) -> None:
+def replace_values(name: str, spelled: Mapping[str, str]) -> None:
     """Replace a URL parameter's values by their spelling in the widget.
 
     spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
@@ -134,10 +134,10 @@ def respell(name: str, spelled: Mapping[str, str]) -> None:
     values = st.query_params.get_all(name)
     replaced = [spelled.get(value, value) for value in values]
     if replaced != values:
-        put(name, replaced)
+        set_param(name, replaced)
 
 
-def among(ids: Iterable[str], of: str) -> frozenset[str]:
+def runs_of_url(ids: Iterable[str], of: str) -> frozenset[str]:
     """The ids of the runs that the URL is about.
 
     A URL lists the runs that were on the machine when it was copied, so it keeps showing the same
@@ -157,7 +157,7 @@ def among(ids: Iterable[str], of: str) -> frozenset[str]:
         st.session_state[RUNS] = (of, ())
         wanted = ()
     found = {mark: run for mark, run in marks.items() if mark in wanted} or marks
-    put(AMONG, [".".join(wanted if found is not marks else marks)])
+    set_param(AMONG, [".".join(wanted if found is not marks else marks)])
     if wanted and set(wanted) != set(marks):
         _draw_other_runs(len(set(wanted) - set(marks)), len(marks) - len(found))
     return frozenset(found.values())
@@ -178,10 +178,10 @@ def _draw_other_runs(n_missing: int, n_more: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Runs in this URL: {'; '.join(parts)}.", width="content")
         if n_more and st.button("Show all runs", icon=":material/undo:", type="tertiary"):
-            go(st.session_state[PAGE], kept(()) | {AMONG: ""})
+            go(st.session_state[PAGE], params_without(()) | {AMONG: ""})
 
 
-def write() -> str:
+def write_url() -> str:
     """Give the browser the complete URL of the drawn page; return its query string."""
     with query_params() as params:
         shown = {name for name in params if _is_drawn(params, name)} | st.session_state[PUT]

@@ -4,17 +4,17 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lama_core.errors import NotFetched, UserError
+from lama_core.errors import NotFetchedError, UserError
 from pages.ui.shared import fetching
-from pages.ui.shared.text import counted, described, plain, show_fault, show_note
+from pages.ui.shared.text import counted, name_value_lines, plain, show_error, show_note
 
-__all__ = ["counted", "described", "faults_shown", "plain", "show_fault", "show_note"]
+__all__ = ["counted", "errors_shown", "name_value_lines", "plain", "show_error", "show_note"]
 
 log = logging.getLogger("lama_explorer")
 
 
 @contextmanager
-def faults_shown() -> Iterator[None]:
+def errors_shown() -> Iterator[None]:
     """Show an error raised in the block as a message; the rest of the page stays.
 
     Missing data comes with a download button. Unexpected errors are logged with their traceback,
@@ -22,15 +22,15 @@ def faults_shown() -> Iterator[None]:
     """
     try:
         yield
-    except NotFetched as error:
-        show_fault(f"{error.what} not here yet.")
+    except NotFetchedError as error:
+        show_error(f"{error.what} not here yet.")
         fetching.draw_source_offer(error.source)
     except UserError as error:
-        show_fault(str(error))
+        show_error(str(error))
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
         log.exception("a page failed")
         what = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        show_fault(
+        show_error(
             f"This did not work: {what[0]}. Your inputs are kept; the terminal where the app runs "
             "shows the details."
         )

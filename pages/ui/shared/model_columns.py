@@ -13,7 +13,7 @@ from lama_core.models.sources.locations import is_here
 from pages.ui.shared import predictions, url_state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import errors_shown, plain
 
 Answer = TypeVar("Answer")
 
@@ -28,7 +28,7 @@ class Column(Generic[Answer]):
     answer: Answer
 
 
-def boxes_of(
+def make_boxes(
     names: Sequence[str], *, per_row: int = 4, border: bool = True
 ) -> dict[str, DeltaGenerator]:
     """Make one box per model, at most `per_row` side by side."""
@@ -57,7 +57,7 @@ def reserve_line(key: str) -> DeltaGenerator:
     return place
 
 
-def ask_each(
+def query_models(
     names: Sequence[str],
     ask: Callable[[str, tuple[str, ...]], Answer],
     describe: Callable[[Answer], str],
@@ -77,7 +77,7 @@ def ask_each(
     """
     here = tuple(name for name in names if is_here(find_model(name)))
     colours = model_colours(names)
-    boxes = boxes_of(names, per_row=per_row)
+    boxes = make_boxes(names, per_row=per_row)
     waiting = {}
     for name, box in boxes.items():
         with box:
@@ -93,7 +93,7 @@ def ask_each(
                 draw_offer(find_model(name))
     columns: dict[str, Column[Answer]] = {}
     for name, (head, place) in waiting.items():
-        with place.container(), faults_shown(), st.spinner("Querying the model", show_time=True):
+        with place.container(), errors_shown(), st.spinner("Querying the model", show_time=True):
             answer = ask(name, here)
             columns[name] = Column(boxes[name], place, colours[name], answer)
             with head:

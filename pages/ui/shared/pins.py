@@ -19,11 +19,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
-from lama_core.models.devices import how_computed
+from lama_core.models.devices import settings_text
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.cloze.query import ALL_OVER, ClozeRequest, golds_of
+from lama_core.probes.cloze.query import OVER_AS_TEXT, ClozeRequest, gold_answers
 from lama_core.probes.statements.typed_answers import RankRequest
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
@@ -32,9 +32,9 @@ from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.shared import cache, history, links, url_state, visitors
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export, made_with
-from pages.ui.shared.messages import faults_shown, plain, show_fault
+from pages.ui.shared.messages import errors_shown, plain, show_error
 from pages.ui.shared.predictions import CONTEXTS
-from pages.ui.shared.query_queue import if_kept, step_back
+from pages.ui.shared.query_queue import if_cached, queue_last
 
 MAX_PINS = 12
 N_ASKED = 12  # queries (one pin, one model) that run without a click
@@ -68,7 +68,7 @@ class PinFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class PinnedAnswers:
     """One model's first answers to a pinned query.
 
     Attributes:
@@ -100,12 +100,12 @@ class Listed:
             "log-probabilities over": self.over,
             "context": self.sees,
             "open book": self.book,
-            "precision": how_computed(self.precision, self.device) or "fp32",
+            "precision": settings_text(self.precision, self.device) or "fp32",
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnPin:
     """A pin on the page.
 
     Attributes:
@@ -114,7 +114,7 @@ class Drawn:
         note: A placeholder for the pin's settings.
     """
 
-    found: dict[str, Listed]
+    found: dict[str, PinnedAnswers]
     n_unasked: int
     note: DeltaGenerator
 
@@ -156,7 +156,7 @@ def read_pin(given: object) -> Request:
     request.check()
     url_state.check_named(request, getattr(request, "open_book", None))
     if isinstance(request, ClozeRequest):
-        golds_of(request.gold, parse_query(request.text).n_blanks)
+        gold_answers(request.gold, parse_query(request.text).n_blanks)
     if isinstance(request, SolveRequest):
         request.question()
         if request.text.count("___") != 1:
@@ -226,7 +226,7 @@ def draw_pin(request: Request, *, key: str) -> None:
 def draw_history(place: DeltaGenerator) -> None:
     """Draw the popover with earlier queries and the upload of a file of pins."""
     with place, st.popover("History", icon=":material/history:", type="tertiary"):
-        history.draw()
+        history.draw_entries()
         if visitors.may("upload"):
             _draw_upload()
 
@@ -248,7 +248,7 @@ def _draw_upload() -> None:
         _add(*requests)
         st.session_state["pin files"] = number + 1
 
-    with faults_shown():
+    with errors_shown():
         requests = read_file(file.getvalue(), file.name)
         label = f"Replace current pins with these {len(requests)}"
         st.button(label, on_click=replace_pins, args=(requests,))
@@ -261,7 +261,7 @@ def draw_pinned() -> None:
     """
     requests = pinned()
     for fault in st.session_state.pop(FAULTS, ()):
-        show_fault(fault)
+        show_error(fault)
     if not requests:
         return
     st.subheader("Pinned", anchor=False)
@@ -269,10 +269,10 @@ def draw_pinned() -> None:
     texts = [json.dumps(pin, ensure_ascii=False, separators=(",", ":")) for pin in pins]
     fits = sum(len(quote(text)) for text in texts) <= MAX_ADDRESS
     if fits:
-        links.put(PARAM, texts)
+        links.set_param(PARAM, texts)
     above = st.container()
     colours = model_colours([name for one in requests for name in history.Entry(one).models])
-    drawn: dict[Request, Drawn] = {}
+    drawn: dict[Request, DrawnPin] = {}
     for first in range(0, len(requests), PER_ROW):
         row = requests[first : first + PER_ROW]
         boxes = st.columns(min(len(requests), PER_ROW), border=True)
@@ -288,14 +288,14 @@ def draw_pinned() -> None:
     _draw_export(requests, {request: one.found for request, one in drawn.items()})
 
 
-def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread: bool) -> Drawn:
+def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread: bool) -> DrawnPin:
     """Draw a pinned query with every model's first answers.
 
     spread: whether the models are side by side, because the pin has the page's whole width.
     """
     entry = history.Entry(request)
     st.markdown(f"**{plain(entry.title)}**")
-    found: dict[str, Listed] = {}
+    found: dict[str, PinnedAnswers] = {}
     n_unasked = 0
     here = tuple(name for name in entry.models if is_here(find_model(name)))
     side = st.columns(len(entry.models)) if spread and entry.models else [st.container()]
@@ -306,10 +306,10 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
         status = "querying" if name in here else "not here yet"
         place.html(f'{head}<div class="lx-muted">{status}</div>')
         if name in here:
-            with spot, faults_shown():
-                listed = if_kept(partial(_ask, request, name, here))
+            with spot, errors_shown():
+                listed = if_cached(partial(_ask, request, name, here))
                 if listed is None and _may_ask(request, name):
-                    step_back()
+                    queue_last()
                     listed = _ask(request, name, here)
                 if listed is None:
                     n_unasked += 1
@@ -336,7 +336,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
             on_click=_remove,
             args=(request,),
         )
-    return Drawn(found, n_unasked, note)
+    return DrawnPin(found, n_unasked, note)
 
 
 def _may_ask(request: Request, name: str) -> bool:
@@ -364,17 +364,17 @@ def _draw_unasked(n: int) -> None:
     )
 
 
-def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
+def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     """A model's first answers, scored as on the tab of the request."""
     if isinstance(request, RankRequest):
         ranking = cache.ranked_answers(request, name)
         gold = ranking.find(request.gold) if request.gold else None
-        return Listed(
+        return PinnedAnswers(
             name,
             tuple((one.rank, one.answer, one.log_prob) for one in ranking.answers[:N_SHOWN]),
             f"Right answer {request.gold}: rank {gold.rank or 'unknown'}" if gold else "",
             f"{len(ranking.answers):,} answers by the {request.aggregate} over the {request.part}",
-            ALL_OVER["answers"],
+            OVER_AS_TEXT["answers"],
             "",
             ranking.precision,
             ranking.device,
@@ -404,12 +404,12 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
     words = candidates.words
     size = "each model's own tokens" if words is None else f"{len(words):,} words"
     without = isinstance(blanks, SolveRequest) and not blanks.keep_query_words
-    return Listed(
+    return PinnedAnswers(
         name,
         tuple((one.rank, one.token, one.log_prob) for one in blank.predictions[:N_SHOWN]),
         f"Right answer {blank.gold.word}: rank {blank.gold.rank:,}{first}" if blank.gold else first,
         f"{candidates.name}, {size}{', without the given words' * without}",
-        ALL_OVER[blank.over],
+        OVER_AS_TEXT[blank.over],
         CONTEXTS[answer.context],
         answer.precision,
         answer.device,
@@ -417,7 +417,7 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
     )
 
 
-def _table(listed: Listed) -> str:
+def _table(listed: PinnedAnswers) -> str:
     """HTML of the answers with their log-probabilities, and of the right answer's rank."""
     rows = "".join(
         f'<tr><td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
@@ -428,7 +428,7 @@ def _table(listed: Listed) -> str:
     return f'<table class="lx">{HEAD}<tbody>{rows}</tbody></table>{gold}'
 
 
-def _aspects(request: Request, found: Mapping[str, Listed]) -> dict[str, str]:
+def _aspects(request: Request, found: Mapping[str, PinnedAnswers]) -> dict[str, str]:
     """The settings of a pin, name -> value; all values where they differ by model."""
     titles = ", ".join(map(url_state.title_of, history.Entry(request).models))
     values: dict[str, dict[str, None]] = {"models": {titles: None}}
@@ -438,7 +438,7 @@ def _aspects(request: Request, found: Mapping[str, Listed]) -> dict[str, str]:
     return {name: "; ".join(value) for name, value in values.items()}
 
 
-def _draw_made(drawn: Mapping[Request, Drawn]) -> None:
+def _draw_made(drawn: Mapping[Request, DrawnPin]) -> None:
     """Draw each answered pin's settings, those that differ between pins in bold."""
     answered = {request: pin for request, pin in drawn.items() if not pin.n_unasked}
     settings = [_aspects(request, pin.found) for request, pin in answered.items()]
@@ -461,7 +461,9 @@ def _draw_made(drawn: Mapping[Request, Drawn]) -> None:
         st.caption(comparison + " Evaluated pins only." * (len(settings) < len(drawn)))
 
 
-def _draw_export(requests: Sequence[Request], found: Mapping[Request, dict[str, Listed]]) -> None:
+def _draw_export(
+    requests: Sequence[Request], found: Mapping[Request, dict[str, PinnedAnswers]]
+) -> None:
     """Draw the export of the answers and of the pins, which can be uploaded again."""
     rows = [
         {

@@ -9,7 +9,7 @@ from html import escape
 import streamlit as st
 
 from lama_core.candidates.columns import Candidates
-from lama_core.models.devices import how_computed
+from lama_core.models.devices import settings_text
 from lama_core.models.protocols import KINDS, Kind
 from lama_core.probes.cloze.query import BlankAnswer, Gold, ModelAnswer, Prediction
 from lama_core.rounding import fixed
@@ -36,12 +36,12 @@ def draw_head(name: str, title: str, colour: str, detail: str) -> None:
 def describe(answer: ModelAnswer) -> str:
     """A model's kind, the sides of the blank it sees, and its precision and device if unusual."""
     details = (KINDS[answer.kind].title, CONTEXTS[answer.context])
-    return with_how(*details, precision=answer.precision, device=answer.device)
+    return join_details(*details, precision=answer.precision, device=answer.device)
 
 
-def with_how(*details: str, precision: str, device: str) -> str:
+def join_details(*details: str, precision: str, device: str) -> str:
     """Details of a model in one line; precision and device unless they are fp32 on the CPU."""
-    return " · ".join([*details, *filter(None, [how_computed(precision, device)])])
+    return " · ".join([*details, *filter(None, [settings_text(precision, device)])])
 
 
 def title_of_kind(kind: Kind | None) -> str:
@@ -108,7 +108,7 @@ def probability(value: float) -> str:
     return fixed(value, 3) if value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
 
 
-def describe_firsts(firsts: Mapping[str, str], gold: str = "") -> str:
+def describe_first_answers(firsts: Mapping[str, str], gold: str = "") -> str:
     """Each model's first answer in one line as HTML; right answers are marked.
 
     Args:
@@ -128,12 +128,12 @@ def short_title(name: str) -> str:
     return title_of(name).partition(" (")[0]
 
 
-def draw_firsts(answers: Sequence[ModelAnswer], blank: int) -> None:
+def draw_first_answers(answers: Sequence[ModelAnswer], blank: int) -> None:
     """Draw each model's first answer in one line. blank: the blank's index."""
     firsts = {answer.name: answer.blanks[blank].predictions[0].token for answer in answers}
     golds = [answer.blanks[blank].gold for answer in answers]
     gold = next((one.word for one in golds if one is not None), "")
-    st.html(f"<div>{describe_firsts(firsts, gold)}</div>")
+    st.html(f"<div>{describe_first_answers(firsts, gold)}</div>")
 
 
 def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:

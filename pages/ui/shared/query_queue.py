@@ -14,7 +14,7 @@ import streamlit as st
 from cachetools import LRUCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from lama_core.models.devices import wanted_device
+from lama_core.models.devices import requested_device
 from lama_core.queue import PASSES, VisitorQueue
 
 AT_ONCE = 8
@@ -28,36 +28,36 @@ class _NotKeptError(Exception):
 
 
 QUEUE = VisitorQueue(AT_ONCE)
-KEPT: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # keys hold everything an answer depends on
+ANSWERS: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # keys hold everything an answer depends on
 _kept_lock = threading.Lock()
 _page = threading.local()  # each page is drawn in its own thread
 
 
-def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
+def cached_answer(key: Hashable, ask: Callable[[], Answer]) -> Answer:
     """Return the cached answer of `key`; if there is none, queue for `ask()` and cache its answer.
 
     The cache keeps answers of different devices apart, because each names its device.
     """
-    key = (wanted_device(), key)
+    key = (requested_device(), key)
     found = _find(key)
     if found is None:
         if not getattr(_page, "asks", True):
             raise _NotKeptError
-        with turn():
+        with queue_slot():
             found = _find(key)  # another visitor may have run the same query
             if found is None:
                 found = ask()
                 with _kept_lock:
-                    KEPT[key] = found
+                    ANSWERS[key] = found
     return cast(Answer, found)
 
 
 def _find(key: Hashable) -> Any:
     with _kept_lock:
-        return KEPT.get(key)
+        return ANSWERS.get(key)
 
 
-def if_kept(find: Callable[[], Answer]) -> Answer | None:
+def if_cached(find: Callable[[], Answer]) -> Answer | None:
     """Return `find()` if all answers that it needs are cached, else None; no query runs."""
     _page.asks = False
     try:
@@ -68,7 +68,7 @@ def if_kept(find: Callable[[], Answer]) -> Answer | None:
         _page.asks = True
 
 
-def step_back() -> None:
+def queue_last() -> None:
     """Queue this page's further queries behind those that are waiting now.
 
     For pages with many queries. Normally a page's queries come before those of pages that were
@@ -78,7 +78,7 @@ def step_back() -> None:
 
 
 @contextmanager
-def turn() -> Iterator[None]:
+def queue_slot() -> Iterator[None]:
     """Wait for this visitor's slot in the queue and hold it; a caption shows the position."""
     context = get_script_run_ctx()
     box = st.empty()

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.shared import history, links, pins, running, screens, share
-from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.url_state import BOUND
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
@@ -32,7 +32,7 @@ def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
         title: The page's title.
         outline: The placeholder shown until the page is drawn.
     """
-    history.follow()
+    history.open_chosen()
     links.enter(page)
     links.follow_moved()
     _name(title)
@@ -43,7 +43,7 @@ def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
         yield
     finally:
         _here.routed = False
-    query = links.write()
+    query = links.write_url()
     if page == screens.ASK:
         pins.draw_history(place)
     share.draw_share(place, query)
@@ -59,7 +59,7 @@ def _name(title: str, tab: str = "") -> None:
 def draw_pinned(page: str) -> None:
     """Draw the pins at the bottom of the Ask page."""
     if page == screens.ASK:
-        with faults_shown():
+        with errors_shown():
             pins.draw_pinned()
 
 
@@ -81,7 +81,7 @@ def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "
     for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
         if tab.open:
             _name(_here.title, name)
-            with tab, faults_shown():
+            with tab, errors_shown():
                 draw(name)
 
 

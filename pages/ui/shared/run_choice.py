@@ -21,8 +21,8 @@ from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
-from pages.ui.shared.messages import plain, show_fault, show_note
-from pages.ui.shared.url_state import BOUND, choose, heed_unknown, pick, title_of
+from pages.ui.shared.messages import plain, show_error, show_note
+from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -113,7 +113,7 @@ class RunChoice:
 
     def table_of(self, what: str, make: Callable[[list[Run]], pd.DataFrame]) -> pd.DataFrame:
         """Return `make(runs)`, cached by `what`; its column `name` holds the runs' titles."""
-        table = cache.of_runs(what, self.runs, self.ranking, self.relations, make)
+        table = cache.table_of_runs(what, self.runs, self.ranking, self.relations, make)
         titles = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
         return table.assign(name=table["run"].map(titles)) if len(table) else table
 
@@ -122,7 +122,7 @@ class RunChoice:
         from pages.ui.shared import charts  # importing plotly takes longer than the first answer
 
         more = {"footnote": self.footnote(), "picture": self.picture} | more
-        return charts.show(figure, key, title=title, **more)
+        return charts.draw_chart(figure, key, title=title, **more)
 
     def params(self) -> dict[str, str | list[str]]:
         """The choice as URL parameters, for the pages that show runs."""
@@ -254,7 +254,7 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
     """
     listing = list_runs(kinds=FACT_KINDS)
     for problem in listing.problems:
-        show_fault(problem)
+        show_error(problem)
     if not len(listing):
         return None
     listing, choice = choose_runs(listing)
@@ -283,10 +283,10 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     data = choose(
         "Data", datasets, key="data", place=data_box, help="The facts that the queries ask for."
     )
-    kept = links.among((run.id for run in every if run.dataset == data), of=data)
+    kept = links.runs_of_url((run.id for run in every if run.dataset == data), of=data)
     every = [run for run in every if run.dataset != data or run.id in kept]
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
-        links.leave_endless("p_at")
+        links.drop_infinite("p_at")
         k = st.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=explain("P@k"))
         sets = list(dict.fromkeys(run.prompts for run in every if run.dataset == data))
         prompts = st.selectbox(
@@ -300,7 +300,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         ranking = pick(
             "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
         )
-        links.respell("scored_on", {OLD_OWN: OWN})
+        links.replace_values("scored_on", {OLD_OWN: OWN})
         facts = pick(
             "Scored on",
             SCORED_ON,
@@ -355,7 +355,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     shown = {name: label for label, name in labels.items()}
     known = {*labels, *shown} & set(st.query_params.get_all("relations"))
     others = "the others" if known else "all of them"
-    heed_unknown("Relations", "relations", shown, others)
+    note_unknown("Relations", "relations", shown, others)
     chosen = relations_box.multiselect(
         "Relations",
         list(labels),
@@ -383,7 +383,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
 
 
 @dataclass(frozen=True)
-class Footing:
+class ComparisonBasis:
     """The facts and words on which runs are compared.
 
     Attributes:
@@ -395,10 +395,10 @@ class Footing:
     differ: str = ""
 
 
-def draw_same(choice: RunChoice) -> None:
+def draw_comparison_basis(choice: RunChoice) -> None:
     """Draw the runs' prompts, and the facts and words on which several runs are compared."""
     draw_question(choice)
-    if said := footing(choice).said:
+    if said := comparison_basis(choice).said:
         st.caption(said)
 
 
@@ -408,10 +408,10 @@ def draw_question(choice: RunChoice) -> None:
         st.markdown(f"**Prompts: {plain(choice.question)}.**")
 
 
-def footing(choice: RunChoice) -> Footing:
+def comparison_basis(choice: RunChoice) -> ComparisonBasis:
     """The facts and words on which the runs are compared."""
     if len(choice.runs) < 2:
-        return Footing()
+        return ComparisonBasis()
     differ = ""
     if any(run.beside for run in choice.runs):
         together = list(choice.runs)
@@ -459,7 +459,7 @@ def footing(choice: RunChoice) -> Footing:
         text += f" All rank the same words: each relation's own, {choice.runs[0].n_said}."
     else:
         text += f" All rank the same {choice.runs[0].n_candidates:,} words."
-    return Footing(text, differ)
+    return ComparisonBasis(text, differ)
 
 
 def draw_missing(choice: RunChoice, here: str) -> None:

@@ -11,13 +11,13 @@ from typing import Literal
 import streamlit as st
 
 from lama_core.datasets.library.installed import listing
-from lama_core.errors import Impossible
+from lama_core.errors import Unavailable
 from lama_core.models.sources.catalog import find_model
 from lama_core.requests import Request
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.shared import fetching, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command
-from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note
+from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
 
 KEPT: Literal["session"] = "session"  # keeps inputs while a run hides the form
 
@@ -46,12 +46,12 @@ def draw_run_form(form: RunForm) -> None:
         jobs.draw_progress(form.name)
         return
     if job is not None:
-        with faults_shown():
+        with errors_shown():
             _draw_ended(job, form)
     if not visitors.may("run"):
-        st.info(visitors.WHO["run"], icon=":material/lock:")
+        st.info(visitors.WHO_HAS_RIGHT["run"], icon=":material/lock:")
         return
-    with faults_shown():
+    with errors_shown():
         request = form.choose()
         if request is None:
             return
@@ -83,7 +83,7 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
                 links.go(screens.DATA, screens.RUNS)
         return
     if job.error:
-        show_fault(job.error)
+        show_error(job.error)
         return
     names = job.names("run")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -146,7 +146,7 @@ def choose_limit(
 
 
 def choose_possible(
-    label: str, names: Sequence[str], impossible: Mapping[str, Impossible], *, key: str, help: str
+    label: str, names: Sequence[str], impossible: Mapping[str, Unavailable], *, key: str, help: str
 ) -> str | None:
     """Draw a selectbox of the available options; list the others below, each with its reason.
 

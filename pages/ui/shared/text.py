@@ -40,7 +40,7 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
-def described(facts: Mapping[str, str | None], *, links: bool = False) -> str:
+def name_value_lines(facts: Mapping[str, str | None], *, links: bool = False) -> str:
     """Name-value pairs as Markdown, one line each; pairs with an empty value are skipped."""
     found = [
         f"**{what}**: {plain(value, links=links, code=True)}"
@@ -50,6 +50,6 @@ def described(facts: Mapping[str, str | None], *, links: bool = False) -> str:
     return "  \n".join(found)
 
 
-def show_fault(text: str) -> None:
+def show_error(text: str) -> None:
     """Show an error message as plain text, with text between backticks as code."""
     st.error(plain(text, code=True), icon=":material/error:")

@@ -65,7 +65,7 @@ def pick(
     return default if chosen is None else chosen
 
 
-def draw_rows(
+def draw_choice_table(
     table: pd.DataFrame, names: Sequence[str], *, key: str, height: int | None = 460, **more: Any
 ) -> None:
     """Draw a table; a click on a row sets the widget with this key to the row's name."""
@@ -109,15 +109,15 @@ def choose(
     is always in the URL.
     """
     labels = {show(option): option for option in options}
-    links.respell(key, {option: text for text, option in labels.items()})
+    links.replace_values(key, {option: text for text, option in labels.items()})
     asked = st.query_params.get(key)
     chosen = labels.get(asked or "", "")
     if not chosen:
         before = str(st.session_state.get(key))
         chosen = before if before in options else first or options[0]
-        links.put(key, [show(chosen)])
+        links.set_param(key, [show(chosen)])
         st.session_state[key] = chosen
-        if asked and links.entered():
+        if asked and links.is_new_url():
             hint = did_you_mean(asked, [*options, *labels])
             unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown here{hint}"
             show_note(plain(f"{unknown}; showing {show(chosen)}."))
@@ -127,15 +127,15 @@ def choose(
     return found or chosen
 
 
-def heed_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
+def note_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
     """Show a note on unknown values of a URL parameter; call before drawing its widget.
 
     options: name -> the widget's spelling; the URL may hold either. shown: what the page shows in
     place of the unknown values.
     """
-    links.respell(key, options)
+    links.replace_values(key, options)
     unknown = [value for value in st.query_params.get_all(key) if value not in options.values()]
-    if unknown and links.entered():
+    if unknown and links.is_new_url():
         hint = did_you_mean(unknown[0], [*options, *options.values()])
         names = ", ".join(unknown)[:MAX_SHOWN]
         show_note(plain(f"{label}: {names} is unknown here{hint}; showing {shown}."))
@@ -169,7 +169,7 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
     if offered is not None:
         names = [name for name in names if name in offered]
         refused = [name for name in st.query_params.get_all("models") if name not in offered]
-        if refused and links.entered():
+        if refused and links.is_new_url():
             listed = ", ".join(refused)[:MAX_SHOWN]
             show_note(plain(f"Excluded, because this app doesn't offer these models: {listed}."))
     more = offered is None
@@ -336,13 +336,15 @@ def start_with_example() -> None:
     Without the text in the URL, a gold answer that was emptied would be the example's again.
     """
     asked = "text" in st.query_params or "gold" in st.query_params
-    first = links.entered() or "text" not in st.session_state  # not drawn yet: another tab was open
+    first = (
+        links.is_new_url() or "text" not in st.session_state
+    )  # not drawn yet: another tab was open
     if first and not asked:
         st.session_state.setdefault("text", examples()[0][0])
         st.session_state.setdefault("gold", dict(examples()).get(st.session_state["text"], ""))
     for name in ("text", "gold"):
         if name not in st.query_params and st.session_state.get(name):
-            links.put(name, [st.session_state[name]])
+            links.set_param(name, [st.session_state[name]])
 
 
 def type_text(place: DeltaGenerator, label: str, *, help: str) -> str:

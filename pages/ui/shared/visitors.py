@@ -31,7 +31,7 @@ from streamlit.runtime.backend_operation_handler import (
     InstallSkillsHandler,
 )
 
-from lama_core.errors import UserError, positive
+from lama_core.errors import UserError, int_from_env
 from lama_core.models.server.addresses import is_server
 from lama_core.models.sources.catalog import all_models
 from lama_core.models.sources.locations import is_here
@@ -40,18 +40,18 @@ from lama_core.models.sources.locations import is_here
 # browser. run: start probing runs and studies. manage: change the list of models, free memory,
 # rename, delete and tag; cancel other visitors' jobs.
 Right = Literal["paths", "fetch", "upload", "run", "manage"]
-ALL: frozenset[Right] = frozenset(("paths", "fetch", "upload", "run", "manage"))
-OF_MEMBERS: frozenset[Right] = frozenset(("fetch", "upload", "run"))
-NOTHING: frozenset[Right] = frozenset()
+ALL_RIGHTS: frozenset[Right] = frozenset(("paths", "fetch", "upload", "run", "manage"))
+SIGNED_IN_RIGHTS: frozenset[Right] = frozenset(("fetch", "upload", "run"))
+NO_RIGHTS: frozenset[Right] = frozenset()
 
-WHO: dict[Right, str] = {
+WHO_HAS_RIGHT: dict[Right, str] = {
     "paths": "Only the local user (operator) can type paths, on the machine that runs the app.",
     "fetch": "Downloads require a signed-in user.",
     "upload": "Imports require a signed-in user.",
     "run": "Starting runs requires a signed-in user.",
     "manage": "Only the local user (operator) can do this, on the machine that runs the app.",
 }
-OWNERS_ONLY = "Only the local user (operator) can rename and delete."
+LOCAL_USER_ONLY = "Only the local user (operator) can rename and delete."
 
 # Headers that a proxy between the visitor and the app adds.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
@@ -64,7 +64,7 @@ def is_public() -> bool:
     return "--public" in sys.argv[1:] or _is_on("LAMA_PUBLIC")
 
 
-def close_doors() -> None:
+def disable_streamlit_requests() -> None:
     """Disable Streamlit's requests that any browser may send; a second call has no effect.
 
     These clear the caches that all sessions share, and report the repository's branch and files and
@@ -109,10 +109,10 @@ def _message_without_folder(session: AppSession, *args: Any, **options: Any) -> 
 def rights() -> frozenset[Right]:
     """The rights of this page's visitor besides querying, browsing, comparing and exporting."""
     if is_public():
-        return frozenset(("run",)) if n_public_jobs() else NOTHING
-    if is_owner():
-        return ALL
-    return OF_MEMBERS if _is_on("LAMA_MEMBERS") or _is_logged_in() else NOTHING
+        return frozenset(("run",)) if n_public_jobs() else NO_RIGHTS
+    if is_local_user():
+        return ALL_RIGHTS
+    return SIGNED_IN_RIGHTS if _is_on("LAMA_MEMBERS") or _is_logged_in() else NO_RIGHTS
 
 
 def may(right: Right) -> bool:
@@ -123,18 +123,18 @@ def may(right: Right) -> bool:
 def check(right: Right) -> None:
     """Raise UserError, naming who has the right, if the visitor doesn't have it."""
     if not may(right):
-        raise UserError(WHO[right])
+        raise UserError(WHO_HAS_RIGHT[right])
 
 
-def is_owner() -> bool:
+def is_local_user() -> bool:
     """Whether the visitor is the local user; always False in public mode."""
-    here = comes_from_here(st.context.ip_address, dict(st.context.headers))
+    here = is_local_connection(st.context.ip_address, dict(st.context.headers))
     return here and not is_public()
 
 
 def n_public_jobs() -> int:
     """The largest number of running and queued runs in public mode; 0: visitors can't start any."""
-    return positive("LAMA_PUBLIC_JOBS", 0)
+    return int_from_env("LAMA_PUBLIC_JOBS", 0)
 
 
 def offered_models() -> frozenset[str] | None:
@@ -168,7 +168,7 @@ def _offered_at_start() -> frozenset[str]:
     return frozenset(named or own)
 
 
-def comes_from_here(address: str | None, headers: Mapping[str, str]) -> bool:
+def is_local_connection(address: str | None, headers: Mapping[str, str]) -> bool:
     """Whether a connection comes from this machine.
 
     Args:

@@ -56,7 +56,7 @@ def draw_scores_of_answers(
     table, n_unknown = found
     figure = charts.answer_scores(table, colour)
     with st.container(height=min(MAX_HEIGHT, figure.layout.height + 60), border=False):
-        charts.show(
+        charts.draw_chart(
             figure,
             f"answer scores {name}",
             title=f"Scores of all {len(table):,} answers, {name}",

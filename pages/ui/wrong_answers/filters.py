@@ -237,7 +237,7 @@ def _choose_range(
     found = {}
     for box, end, way in zip(st.columns(2), ("min", "max"), ways, strict=True):
         key = f"{name}_{end}"
-        links.leave_endless(key)
+        links.drop_infinite(key)
         found[key] = box.number_input(
             f"{label} {way}", value=None, key=key, bind=BOUND, help=help_text, **options
         )
@@ -259,7 +259,7 @@ def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 def narrow(**params: str | list[str]) -> NoReturn:
     """Reload the list of facts with more filters in the address; empty values remove a filter."""
-    links.go(screens.RESULTS, links.kept(("view", "fact", "page")) | params)
+    links.go(screens.RESULTS, links.params_without(("view", "fact", "page")) | params)
 
 
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:

@@ -18,7 +18,7 @@ from lama_core.runs.tags import SEPARATOR
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import boxes_of
+from pages.ui.shared.model_columns import make_boxes
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
@@ -78,13 +78,13 @@ def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[
     """
     found = {}
     for number, info in enumerate(choice.runs):
-        if not cache.goes_on(info):
+        if not cache.can_complete_words(info):
             continue
         run = joined.runs[number]
         wrong = [at for at, row in enumerate(rows) if run.at[row] >= 0 and run.rank[row] > 1]
         queries = joined.facts["query"].iloc[rows[wrong]].astype(str)
         answers = pd.Series(run.answer[rows[wrong]]).astype(str)
-        whole = cache.whole_words(
+        whole = cache.complete_words(
             info.model, info.precision, info.fold_case, tuple(queries), tuple(answers)
         )
         found[number] = [""] * len(rows)
@@ -166,7 +166,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     several = visitors.may("manage") and switches.toggle(
         "Tag several", key="several", help="Tick rows of the table and give them the same tags."
     )
-    completes = any(map(cache.goes_on, choice.runs)) and switches.toggle(
+    completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
         "Complete words",
         key="whole",
         bind=BOUND,
@@ -306,7 +306,7 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
         )
         if word is not None
     )[:N_PREDICTIONS]
-    if cache.goes_on(info):
+    if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
             answers = _completed(answers, str(joined.facts["query"].iloc[row]), info)
     rank, log_prob = int(run.rank[row]), float(run.log_prob[row])
@@ -338,7 +338,7 @@ def _completed(
     """Add to each answer the longer word that it begins, if any."""
     tokens = tuple(answer.token for answer in answers)
     queries = (query,) * len(tokens)
-    words = cache.whole_words(info.model, info.precision, info.fold_case, queries, tokens)
+    words = cache.complete_words(info.model, info.precision, info.fold_case, queries, tokens)
     return tuple(replace(answer, begins=word) for answer, word in zip(answers, words, strict=True))
 
 
@@ -356,10 +356,10 @@ def draw_fallbacks(
     if table.empty:
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
-    for number, (name, box) in enumerate(boxes_of(choice.names, per_row=3, border=False).items()):
+    for number, (name, box) in enumerate(make_boxes(choice.names, per_row=3, border=False).items()):
         with box:
             st.markdown(f"**{plain(name)}**")
-            points = charts.show(
+            points = charts.draw_chart(
                 charts.words(table[table["number"] == number], choice.colours[name]),
                 f"words {name}",
                 title=f"Wrong answers of {name}",

@@ -7,7 +7,7 @@ import streamlit as st
 from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.runs.tags import MOST_TAGS, Row, change_tags, known_tags, read_tags
 from pages.ui.shared import visitors
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.wrong_answers.filters import FactsChoice
 
 EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
@@ -17,7 +17,7 @@ def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None
     """Draw the tags of one fact in the selected run; the owner can change them."""
     info = joined.runs[chosen.filter.of].run.info
     (key,) = _rows_of(joined, [row])
-    with faults_shown():
+    with errors_shown():
         tags = read_tags(info)
         own = tags.get(key, ())
         if not visitors.may("manage"):
@@ -48,7 +48,7 @@ def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsCh
     """Draw the form that adds or removes tags of several facts."""
     info = joined.runs[chosen.filter.of].run.info
     keys = _rows_of(joined, rows)
-    with st.container(border=True), faults_shown():
+    with st.container(border=True), errors_shown():
         known = known_tags(read_tags(info))
         box, buttons = st.columns([3, 2], vertical_alignment="bottom")
         tags = box.multiselect(

@@ -30,11 +30,11 @@ from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.accuracy_tables import (
     UNMARKED,
-    accuracies,
     frequency_summary,
-    unmarked,
+    probe_accuracies,
+    unmarked_accuracies,
 )
-from lama_core.probes.analogy.decisions import join, make_plan, make_table, split
+from lama_core.probes.analogy.decisions import make_plan, make_table, pair_from_text, pair_text
 from lama_core.probes.analogy.frequency import compare_frequency, pair_frequency
 from lama_core.probes.analogy.instances import (
     PROBES,
@@ -45,7 +45,7 @@ from lama_core.probes.analogy.instances import (
     words_of,
 )
 from lama_core.probes.analogy.score import Pair
-from lama_core.probes.analogy.scorers import JUDGES, ModelJudge, VectorJudge
+from lama_core.probes.analogy.scorers import PAIR_SCORERS, ModelPairScorer, VectorPairScorer
 from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.probes.analogy.templates import TEMPLATES
 from lama_core.runs.execute import RunStopped
@@ -91,7 +91,7 @@ def test_a_tie_counts_as_wrong(tmp_path: Path) -> None:
         def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
             return [TokenScores((text,), np.array([-1.0], np.float32)) for text in texts]
 
-    judge = ModelJudge(Indifferent(), embed, template=TEMPLATES["what-to"], normalise="sum")
+    judge = ModelPairScorer(Indifferent(), embed, template=TEMPLATES["what-to"], normalise="sum")
     (run,) = run_probes(
         judge, Work(dataset(), probes=("reverse",), settings=UNSUPERVISED), folder=tmp_path
     )
@@ -108,8 +108,11 @@ def test_the_rows_say_what_was_decided(tmp_path: Path) -> None:
     assert len(rows) == len(made)
     for row, one in zip(rows, made, strict=True):
         assert row["fact_id"] == one.id
-        assert (split(row["subject"]), split(row["object"])) == (one.query, one.positive)
-        assert split(row["negative"]) == one.negative
+        assert (pair_from_text(row["subject"]), pair_from_text(row["object"])) == (
+            one.query,
+            one.positive,
+        )
+        assert pair_from_text(row["negative"]) == one.negative
         assert (row["score"], row["negative_score"]) == (-7.0 * -1 * -1, -8.0)
         assert row["rank_raw"] == 1
         assert row["first"] == row["object"]
@@ -277,9 +280,9 @@ def test_relations_with_too_few_pairs_are_left_out_with_the_reason(tmp_path: Pat
         run_probes(knowing()[1], Work(five, settings=("supervised",)), folder=tmp_path)
 
 
-def vector_judge(path: Path, words: tuple[str, ...]) -> VectorJudge:
-    judge = JUDGES["vectors"].open(str(path), words, ProbeOptions(), lambda _: None)
-    assert isinstance(judge, VectorJudge)
+def vector_judge(path: Path, words: tuple[str, ...]) -> VectorPairScorer:
+    judge = PAIR_SCORERS["vectors"].open(str(path), words, ProbeOptions(), lambda _: None)
+    assert isinstance(judge, VectorPairScorer)
     return judge
 
 
@@ -319,11 +322,11 @@ def test_accuracies_by_kind_are_unweighted_means_and_random_is_the_mean_of_both(
     tmp_path: Path,
 ) -> None:
     runs = run_probes(knowing()[1], Work(dataset(), settings=UNSUPERVISED), folder=tmp_path)
-    lines = {(line.probe, line.name): line for line in accuracies(runs, by="kind")}
+    lines = {(line.probe, line.name): line for line in probe_accuracies(runs, by="kind")}
     assert lines["random", "all"].accuracy == 1.0
     assert lines["random", "all"].n == 2 * (2 * 4 * 3 + 2 * 3 * 2)
     assert lines["type", "encyclopedic"].n == 2 * 4 * 3
-    marked = {line.name: line.mark for line in accuracies(runs, by="relation")
+    marked = {line.name: line.mark for line in probe_accuracies(runs, by="relation")
               if line.probe == "reverse"}  # fmt: skip
     assert marked == {"capital": "", "plural": "†"}
 
@@ -339,7 +342,7 @@ def test_averages_without_marked_relations_are_over_unmarked_semantic_ones(tmp_p
         ),
         settings=UNSUPERVISED,
     )
-    lines = unmarked(run_probes(knowing()[1], work, folder=tmp_path))
+    lines = unmarked_accuracies(run_probes(knowing()[1], work, folder=tmp_path))
     assert {line.name for line in lines} == {UNMARKED}
     assert {line.probe: line.n for line in lines} == {
         # The capitals' and the parts' alone: two halves of four pairs, two of three.
@@ -358,23 +361,27 @@ def test_the_frequency_test_of_random_is_of_both_halves_decisions_together(tmp_p
                 found.append(TokenScores((text,), np.array([value], np.float32)))
             return found
 
-    judge = ModelJudge(Alphabetical(), embed, template=TEMPLATES["what-to"], normalise="sum")
+    judge = ModelPairScorer(Alphabetical(), embed, template=TEMPLATES["what-to"], normalise="sum")
     work = Work(dataset(relation()), settings=UNSUPERVISED)
     runs = run_probes(judge, work, folder=tmp_path)
-    tested = {line.probe: line.p_value for line in accuracies(runs, by="relation")}
+    tested = {line.probe: line.p_value for line in probe_accuracies(runs, by="relation")}
     halves = {run.details.probe: run.rows().to_pylist() for run in runs}
     both = [*halves["random-head"], *halves["random-tail"]]
     for probe, rows in (("random", both), ("random-head", halves["random-head"])):
         values = [
-            [pair_frequency(split(row["object"])) for row in rows if row["rank_raw"] == rank]
+            [
+                pair_frequency(pair_from_text(row["object"]))
+                for row in rows
+                if row["rank_raw"] == rank
+            ]
             for rank in (1, 2)
         ]
         assert len(values[0]) + len(values[1]) == len(rows)
         assert tested[probe] == pytest.approx(ks_2samp(*values).pvalue)
     assert tested["random-tail"] is None  # the heads are the same: all ties, none is right
-    by_kind = accuracies(runs, by="kind")
+    by_kind = probe_accuracies(runs, by="kind")
     assert all(line.p_value is None for line in by_kind)
-    assert frequency_summary(accuracies(runs, by="relation"))[0] == sum(
+    assert frequency_summary(probe_accuracies(runs, by="relation"))[0] == sum(
         value is not None for value in tested.values()
     )
 
@@ -383,7 +390,7 @@ def test_the_frequency_test_counts_an_instance_once_and_takes_the_seeds_majority
     words = ["the", "house", "zebra", "gizmo"]  # from frequent to rare
     right = [[1, 1, 1], [1, 0, 1], [0, 1, 0], [0, 0, 0]]  # by instance and seed
     rows = [
-        {"object": join((word, word)), "rank_raw": 2 - answers[seed], "seed": seed}
+        {"object": pair_text((word, word)), "rank_raw": 2 - answers[seed], "seed": seed}
         for seed in range(3)
         for word, answers in zip(words, right, strict=True)
     ]
@@ -468,7 +475,7 @@ def test_a_real_models_scores_are_its_log_perplexities(
     ) -> NDArray[np.float32]:
         return hidden_states(model, texts, spans)
 
-    judge = ModelJudge(model, states, template=TEMPLATES["what-to"], normalise="mean")
+    judge = ModelPairScorer(model, states, template=TEMPLATES["what-to"], normalise="mean")
     work = Work(dataset(relation()), options=ProbeOptions(n_seeds=1, limit=6, hidden=4))
     runs = run_probes(judge, work, folder=tmp_path)
     assert len(runs) == 8
@@ -493,5 +500,5 @@ def test_a_pair_judge_counts_no_pair_twice() -> None:
 
     for probe in PROBES:
         embedder = Counting()
-        VectorJudge(embedder, "relbert").prefer(make_probe(relation(), probe))
+        VectorPairScorer(embedder, "relbert").prefer(make_probe(relation(), probe))
         assert len(embedder.asked) == len(set(embedder.asked))

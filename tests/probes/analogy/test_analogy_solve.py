@@ -10,12 +10,12 @@ import pytest
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
-from lama_core.probes.analogy.solve import arithmetic_scores, do_arithmetic, solve
-from lama_core.probes.analogy.templates import ask_for, read_question
-from lama_core.probes.cloze.query import ask_all
+from lama_core.probes.analogy.solve import arithmetic_scores, solve, vector_answer
+from lama_core.probes.analogy.templates import make_analogy, parse_analogy
+from lama_core.probes.cloze.query import query_models
 
 Models = Callable[..., Any]
-QUESTION = ask_for(("Paris", "France", "Rome", "___"), "to-as")
+QUESTION = make_analogy(("Paris", "France", "Rome", "___"), "to-as")
 FAMILIES = ("bert-cased", "bert-uncased", "roberta", "gpt2", "llama")
 
 
@@ -28,7 +28,7 @@ def test_kept_query_words_give_the_cloze_answer(family: str, tiny_model: Models)
     model = tiny_model(family)
     candidates = common_vocabulary([model.vocabulary])
     solution = solve([model], QUESTION, candidates, keep_query_words=True, gold="Italy")
-    assert solution.cloze == ask_all([model], QUESTION.query, candidates, gold="Italy")
+    assert solution.cloze == query_models([model], QUESTION.query, candidates, gold="Italy")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -100,7 +100,7 @@ def test_arithmetic_equals_its_formula_on_the_models_own_embeddings(
 ) -> None:
     model = tiny_model(family)
     columns = common_vocabulary([model.vocabulary]).columns(model.vocabulary)
-    found = do_arithmetic(model, QUESTION, columns, "3CosAdd", top_k=3, gold=columns.words[0])
+    found = vector_answer(model, QUESTION, columns, "3CosAdd", top_k=3, gold=columns.words[0])
     table = model.model.get_input_embeddings().weight.detach().numpy()
 
     def unit(rows: list[int]) -> np.ndarray:
@@ -119,7 +119,7 @@ def test_arithmetic_equals_its_formula_on_the_models_own_embeddings(
 
 def test_a_free_sentence_is_answered_without_arithmetic(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
-    question = read_question("Paris belongs to France just like Rome belongs to ___.")
+    question = parse_analogy("Paris belongs to France just like Rome belongs to ___.")
     solution = solve([model], question, common_vocabulary([model.vocabulary]))
     assert len(solution.cloze.models[0].blanks[0].predictions) == 5
     assert solution.baselines == ()
@@ -131,7 +131,7 @@ def test_the_json_is_that_of_cloze_with_the_baselines_besides(tiny_model: Models
     candidates = common_vocabulary([model.vocabulary for model in models])
     solution = solve(models, QUESTION, candidates, gold="Italy")
     printed = json.loads(json.dumps(solution.to_json(), allow_nan=False))
-    cloze = ask_all(models, QUESTION.query, candidates, gold="Italy").to_json()
+    cloze = query_models(models, QUESTION.query, candidates, gold="Italy").to_json()
     assert list(printed)[:3] == list(cloze) == ["text", "candidates", "models"]
     for ours, theirs in zip(printed["models"], cloze["models"], strict=True):
         assert ours.keys() == theirs.keys()

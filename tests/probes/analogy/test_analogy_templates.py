@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from lama_core.errors import UserError
 from lama_core.probes.analogy.templates import (
     TEMPLATES,
-    ask_for,
-    fill,
-    read_question,
+    fill_template,
+    make_analogy,
+    parse_analogy,
     resolve_template,
 )
 
@@ -36,17 +36,17 @@ WORDS = ("Paris", "France", "Rome", "Italy")
     ],
 )
 def test_the_six_templates_read_as_published(name: str, text: str) -> None:
-    assert fill(TEMPLATES[name], WORDS).text == text
+    assert fill_template(TEMPLATES[name], WORDS).text == text
 
 
 @given(st.tuples(*[st.text(min_size=1, max_size=8)] * 4), st.sampled_from(sorted(TEMPLATES)))
 def test_spans_hold_the_words_whatever_they_are(words: tuple[str, ...], name: str) -> None:
-    sentence = fill(TEMPLATES[name], words)
+    sentence = fill_template(TEMPLATES[name], words)
     assert tuple(sentence.text[start:end] for start, end in sentence.spans) == words
 
 
 def test_a_word_that_looks_like_a_slot_is_text() -> None:
-    sentence = fill("[D]: [A] [B] [C]", ("[B]", "x", "[D]", "y"))
+    sentence = fill_template("[D]: [A] [B] [C]", ("[B]", "x", "[D]", "y"))
     assert sentence.text == "y: [B] x [D]"
     assert sentence.spans[0] == (3, 6)
 
@@ -56,27 +56,27 @@ def test_a_word_that_looks_like_a_slot_is_text() -> None:
 def test_a_typed_sentence_gives_back_its_words_wherever_the_blank_is(name: str, blank: int) -> None:
     words = [*WORDS]
     words[blank] = "___"
-    question = read_question(fill(TEMPLATES[name], words).text)
+    question = parse_analogy(fill_template(TEMPLATES[name], words).text)
     assert question.template == name
     assert question.blank == blank
     assert question.given == tuple(word for word in words if word != "___")
-    assert question == ask_for(words, name)
+    assert question == make_analogy(words, name)
 
 
 def test_a_sentence_that_follows_no_template_is_taken_as_it_is() -> None:
-    question = read_question("Just as Paris belongs to France, Rome belongs to [MASK], he said.")
+    question = parse_analogy("Just as Paris belongs to France, Rome belongs to [MASK], he said.")
     assert question.words is None
     assert question.given == ()
     assert question.query.text("___").endswith("belongs to ___, he said.")
 
 
 def test_a_sentence_without_full_stop_gets_one() -> None:
-    assert read_question("Paris is to France as Rome is to ___").query.parts[-1] == "."
-    assert ask_for(("Paris", "France", "Rome", None), "to-as").query.parts[-1] == "."
+    assert parse_analogy("Paris is to France as Rome is to ___").query.parts[-1] == "."
+    assert make_analogy(("Paris", "France", "Rome", None), "to-as").query.parts[-1] == "."
 
 
 def test_a_word_holding_a_blank_sign_is_a_word() -> None:
-    question = ask_for(("a[MASK]b", "France", "Rome", "___"))
+    question = make_analogy(("a[MASK]b", "France", "Rome", "___"))
     assert question.query.n_blanks == 1
     assert question.given[0] == "a[MASK]b"
 
@@ -93,7 +93,7 @@ def test_a_word_holding_a_blank_sign_is_a_word() -> None:
 )
 def test_bad_words_are_refused_in_one_sentence(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        ask_for(words)
+        make_analogy(words)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_bad_templates_are_refused_in_one_sentence(template: str, message: str) 
 @pytest.mark.parametrize("text", ["Paris ___", "a b ___ c ___", "", "no blank at all here"])
 def test_bad_sentences_are_refused(text: str) -> None:
     with pytest.raises(UserError):
-        read_question(text)
+        parse_analogy(text)
 
 
 def test_a_long_repetitive_sentence_is_read_at_once() -> None:
-    assert read_question("is to " * 3000 + "___").words is None
-    assert read_question("is to as " * 60 + "___").words is None
+    assert parse_analogy("is to " * 3000 + "___").words is None
+    assert parse_analogy("is to as " * 60 + "___").words is None

@@ -15,17 +15,17 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
 from lama_core.errors import UserError
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.query import query_model
 from lama_core.probes.cloze.wordings import (
     BLIND,
     MAX_SUBJECT,
     MAX_WORDINGS,
     PICKED_BLIND,
     RelationWording,
-    ask_relation,
-    ask_relation_of_all,
     first_answers,
-    make_question,
+    make_relation_question,
+    query_wordings,
+    query_wordings_of_models,
     relation_wordings,
 )
 from lama_core.types import Fact, Prompt, Relation
@@ -55,7 +55,7 @@ def write(path: Path, *rows: dict[str, object]) -> None:
 
 
 def test_the_template_comes_first_then_every_paraphrase_then_the_negation() -> None:
-    asked = make_question(data(negated="[X] never borders [Y]."), "P47", " France ")
+    asked = make_relation_question(data(negated="[X] never borders [Y]."), "P47", " France ")
     assert [(one.kind, one.source, one.template) for one in asked.wordings] == [
         ("manual", "small", MANUAL),
         ("paraphrase", "small", SAME),
@@ -84,7 +84,9 @@ def test_imported_prompts_are_asked_once_each_the_weightiest_first_and_mined_one
     (prompts / "manual_paraphrase" / "P47.txt").write_text("[X] borders [Y] .\n[X] adjoins [Y] .\n")
     patterns = home / "data" / "datasets" / "pararel" / "pattern_data"
     write(patterns / "P47.jsonl", {"pattern": "[X] adjoins [Y]."}, {"pattern": "[X] meets [Y]."})
-    plain, every = (make_question(data(), "P47", "France", mined=mined) for mined in (False, True))
+    plain, every = (
+        make_relation_question(data(), "P47", "France", mined=mined) for mined in (False, True)
+    )
     found = [(one.kind, one.source, one.template) for one in every.wordings]
     assert found[3:7] == [
         ("mined", "lpaqa", "[X] touches [Y] ."),
@@ -100,7 +102,7 @@ def test_imported_prompts_are_asked_once_each_the_weightiest_first_and_mined_one
 
 def test_beyond_the_limit_the_first_wordings_and_the_negated_one_are_asked() -> None:
     more = tuple(Prompt(f"[X], {number}, [Y].", "paraphrased") for number in range(MAX_WORDINGS))
-    asked = make_question(data(prompts=(Prompt(MANUAL), *more)), "P47", "France")
+    asked = make_relation_question(data(prompts=(Prompt(MANUAL), *more)), "P47", "France")
     assert len(asked.wordings) == MAX_WORDINGS
     assert [one.kind for one in asked.wordings][-2:] == ["paraphrase", "negated"]
     assert asked.wordings[-2].template == f"[X], {MAX_WORDINGS - 3}, [Y]."
@@ -119,13 +121,13 @@ def test_beyond_the_limit_the_first_wordings_and_the_negated_one_are_asked() -> 
 )
 def test_what_cannot_be_asked_is_refused(relation: str, subject: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        make_question(data(), relation, subject)
+        make_relation_question(data(), relation, subject)
 
 
 def test_an_unknown_subject_has_no_gold_unless_one_is_given() -> None:
-    unknown = make_question(data(), "P47", "Atlantis")
+    unknown = make_relation_question(data(), "P47", "Atlantis")
     assert (unknown.objects, unknown.gold) == ((), None)
-    assert make_question(data(), "P47", "Atlantis", " Peru ").gold == "Peru"
+    assert make_relation_question(data(), "P47", "Atlantis", " Peru ").gold == "Peru"
     assert unknown.is_right(unknown.wordings[0], "Peru") is None
 
 
@@ -141,8 +143,8 @@ def filler() -> TableFiller:
 
 
 def test_every_wording_has_its_first_answer_and_the_golds_rank() -> None:
-    question = make_question(data(), "P47", "France")
-    answer = ask_relation_of_all([filler()], question, Candidates("x", WORDS))
+    question = make_relation_question(data(), "P47", "France")
+    answer = query_wordings_of_models([filler()], question, Candidates("x", WORDS))
     rows = answer.rows()
     assert [(row["word"], row["right"], row["gold_rank"]) for row in rows] == [
         ("Spain", True, 1),
@@ -155,8 +157,8 @@ def test_every_wording_has_its_first_answer_and_the_golds_rank() -> None:
 
 
 def test_the_agreement_leaves_the_negated_wording_aside_and_ignores_case() -> None:
-    question = make_question(data(), "P47", "France")
-    answer = ask_relation(filler(), question, Candidates("x", WORDS))
+    question = make_relation_question(data(), "P47", "France")
+    answer = query_wordings(filler(), question, Candidates("x", WORDS))
     assert first_answers(question, answer) == (("Spain", 2), ("Peru", 1))
 
 
@@ -165,13 +167,13 @@ def test_the_agreement_leaves_the_negated_wording_aside_and_ignores_case() -> No
 def test_batched_wordings_get_the_numbers_of_single_sentences(
     context: Any, note: str, gold: str, tiny_model: Callable[..., Any]
 ) -> None:
-    question = replace(make_question(data(), "P47", "France"), gold=gold)
+    question = replace(make_relation_question(data(), "P47", "France"), gold=gold)
     for family in ("bert-cased", "smollm2"):
         model = tiny_model(family)
         candidates = common_vocabulary([model.vocabulary])
-        together = ask_relation(model, question, candidates, context=context)
+        together = query_wordings(model, question, candidates, context=context)
         for query, one in zip(question.queries, together.answers, strict=True):
-            alone = ask(model, query, candidates, gold=gold, context=context)
+            alone = query_model(model, query, candidates, gold=gold, context=context)
             first, (blank,) = alone.blanks[0].predictions[0], alone.blanks
             assert (one.first.token, one.context) == (first.token, alone.context)
             assert one.first.log_prob == pytest.approx(first.log_prob, abs=1e-4)

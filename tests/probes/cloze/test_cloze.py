@@ -12,9 +12,9 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
 from lama_core.probes.cloze.query import (
     MAX_TOP_K,
-    ask,
-    ask_all,
-    ask_queries,
+    query_in_batches,
+    query_model,
+    query_models,
 )
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.blanks import parse_query
@@ -37,7 +37,7 @@ def scores(model: Any, candidates: Candidates) -> dict[str, float]:
 def test_the_answers_are_the_best_candidates_in_order(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     candidates = common_vocabulary([model.vocabulary])
-    (blank,) = ask(model, parse_query(TEXT), candidates, top_k=7).blanks
+    (blank,) = query_model(model, parse_query(TEXT), candidates, top_k=7).blanks
     every = scores(model, candidates)
     best = sorted(every, key=lambda word: -every[word])[:7]
     assert [item.token for item in blank.predictions] == best
@@ -64,8 +64,10 @@ def test_a_cased_models_word_beside_an_uncased_one_is_the_sum_over_its_case_vari
 def test_renormalised_probabilities_sum_to_one_over_the_candidates(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     candidates = Candidates("x", ("Paris", "London", "Berlin"))
-    (plain,) = ask(model, parse_query(TEXT), candidates).blanks
-    (shared,) = ask(model, parse_query(TEXT), candidates, renormalise=True, gold="London").blanks
+    (plain,) = query_model(model, parse_query(TEXT), candidates).blanks
+    (shared,) = query_model(
+        model, parse_query(TEXT), candidates, renormalise=True, gold="London"
+    ).blanks
     assert sum(item.prob for item in plain.predictions) < 1
     assert sum(item.prob for item in shared.predictions) == pytest.approx(1, abs=1e-5)
     assert [item.token for item in shared.predictions] == [item.token for item in plain.predictions]
@@ -80,14 +82,14 @@ def test_each_blank_gets_its_own_list(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     query = parse_query("[MASK] is a city in [MASK], said Ann.")
     candidates = common_vocabulary([model.vocabulary])
-    answer = ask(model, query, candidates, context="left", gold="Paris|Paris")
+    answer = query_model(model, query, candidates, context="left", gold="Paris|Paris")
     first, second = answer.blanks
     assert len(first.predictions) == len(second.predictions) == 5
     assert first.predictions != second.predictions
     assert first.gold is not None and second.gold is not None
     if model.kind == "causal":  # the second is asked with the first filled in
         filled = parse_query(f"{first.predictions[0].token} is a city in [MASK], said Ann.")
-        (again,) = ask(model, filled, candidates, context="left", gold="Paris").blanks
+        (again,) = query_model(model, filled, candidates, context="left", gold="Paris").blanks
         assert again == second
 
 
@@ -101,9 +103,9 @@ def test_the_gold_among_the_answers_has_the_same_rank_and_log_prob(
     model = tiny_model(family)
     query = parse_query("Anna lives in [MASK], said Ann.")
     candidates = common_vocabulary([model.vocabulary])
-    (blank,) = ask(model, query, candidates, context=context).blanks
+    (blank,) = query_model(model, query, candidates, context=context).blanks
     for item in blank.predictions:
-        (asked,) = ask(model, query, candidates, context=context, gold=item.token).blanks
+        (asked,) = query_model(model, query, candidates, context=context, gold=item.token).blanks
         assert asked.gold is not None and asked.gold.in_candidates
         assert asked.gold.rank == item.rank
         assert asked.gold.log_prob == pytest.approx(item.log_prob, abs=1e-4)
@@ -115,7 +117,7 @@ def test_a_gold_of_several_pieces_is_never_cut_to_its_first(
 ) -> None:
     model = tiny_model(family)
     candidates = common_vocabulary([model.vocabulary])
-    (blank,) = ask(model, parse_query(TEXT), candidates, gold="Parisland").blanks
+    (blank,) = query_model(model, parse_query(TEXT), candidates, gold="Parisland").blanks
     assert blank.gold is not None and not blank.gold.in_candidates
     assert len(blank.gold.pieces) > 1
     assert blank.gold.log_prob is not None
@@ -129,7 +131,7 @@ def test_a_gold_that_the_model_cannot_write_stands_last_without_a_probability(
 ) -> None:
     model = tiny_model("bert-cased")
     candidates = Candidates("x", ("Paris", "London"))
-    (blank,) = ask(model, parse_query(TEXT), candidates, gold="🙂").blanks
+    (blank,) = query_model(model, parse_query(TEXT), candidates, gold="🙂").blanks
     assert blank.gold is not None
     assert (blank.gold.rank, blank.gold.log_prob) == (3, None)
 
@@ -143,10 +145,10 @@ def test_the_gold_of_a_causal_model_is_always_rescored_and_shares_the_probabilit
     candidates = common_vocabulary([model.vocabulary])
     columns = candidates.columns(model.vocabulary)
     options: Any = {"context": "both", "n_rescored": 5, "top_k": 100}
-    (left,) = ask(model, query, candidates, context="left", top_k=100).blanks
+    (left,) = query_model(model, query, candidates, context="left", top_k=100).blanks
     words = columns.words if gold_in_candidates else ("Parisland", "Annaland")
     for word in words:
-        (blank,) = ask(model, query, candidates, gold=word, **options).blanks
+        (blank,) = query_model(model, query, candidates, gold=word, **options).blanks
         known = word in [item.token for item in left.predictions[:5]]
         assert blank.gold is not None and blank.gold.log_prob is not None
         assert (blank.over, blank.n_over) == ("rescored", 5 if known else 6)
@@ -164,8 +166,10 @@ def test_the_gold_of_a_causal_model_is_always_rescored_and_shares_the_probabilit
 def test_what_the_candidates_leave_out_is_said(tiny_model: Models) -> None:
     for family in ("bert-cased", "gpt2"):
         model = tiny_model(family)
-        every = ask(model, parse_query(TEXT), FULL, top_k=1).blanks[0]
-        (blank,) = ask(model, parse_query(TEXT), Candidates("x", ("Paris", "London"))).blanks
+        every = query_model(model, parse_query(TEXT), FULL, top_k=1).blanks[0]
+        (blank,) = query_model(
+            model, parse_query(TEXT), Candidates("x", ("Paris", "London"))
+        ).blanks
         assert (blank.over, blank.n_over) == ("vocabulary", model.vocabulary.size)
         assert blank.outside == pytest.approx(1 - sum(item.prob for item in blank.predictions))
         assert blank.first is not None and blank.first.prob >= every.predictions[0].prob - 1e-6
@@ -221,8 +225,8 @@ def test_a_missing_full_stop_is_pointed_out_where_it_changes_the_first_answer(
         model = tiny_model(family)
         candidates = common_vocabulary([model.vocabulary])
         for text in ("[MASK] is a city", "She lives in [MASK], said", "Anna [MASK] of France"):
-            (open_,) = ask(model, parse_query(text), candidates).blanks
-            (ended,) = ask(model, parse_query(f"{text}."), candidates).blanks
+            (open_,) = query_model(model, parse_query(text), candidates).blanks
+            (ended,) = query_model(model, parse_query(f"{text}."), candidates).blanks
             word = ended.predictions[0].token
             same = word == open_.predictions[0].token
             assert open_.with_full_stop == (None if same else word)
@@ -234,25 +238,25 @@ def test_a_missing_full_stop_is_pointed_out_where_it_changes_the_first_answer(
 def test_each_blank_has_its_own_gold(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     query = parse_query("[MASK] is a city in [MASK].")
-    answer = ask(model, query, FULL, gold="Paris | ")
+    answer = query_model(model, query, FULL, gold="Paris | ")
     assert [blank.gold and blank.gold.word for blank in answer.blanks] == ["Paris", None]
     with pytest.raises(
         UserError, match="2 blanks, but there is 1 right answer: write one for each"
     ):
-        ask(model, query, FULL, gold="Paris")
+        query_model(model, query, FULL, gold="Paris")
 
 
 @pytest.mark.parametrize("top_k", (0, -1, MAX_TOP_K + 1))
 def test_a_number_of_answers_out_of_range_is_refused(top_k: int, tiny_model: Models) -> None:
     with pytest.raises(UserError, match="choose a number from 1 to 100"):
-        ask(tiny_model("bert-cased"), parse_query(TEXT), FULL, top_k=top_k)
+        query_model(tiny_model("bert-cased"), parse_query(TEXT), FULL, top_k=top_k)
 
 
 def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
     models = [tiny_model("bert-uncased"), tiny_model("gpt2")]
     candidates = common_vocabulary([model.vocabulary for model in models])
     seen: list[str] = []
-    answer = ask_all(
+    answer = query_models(
         models, parse_query(TEXT), candidates, top_k=2, gold="Paris",
         on_model=lambda one: seen.append(one.name),
     )  # fmt: skip
@@ -273,8 +277,8 @@ def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
         assert set(blank) == {
             "predictions", "gold", "over", "n_over", "asked", "outside", "first", "with_full_stop",
         }  # fmt: skip
-    without = ask(models[0], parse_query(TEXT), candidates)
-    assert "gold" not in ask_all([models[0]], parse_query(TEXT), candidates).to_json()["models"][0][
+    without = query_model(models[0], parse_query(TEXT), candidates)
+    assert "gold" not in query_models([models[0]], parse_query(TEXT), candidates).to_json()["models"][0][
         "blanks"][0]  # fmt: skip
     assert without.blanks[0].gold is None
 
@@ -285,17 +289,19 @@ LONG = "[MASK] is a city in France, said Ann (the painter) in 1911."
 def test_a_question_whose_time_is_over_shows_what_it_has(tiny_model: Models) -> None:
     model = tiny_model("smollm2")
     query = parse_query(LONG)
-    whole = ask(model, query, FULL, gold="Paris", n_rescored=200).blanks[0]
-    cut = ask(model, query, FULL, gold="Paris", n_rescored=200, limits=Limits(seconds=0.0)).blanks[
-        0
-    ]
+    whole = query_model(model, query, FULL, gold="Paris", n_rescored=200).blanks[0]
+    cut = query_model(
+        model, query, FULL, gold="Paris", n_rescored=200, limits=Limits(seconds=0.0)
+    ).blanks[0]
     assert whole.n_wanted is None and whole.n_over is not None and whole.n_over >= 200
     assert cut.n_wanted == 200
     assert cut.n_over is not None and 10 <= cut.n_over <= 12  # a few, and the gold
     assert cut.gold is not None and cut.gold.log_prob is not None and cut.gold.rank <= cut.n_over
     assert sum(item.prob for item in cut.predictions) <= 1 + 1e-5
     assert f"{cut.n_over} of 200 words were rescored" in " ".join(cut.notes())
-    assert ask_queries(model, [query] * 3, FULL, limits=Limits(seconds=0.0))[2].blanks[0].n_wanted
+    assert (
+        query_in_batches(model, [query] * 3, FULL, limits=Limits(seconds=0.0))[2].blanks[0].n_wanted
+    )
 
 
 def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Models) -> None:
@@ -303,14 +309,14 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
     query = parse_query(LONG)
     for limit in (5, 12):  # its left side is short: both sides count
         with pytest.raises(UserError, match=f"the maximum here is {limit}"):
-            ask(model, query, FULL, limits=Limits(tokens=limit))
+            query_model(model, query, FULL, limits=Limits(tokens=limit))
     with pytest.raises(UserError, match="the maximum here is 5"):
-        ask(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
-    few = ask(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
+        query_model(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
+    few = query_model(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
     assert few.n_over == 20 and few.n_wanted is None
 
 
 def test_a_gold_of_many_pieces_is_refused(tiny_model: Models) -> None:
     for family in ("bert-cased", "smollm2"):
         with pytest.raises(UserError, match="the maximum is 32"):
-            ask(tiny_model(family), parse_query(TEXT), FULL, gold="xyzzy " * 40)
+            query_model(tiny_model(family), parse_query(TEXT), FULL, gold="xyzzy " * 40)

@@ -13,8 +13,8 @@ import pytest
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK
-from lama_core.probes.cloze.inspection import InspectRequest, attribute, look_inside, read_layers
-from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.inspection import InspectRequest, attribute, inspect_model, read_layers
+from lama_core.probes.cloze.query import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
 
@@ -28,7 +28,7 @@ def test_the_last_layer_ranks_as_the_question_itself_does(family: str, tiny_mode
     model = tiny_model(family)
     columns = WORDS.columns(model.vocabulary)
     found = read_layers(model, QUERY, columns, top_k=3, gold="painter")
-    asked = ask(model, QUERY, WORDS, top_k=6, gold="painter", columns=columns).blanks[0]
+    asked = query_model(model, QUERY, WORDS, top_k=6, gold="painter", columns=columns).blanks[0]
     assert [one.title for one in found.layers] == ["embeddings", "1", "2"]
     assert found.layers[-1].first == asked.predictions[0].token
     for word in found.words:
@@ -49,7 +49,7 @@ def test_a_gold_outside_the_candidates_has_the_rank_that_it_would_have(tiny_mode
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
     found = read_layers(model, QUERY, columns, gold="singer")
-    asked = ask(model, QUERY, WORDS, gold="singer", columns=columns).blanks[0].gold
+    asked = query_model(model, QUERY, WORDS, gold="singer", columns=columns).blanks[0].gold
     assert asked is not None
     assert found.words[-1].is_gold and found.words[-1].ranks[-1] == asked.rank
     assert found.words[-1].log_probs[-1] == pytest.approx(asked.log_prob, abs=1e-4)
@@ -75,7 +75,7 @@ def test_without_a_word_the_models_first_answer_is_attributed(tiny_model: Models
     for family in ("bert-cased", "smollm2", "t5"):
         model = tiny_model(family)
         columns = WORDS.columns(model.vocabulary)
-        first = ask(model, QUERY, WORDS, columns=columns).blanks[0].predictions[0]
+        first = query_model(model, QUERY, WORDS, columns=columns).blanks[0].predictions[0]
         found = attribute(model, QUERY, columns, "erasure")
         assert found.word == first.token
         assert found.log_prob == pytest.approx(first.log_prob, abs=1e-4)
@@ -189,15 +189,15 @@ def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
     silent: Any = Silent()
     for changed in (request, InspectRequest("", lens="tokens")):
         with pytest.raises(UserError, match="silent can't be inspected"):
-            look_inside(silent, QUERY, columns, changed)
+            inspect_model(silent, QUERY, columns, changed)
 
 
 def test_both_looks_are_of_the_same_answer(tiny_model: Models, tmp_path: Path) -> None:
     model = tiny_model("smollm2")
     columns = WORDS.columns(model.vocabulary)
     of_tokens = InspectRequest("", lens="tokens", method="gradients", steps=8)
-    layers = look_inside(model, QUERY, columns, InspectRequest("")).layers
-    attribution = look_inside(model, QUERY, columns, of_tokens).attribution
+    layers = inspect_model(model, QUERY, columns, InspectRequest("")).layers
+    attribution = inspect_model(model, QUERY, columns, of_tokens).attribution
     assert layers and attribution
     assert layers.layers[-1].first == attribution.word
     assert np.isclose(layers.layers[-1].log_prob, attribution.log_prob, atol=1e-4)

@@ -9,18 +9,18 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
 from lama_core.probes.cloze.batch import (
-    AT_ONCE,
+    BATCH_SIZE,
     MAX_BYTES,
     MAX_LINES,
-    Line,
-    ManyAnswer,
-    ask_lines,
-    joined,
+    BatchAnswer,
+    BatchLine,
+    join_answers,
+    query_lines,
     read_file,
     read_lines,
     write_lines,
 )
-from lama_core.probes.cloze.query import MAX_PIECES, ask
+from lama_core.probes.cloze.query import MAX_PIECES, query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
 
@@ -41,13 +41,13 @@ def test_first_answers_and_golds_are_those_of_each_sentence_by_itself(
     candidates = common_vocabulary([model.vocabulary])
     golds = ("Paris", "Ouagadougou in Paris", None, "London")
     lines = [
-        Line(number, text, gold)
+        BatchLine(number, text, gold)
         for number, (text, gold) in enumerate(zip(TEXTS * 10, golds * 10, strict=True), start=1)
     ]
-    assert len(lines) > AT_ONCE
-    found = ask_lines(model, lines, candidates)
+    assert len(lines) > BATCH_SIZE
+    found = query_lines(model, lines, candidates)
     for line, answer in list(zip(lines, found.answers, strict=True))[-4:]:
-        alone = ask(model, parse_query(line.text), candidates, top_k=1, gold=line.gold)
+        alone = query_model(model, parse_query(line.text), candidates, top_k=1, gold=line.gold)
         assert answer.blank is not None
         assert answer.context == alone.context
         (first,), (wanted,) = answer.blank.predictions, alone.blanks[0].predictions
@@ -64,28 +64,28 @@ def test_first_answers_and_golds_are_those_of_each_sentence_by_itself(
 def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     candidates = Candidates("x", ("Paris", "London", "Berlin"))
-    best = ask(model, parse_query(TEXTS[0]), candidates).blanks[0].predictions
+    best = query_model(model, parse_query(TEXTS[0]), candidates).blanks[0].predictions
     words = [one.token for one in best]
     golds = (words[0], words[0], words[1], None, "Ouagadougou in Paris")
-    lines = [Line(number, TEXTS[0], gold) for number, gold in enumerate(golds, start=1)]
-    lines.append(Line(6, "nothing to fill", words[0], fault="no blank"))
-    found = ask_lines(model, lines, candidates)
+    lines = [BatchLine(number, TEXTS[0], gold) for number, gold in enumerate(golds, start=1)]
+    lines.append(BatchLine(6, "nothing to fill", words[0], fault="no blank"))
+    found = query_lines(model, lines, candidates)
     assert found.precision_at_1 == 2 / 3
     assert [one.is_right for one in found.answers] == [True, True, False, None, None, None]
     assert found.summary() == (
         "P@1 66.7 % (2 of 3 right answers first); 5 of 6 sentences answered; 1 right answer not "
         "among the candidates, not counted"
     )
-    assert ask_lines(model, lines[3:4], candidates).precision_at_1 is None
+    assert query_lines(model, lines[3:4], candidates).precision_at_1 is None
 
 
 def test_parts_joined_are_the_whole(tiny_model: Models) -> None:
     model = tiny_model("gpt2")
     candidates = common_vocabulary([model.vocabulary])
-    lines = [Line(number, text) for number, text in enumerate(TEXTS, start=1)]
-    whole = ask_lines(model, lines, candidates)
-    parts = joined(
-        [ask_lines(model, lines[:1], candidates), ask_lines(model, lines[1:], candidates)]
+    lines = [BatchLine(number, text) for number, text in enumerate(TEXTS, start=1)]
+    whole = query_lines(model, lines, candidates)
+    parts = join_answers(
+        [query_lines(model, lines[:1], candidates), query_lines(model, lines[1:], candidates)]
     )
     assert [one.word for one in parts.answers] == [one.word for one in whole.answers]
 
@@ -96,12 +96,12 @@ def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answere
     model = tiny_model("bert-cased")
     candidates = common_vocabulary([model.vocabulary])
     lines = [
-        Line(1, TEXTS[0]),
-        Line(2, "Paris " * 9 + "is ___."),
-        Line(3, TEXTS[0], "Paris " * (MAX_PIECES + 1)),
-        Line(4, "London " * 5000 + "is ___."),
+        BatchLine(1, TEXTS[0]),
+        BatchLine(2, "Paris " * 9 + "is ___."),
+        BatchLine(3, TEXTS[0], "Paris " * (MAX_PIECES + 1)),
+        BatchLine(4, "London " * 5000 + "is ___."),
     ]
-    found = ask_lines(model, lines, candidates, limits=Limits(tokens=10))
+    found = query_lines(model, lines, candidates, limits=Limits(tokens=10))
     assert [bool(one.word) for one in found.answers] == [True, False, False, False]
     assert "the maximum here is 10. Shorten it" in found.answers[1].fault
     assert f"the maximum is {MAX_PIECES}" in found.answers[2].fault
@@ -114,25 +114,25 @@ def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(
     model = tiny_model("gpt2")
     candidates = common_vocabulary([model.vocabulary])
     texts = (TEXTS[3], TEXTS[1], TEXTS[0], TEXTS[2], TEXTS[3])  # the second and fourth are rescored
-    lines = [Line(number, text) for number, text in enumerate(texts, start=1)]
-    lines.insert(0, Line(0, "no blank", fault="It has none."))
-    cut = ask_lines(model, lines, candidates, limits=Limits(seconds=0))
+    lines = [BatchLine(number, text) for number, text in enumerate(texts, start=1)]
+    lines.insert(0, BatchLine(0, "no blank", fault="It has none."))
+    cut = query_lines(model, lines, candidates, limits=Limits(seconds=0))
     assert [bool(one.word) for one in cut.answers] == [False, True, True, True]
-    rest = ask_lines(model, lines[4:], candidates, limits=Limits(seconds=0))
+    rest = query_lines(model, lines[4:], candidates, limits=Limits(seconds=0))
     assert len(rest.answers) == 2
-    whole = ask_lines(model, lines, candidates)
+    whole = query_lines(model, lines, candidates)
     assert len(whole.answers) == 6
     assert cut.answers[3].word == whole.answers[3].word
 
 
 def test_models_differ_whatever_the_case(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
-    lines = (Line(1, TEXTS[0]),)
-    upper = ask_lines(model, lines, Candidates("x", ("Paris",)))
-    lower = ask_lines(model, lines, Candidates("x", ("Paris",)).folded())
-    other = ask_lines(model, lines, Candidates("x", ("London",)))
-    assert not ManyAnswer(lines, Candidates("x", None), (upper, lower)).differs(0)
-    assert ManyAnswer(lines, Candidates("x", None), (upper, other)).differs(0)
+    lines = (BatchLine(1, TEXTS[0]),)
+    upper = query_lines(model, lines, Candidates("x", ("Paris",)))
+    lower = query_lines(model, lines, Candidates("x", ("Paris",)).folded())
+    other = query_lines(model, lines, Candidates("x", ("London",)))
+    assert not BatchAnswer(lines, Candidates("x", None), (upper, lower)).differs(0)
+    assert BatchAnswer(lines, Candidates("x", None), (upper, other)).differs(0)
 
 
 def test_a_tables_cells_may_hold_quotes_commas_and_line_breaks() -> None:
@@ -141,8 +141,8 @@ def test_a_tables_cells_may_hold_quotes_commas_and_line_breaks() -> None:
         "3;x\r\n4;x;two ___ and ___.\r\n"
     )
     first, second, short, two = read_file(b"\xef\xbb\xbf" + table.encode(), "my.csv")
-    assert first == Line(2, 'He said "well"; then ___ left.', "he")
-    assert second == Line(5, "___ is x.")
+    assert first == BatchLine(2, 'He said "well"; then ___ left.', "he")
+    assert second == BatchLine(5, "___ is x.")
     assert (short.number, short.fault) == (6, "The line has 2 cells, the first line 3.")
     assert two.number == 7 and two.fault.startswith("The sentence has 2 blanks")
 
@@ -154,8 +154,8 @@ def test_lines_have_their_gold_behind_a_tab_or_a_bar() -> None:
         (1, "A ___.", "b"), (3, "A | ___.", "c"), (4, "no blank", None), (5, "A ___.", None),
     ]  # fmt: skip
     assert [bool(one.fault) for one in read] == [False, False, True, False]
-    again = [Line(0, one.text, one.gold, one.fault) for one in read_lines(write_lines(read))]
-    assert again == [Line(0, one.text, one.gold, one.fault) for one in read]
+    again = [BatchLine(0, one.text, one.gold, one.fault) for one in read_lines(write_lines(read))]
+    assert again == [BatchLine(0, one.text, one.gold, one.fault) for one in read]
 
 
 def test_objects_are_read_a_line_each() -> None:

@@ -16,8 +16,8 @@ from lama_core.probes.extraction.extractor import (
     NONE,
     Classifier,
     Extraction,
+    FactSentence,
     NameFinder,
-    Stated,
     Triple,
     describe,
     extract,
@@ -134,7 +134,7 @@ def test_without_two_classes_nothing_is_extracted(given: list[tuple[list[str], s
 
 def test_the_oracle_links_any_triple_of_the_relation_to_the_facts_names() -> None:
     own = fact("Johann Sebastian Bach", "Eisenach")
-    stated = [Stated(own, ("He", "was", "born")), Stated(own, ("He", "died"))]
+    stated = [FactSentence(own, ("He", "was", "born")), FactSentence(own, ("He", "died"))]
     triples = [
         [Triple("He", "P19", "Thuringia", 0.6), Triple("He", "P20", "Eisenach", 0.9)],
         [Triple("He", "P19", "Leipzig", 0.7), Triple("He", "P19", "Thuringia", 0.5)],

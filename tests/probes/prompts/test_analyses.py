@@ -30,7 +30,7 @@ from lama_core.probes.prompts.backward import (
     score_both_ways,
 )
 from lama_core.probes.prompts.ensemble import fit_weights
-from lama_core.probes.prompts.fact_queries import AskedFacts, make_asked
+from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
 from lama_core.probes.prompts.mining import Word
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.types import Fact, Prompt, Query, Relation
@@ -167,12 +167,14 @@ def test_the_best_objects_hold_the_gold_in_place_of_the_last_where_it_is_asked()
     assert best_objects(scores, 2, np.array([3, 3])).tolist() == [[0, 3], [3, 2]]
 
 
-def _asked_of(model: Any, subject: str = "France") -> tuple[AskedFacts, tuple[Prompt, ...]]:
+def _asked_of(model: Any, subject: str = "France") -> tuple[PreparedFacts, tuple[Prompt, ...]]:
     prompts = (Prompt("The capital of [X] is [Y]."),)
     relation = Relation("P36", "TREx", prompts=prompts)
     facts = [Fact("1", subject, "P36", "Paris", "TREx")]
     words = Candidates("file:x", ("paris", "rome"), fold_case=True)
-    return make_asked(relation, facts, words, model, "both", template=prompts[0].template), prompts
+    return make_prepared_facts(
+        relation, facts, words, model, "both", template=prompts[0].template
+    ), prompts
 
 
 def test_a_subject_in_turn_has_the_models_own_log_probability(
@@ -254,7 +256,7 @@ def test_the_likeliest_objects_alone_are_asked_back(monkeypatch: pytest.MonkeyPa
     facts = tuple(Fact(str(n), "Ann", "P1", "Rome", "TREx") for n in range(2))
     columns = cast(Columns, SimpleNamespace(words=words))
     ones = np.ones(2, np.int64)
-    asked = AskedFacts(Relation("P1", "TREx"), facts, columns, ones, ones[:, None], ())
+    asked = PreparedFacts(Relation("P1", "TREx"), facts, columns, ones, ones[:, None], ())
     found = measure_both_ways(
         cast(Any, AnsweringModel()), asked, asked, [Prompt("[X] lives in [Y]")], n_objects=2
     )
@@ -271,7 +273,7 @@ def test_both_ways_are_measured_on_a_model(tiny_model: Callable[..., Any]) -> No
         Fact("2", "Italy", "P36", "Rome", "TREx"),
     ]
     words = Candidates("file:x", ("paris", "rome", "london"), fold_case=True)
-    asked = make_asked(relation, facts, words, model, "both", template=prompts[0].template)
+    asked = make_prepared_facts(relation, facts, words, model, "both", template=prompts[0].template)
     found = measure_both_ways(model, asked, asked, prompts, n_objects=2)
     assert found.n_train == found.n_test == 2
     assert 0 <= found.forward <= 1

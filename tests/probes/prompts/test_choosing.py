@@ -11,8 +11,8 @@ from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 from lama_core.datasets.library.download import import_dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import Kind
-from lama_core.probes.prompts.gains import find_gain
-from lama_core.probes.prompts.plan import StudyRequest, as_select, plan_study, request_of
+from lama_core.probes.prompts.gains import largest_gain
+from lama_core.probes.prompts.plan import StudyRequest, as_select_request, plan_study, request_of
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.runs.execute import execute
 from lama_core.scoring.blanks import shows_subject
@@ -89,7 +89,7 @@ def test_the_option_brings_them_back_as_another_study(lpaqa: Path) -> None:
     study = whole.relation("P47")
     found = study.ensemble("mine", "optimised")
     assert found is not None and (found[0].weights[list(study.pool.members("mine"))] > 0).all()
-    assert request_of(whole).blind and as_select(request_of(whole)).blind
+    assert request_of(whole).blind and as_select_request(request_of(whole)).blind
     assert whole.info.digest != _spec(lpaqa).digest
 
 
@@ -150,11 +150,11 @@ def test_the_gain_is_that_of_the_best_way_of_choosing_over_the_manual_prompt(lpa
     study = whole.relation("P47")
     scores = {(s.combination, s.method): s.micro for s in study.scores() if s.method != "oracle"}
     manual = scores.pop(("manual", "top1"))
-    gain = find_gain(whole)
+    gain = largest_gain(whole)
     assert gain is not None and gain.relation == "P47"
     assert gain.mean == pytest.approx(max(scores.values()) - manual)
     assert scores[gain.combination, gain.method] == max(scores.values())
 
 
 def test_without_a_manual_prompt_no_gain_is_known(lpaqa: Path) -> None:
-    assert find_gain(_study(lpaqa, combinations=("mine",))) is None
+    assert largest_gain(_study(lpaqa, combinations=("mine",))) is None

@@ -7,24 +7,24 @@ from probe_fakes import CITIES, HashFiller
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import difference_intervals
-from lama_core.probes.prompts.accuracy_growth import Asked, Growth, grow
-from lama_core.probes.prompts.fact_queries import make_asked
+from lama_core.probes.prompts.accuracy_growth import PromptTrial, TriedFact, extended_trial
+from lama_core.probes.prompts.fact_queries import make_prepared_facts
 from lama_core.types import Fact, Prompt, Relation
 
 RELATION = Relation("P19", "TREx", prompts=(Prompt("[X] in [Y] ."),))
 
 
 def test_no_right_answer_still_has_an_interval() -> None:
-    wrong = Asked("Anna", "Rome", 2, "Oslo")
-    last = Growth("[X] of [Y] .", 10, (wrong,) * 10).curve()[-1]
+    wrong = TriedFact("Anna", "Rome", 2, "Oslo")
+    last = PromptTrial("[X] of [Y] .", 10, (wrong,) * 10).curve()[-1]
     assert (last.value, last.low) == (0, 0)
     assert last.high == pytest.approx(1.959964**2 / (10 + 1.959964**2), abs=1e-6)
 
 
 def test_two_prompts_are_compared_fact_by_fact() -> None:
-    right, wrong = (Asked("Anna", "Rome", rank, "Rome") for rank in (1, 2))
-    own = Growth("[X] of [Y] .", 4, (right, right, wrong, right))
-    manual = Growth("[X] in [Y] .", 4, (right, wrong, right, wrong))
+    right, wrong = (TriedFact("Anna", "Rome", rank, "Rome") for rank in (1, 2))
+    own = PromptTrial("[X] of [Y] .", 4, (right, right, wrong, right))
+    manual = PromptTrial("[X] in [Y] .", 4, (right, wrong, right, wrong))
     found = own.less(manual)
     assert (found.a, found.b, found.difference) == (2 / 4, 3 / 4, (2 - 1) / 4)
     assert (found.only_a, found.only_b) == (1, 2)
@@ -36,14 +36,16 @@ def test_growing_in_steps_gives_what_growing_at_once_gives() -> None:
     model = HashFiller(CITIES)
     facts = [Fact(f"{n}", f"Person {n}", "P19", CITIES[n], "TREx") for n in range(30)]
     words = Candidates("file:cities", CITIES)
-    asked = make_asked(RELATION, facts, words, model, "both", template="[X] in [Y] .")
-    at_once = grow(Growth("[X] of [Y] .", 30), model, asked, "both", "raw", n_facts=30)
-    stepwise = Growth("[X] of [Y] .", 30)
+    asked = make_prepared_facts(RELATION, facts, words, model, "both", template="[X] in [Y] .")
+    at_once = extended_trial(
+        PromptTrial("[X] of [Y] .", 30), model, asked, "both", "raw", n_facts=30
+    )
+    stepwise = PromptTrial("[X] of [Y] .", 30)
     while not stepwise.is_whole:
-        stepwise = grow(stepwise, model, asked, "both", "raw", n_facts=7)
+        stepwise = extended_trial(stepwise, model, asked, "both", "raw", n_facts=7)
     assert stepwise == at_once
     assert stepwise.curve()[-1].value == pytest.approx(
         np.mean([one.rank == 1 for one in at_once.asked])
     )
     with pytest.raises(UserError, match=r"no \[Y\]"):
-        grow(Growth("[X] is.", 30), model, asked, "both", "raw")
+        extended_trial(PromptTrial("[X] is.", 30), model, asked, "both", "raw")

@@ -11,10 +11,10 @@ from lama_core.errors import UserError
 from lama_core.probes.prompts.mining import (
     SpacyParser,
     Word,
-    is_of_path,
-    mine,
+    drop_reason,
+    is_dependency_only,
+    mine_from_text,
     shortest_path,
-    why_dropped,
 )
 from lama_core.types import Fact
 
@@ -39,7 +39,7 @@ class HandParser:
 
 
 def _templates(sentences: list[str], pairs: list[Fact], **options: object) -> list[str]:
-    return [one.prompt.template for one in mine(sentences, pairs, **options).kept]  # type: ignore[arg-type]
+    return [one.prompt.template for one in mine_from_text(sentences, pairs, **options).kept]  # type: ignore[arg-type]
 
 
 def test_the_words_in_the_middle_are_the_prompt() -> None:
@@ -51,7 +51,7 @@ def test_an_object_that_comes_first_gives_a_prompt_that_begins_with_it() -> None
 
 
 def test_the_papers_dependency_example_gives_the_papers_prompt() -> None:
-    found = mine(["The capital of France is Paris."], CAPITAL, parser=HandParser())
+    found = mine_from_text(["The capital of France is Paris."], CAPITAL, parser=HandParser())
     assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
     assert found.kept[0].methods == ("dependency",)
     assert found.n_dropped == (("only stop words or punctuation", 1),)  # "[X] is [Y] ."
@@ -60,7 +60,7 @@ def test_the_papers_dependency_example_gives_the_papers_prompt() -> None:
 def test_the_most_frequent_prompts_are_kept_in_order() -> None:
     sentences = ["Dante lived in Florence.", "Barack Obama was born in Hawaii."]
     sentences += ["Dante was born in Florence."]
-    found = mine(sentences, BORN, n_kept=1)
+    found = mine_from_text(sentences, BORN, n_kept=1)
     assert [(one.prompt.template, one.count) for one in found.kept] == [
         ("[X] was born in [Y] .", 2)
     ]
@@ -92,7 +92,7 @@ class MixedParser:
 
 def test_the_most_frequent_of_middle_words_are_kept_and_then_those_of_paths_alone() -> None:
     """T = 3, of which 2 are of paths: one place is left for middle words."""
-    found = mine(MIXED, CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=2)
+    found = mine_from_text(MIXED, CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=2)
     assert [(one.prompt.template, one.count, one.methods) for one in found.kept] == [
         ("[X] calls [Y] .", 2, ("middle",)),
         ("capital of [X] is [Y] .", 2, ("dependency",)),
@@ -101,7 +101,7 @@ def test_the_most_frequent_of_middle_words_are_kept_and_then_those_of_paths_alon
 
 
 def test_pooled_prompts_are_the_most_frequent_found_in_whichever_way() -> None:
-    found = mine(MIXED, CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=None)
+    found = mine_from_text(MIXED, CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=None)
     assert [one.prompt.template for one in found.kept] == [
         "[X] calls [Y] .",
         "capital of [X] is [Y] .",
@@ -110,13 +110,13 @@ def test_pooled_prompts_are_the_most_frequent_found_in_whichever_way() -> None:
 
 
 def test_places_of_paths_that_nothing_fills_stay_empty() -> None:
-    found = mine(MIXED[:4], CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=2)
+    found = mine_from_text(MIXED[:4], CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=2)
     assert [one.prompt.template for one in found.kept] == ["[X] calls [Y] ."]
 
 
 def test_more_prompts_of_paths_than_are_kept_is_refused() -> None:
     with pytest.raises(UserError, match="Cannot keep 10 dependency prompts among 8"):
-        mine(MIXED, CAPITAL, parser=MixedParser(), n_kept=8)
+        mine_from_text(MIXED, CAPITAL, parser=MixedParser(), n_kept=8)
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,19 @@ def test_more_prompts_of_paths_than_are_kept_is_refused() -> None:
 def test_a_prompt_of_a_path_alone_has_words_outside_of_its_blanks(
     template: str, alone: bool
 ) -> None:
-    assert is_of_path(template) is alone
+    assert is_dependency_only(template) is alone
 
 
 def test_names_match_as_whole_words_only() -> None:
     with pytest.raises(UserError, match="None of the 1 sentences"):
-        mine(["Dantes painted Florenceville."], BORN)
+        mine_from_text(["Dantes painted Florenceville."], BORN)
 
 
 def test_a_prompt_of_stop_words_or_of_more_than_ten_words_is_dropped() -> None:
-    assert why_dropped("[X] is in the [Y] .") == "only stop words or punctuation"
-    assert why_dropped("[X] , [Y] .") == "only stop words or punctuation"
-    assert why_dropped(f"[X] {'word ' * 10}[Y] .") is None
-    assert why_dropped(f"[X] {'word ' * 11}[Y] .") == "longer than 10 words"
+    assert drop_reason("[X] is in the [Y] .") == "only stop words or punctuation"
+    assert drop_reason("[X] , [Y] .") == "only stop words or punctuation"
+    assert drop_reason(f"[X] {'word ' * 10}[Y] .") is None
+    assert drop_reason(f"[X] {'word ' * 11}[Y] .") == "longer than 10 words"
 
 
 def test_placeholders_in_the_text_are_text() -> None:
@@ -158,7 +158,7 @@ def test_of_two_mentions_the_nearest_counts() -> None:
 
 def test_no_pairs_is_refused() -> None:
     with pytest.raises(UserError, match="without pairs"):
-        mine(["Dante left Florence."], [])
+        mine_from_text(["Dante left Florence."], [])
 
 
 def test_without_a_path_the_dependency_method_gives_nothing() -> None:
@@ -195,7 +195,7 @@ def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None
     pipeline.to_disk(tmp_path / "trained")
     parser = SpacyParser(str(tmp_path / "trained"))
     assert [word.tag for word in parser.parse(["Dante", "was", "born"])][:2] == ["NNP", "VBD"]
-    found = mine(["The capital of France is Paris."], CAPITAL, parser=parser)
+    found = mine_from_text(["The capital of France is Paris."], CAPITAL, parser=parser)
     assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
     with pytest.raises(UserError, match="pipeline 'no_such_pipeline' is not installed"):
         SpacyParser("no_such_pipeline")

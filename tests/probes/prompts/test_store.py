@@ -10,10 +10,15 @@ from lama_core.candidates.columns import Candidates
 from lama_core.probes.prompts import distributions as store_module
 from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import combine_log_linear
-from lama_core.probes.prompts.fact_queries import AskedFacts, make_asked
-from lama_core.probes.prompts.selection import Ensemble, accuracies, answer, top_k_curves
-from lama_core.probes.prompts.shortlist import judge, make_shortlist
-from lama_core.scoring.blanks import what_is_seen
+from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
+from lama_core.probes.prompts.selection import (
+    Ensemble,
+    ensemble_answers,
+    prompt_accuracies,
+    top_k_curves,
+)
+from lama_core.probes.prompts.shortlist import make_shortlist, shortlist_verdict
+from lama_core.scoring.blanks import visible_part
 from lama_core.types import Fact, Prompt, Query, Relation
 
 PROMPTS = (Prompt("[X] in [Y] ."), Prompt("[X] of [Y] ."), Prompt("[Y] has [X] ."))
@@ -32,9 +37,9 @@ class CountingFiller(HashFiller):
         return super().encode_all(queries, context)
 
 
-def _asked(model: HashFiller, n_facts: int = N_FACTS) -> AskedFacts:
+def _asked(model: HashFiller, n_facts: int = N_FACTS) -> PreparedFacts:
     facts = [Fact(f"{n}", f"Person {n}", "P19", CITIES[n * 7 % 40], "TREx") for n in range(n_facts)]
-    return make_asked(RELATION, facts, WORDS, model, "both", template=PROMPTS[0].template)
+    return make_prepared_facts(RELATION, facts, WORDS, model, "both", template=PROMPTS[0].template)
 
 
 def _store(folder: Path, model: HashFiller | None = None) -> DistributionStore:
@@ -121,8 +126,8 @@ def test_discarded_distributions_leave_the_ranks(tmp_path: Path) -> None:
 
 
 def test_a_causal_model_that_sees_the_left_shares_what_it_sees() -> None:
-    assert what_is_seen("[X] is in [Y] .", "left") == what_is_seen("[X] is in [Y] today.", "left")
-    assert what_is_seen("[X] is in [Y].", "both") != what_is_seen("[X] is in [Y]", "both")
+    assert visible_part("[X] is in [Y] .", "left") == visible_part("[X] is in [Y] today.", "left")
+    assert visible_part("[X] is in [Y].", "both") != visible_part("[X] is in [Y]", "both")
 
 
 def test_an_ensemble_of_one_prompt_is_that_prompts_own_rows(tmp_path: Path) -> None:
@@ -130,14 +135,14 @@ def test_an_ensemble_of_one_prompt_is_that_prompts_own_rows(tmp_path: Path) -> N
     store.score()
     rows = store.rows()
     one = Ensemble("mine", "top1", np.array([0, 1, 0], np.float32))
-    assert answer(store, rows, [one])[0].tobytes() == rows[1].tobytes()
+    assert ensemble_answers(store, rows, [one])[0].tobytes() == rows[1].tobytes()
 
 
 def test_an_ensemble_is_ranked_as_its_combined_log_probabilities(tmp_path: Path) -> None:
     store = _store(tmp_path)
     store.score()
     weights = np.array([0.5, 0.3, 0.2], np.float32)
-    found = answer(store, store.rows(), [Ensemble("mine", "optimised", weights)])[0]
+    found = ensemble_answers(store, store.rows(), [Ensemble("mine", "optimised", weights)])[0]
     for fact in (0, 33, 69):
         direct = np.stack([_direct(store, prompt, fact) for prompt in range(3)])[:, None]
         combined = combine_log_linear(direct, weights)[0]
@@ -149,7 +154,7 @@ def test_an_ensemble_is_ranked_as_its_combined_log_probabilities(tmp_path: Path)
 def test_the_curve_of_k_begins_with_the_best_prompt_alone(tmp_path: Path) -> None:
     store = _store(tmp_path)
     store.score()
-    right = accuracies(store.rows(), "raw")
+    right = prompt_accuracies(store.rows(), "raw")
     curves = top_k_curves(store, [[2, 0, 1]], "raw")[0]
     assert curves["log-linear"][0] == curves["linear"][0] == pytest.approx(right[2])
     assert len(curves["linear"]) == 3
@@ -161,8 +166,8 @@ def test_the_shortlist_decides_as_the_whole_does_wherever_it_is_certain(tmp_path
     shortlist = make_shortlist(store, kept=12, drawn=6)
     for weights in ([0.4, 0.4, 0.2], [1.0, 0.0, 0.0]):
         weighted = np.array(weights, np.float32)
-        verdict = judge(shortlist, weighted)
-        whole = answer(store, store.rows(), [Ensemble("mine", "own", weighted)])[0]
+        verdict = shortlist_verdict(shortlist, weighted)
+        whole = ensemble_answers(store, store.rows(), [Ensemble("mine", "own", weighted)])[0]
         certain = verdict.certain
         assert certain.mean() > 0.5
         assert (verdict.first[certain] == whole["top"][certain, 0]).all()

@@ -9,11 +9,11 @@ from lama_core.datasets.lpaqa import read_pairs, read_prompts
 from lama_core.errors import UserError
 from lama_core.probes.prompts.training_pairs import (
     RELEASED_SHARE,
-    draw,
     halve,
+    limited_positions,
     make_split,
-    overlap,
-    take_share,
+    overlapping_facts,
+    split_by_share,
 )
 from lama_core.types import Fact
 
@@ -51,13 +51,13 @@ def test_nothing_left_after_dropping_is_refused() -> None:
 
 
 def test_a_subject_with_another_object_is_no_overlap() -> None:
-    assert overlap(_facts(("Paris", "Texas")), TEST) == ()
+    assert overlapping_facts(_facts(("Paris", "Texas")), TEST) == ()
 
 
 def test_the_halves_are_disjoint_and_whole_and_do_not_depend_on_other_facts() -> None:
     facts = _facts(*((f"s{n}", f"o{n % 7}") for n in range(200)), ("s0", "o0"))
     train, test = halve(facts)
-    assert overlap(train, test) == ()
+    assert overlapping_facts(train, test) == ()
     assert len(train) + len(test) == len(facts)
     assert 70 < len(train) < 130
     fewer, _ = halve(facts[:50])
@@ -66,31 +66,35 @@ def test_the_halves_are_disjoint_and_whole_and_do_not_depend_on_other_facts() ->
 
 def test_a_share_is_drawn_by_pair_and_both_parts_keep_their_order() -> None:
     facts = _facts(*((f"s{n}", f"o{n % 7}") for n in range(36)))
-    train, development = take_share(facts, RELEASED_SHARE)
+    train, development = split_by_share(facts, RELEASED_SHARE)
     assert len(train) == int(36 * 0.8) == 28  # as in the released `split_dev`
     assert sorted([*train, *development], key=facts.index) == facts
     assert [*train] == sorted(train, key=facts.index)
-    turned = take_share(facts[::-1], RELEASED_SHARE)[0]
+    turned = split_by_share(facts[::-1], RELEASED_SHARE)[0]
     assert set(turned) == set(train)
-    assert set(take_share(facts, RELEASED_SHARE, seed=1)[0]) != set(train)
+    assert set(split_by_share(facts, RELEASED_SHARE, seed=1)[0]) != set(train)
     assert train != tuple(facts[:28])
 
 
 def test_a_share_of_one_pair_is_that_pair_and_of_all_is_all() -> None:
-    assert take_share(TEST[:1], 0.8) == ((TEST[0],), ())
-    assert take_share(TEST, 1.0) == (tuple(TEST), ())
+    assert split_by_share(TEST[:1], 0.8) == ((TEST[0],), ())
+    assert split_by_share(TEST, 1.0) == (tuple(TEST), ())
     for share in (0.0, 1.2):
         with pytest.raises(UserError, match="share of training pairs"):
-            take_share(TEST, share)
+            split_by_share(TEST, share)
 
 
 def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
     facts = _facts(*((f"s{n}", "o") for n in range(50)))
-    assert draw(facts, 3, None) == (0, 1, 2)
-    assert draw(facts, 3, 5) == draw(facts, 3, 5) != draw(facts, 3, 6)
-    assert draw(facts, 99, 5) == tuple(range(50))
+    assert limited_positions(facts, 3, None) == (0, 1, 2)
+    assert (
+        limited_positions(facts, 3, 5)
+        == limited_positions(facts, 3, 5)
+        != limited_positions(facts, 3, 6)
+    )
+    assert limited_positions(facts, 99, 5) == tuple(range(50))
     split = make_split("P1", _facts(("Oslo", "Norway")), facts, limit=3, seed=5)
-    assert split.test == tuple(facts[number] for number in draw(facts, 3, 5))
+    assert split.test == tuple(facts[number] for number in limited_positions(facts, 3, 5))
 
 
 def test_a_limit_below_one_is_refused() -> None:
@@ -115,7 +119,7 @@ def test_training_pairs_keep_the_order_of_their_file(tmp_path: Path) -> None:
     lines = [json.dumps({"sub_label": one, "obj_label": f"land of {one}"}) for one in subjects]
     (tmp_path / "P1.jsonl").write_text("\n".join(lines), encoding="utf-8")
     split = make_split("P1", read_pairs(tmp_path, "P1")[0], TEST)
-    kept = [split.train[number] for number in draw(split.train, 3, seed=7)]
+    kept = [split.train[number] for number in limited_positions(split.train, 3, seed=7)]
     assert [fact.subject for fact in split.train] == subjects
     assert kept == sorted(kept, key=lambda fact: subjects.index(fact.subject))
 

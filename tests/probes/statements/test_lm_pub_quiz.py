@@ -12,7 +12,7 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import HIDINGS
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
-from lama_core.probes.statements.scoring import state
+from lama_core.probes.statements.scoring import make_statement
 from lama_core.scoring.blanks import fill
 
 BEAR = Path(__file__).resolve().parents[4] / "shared" / "data" / "bear"
@@ -67,7 +67,7 @@ def check(ours: Any, network: Any, tokenizer: Any, hiding: Any, relation: str, n
     for template in templates:
         for subject in subjects[:n]:
             query = fill(template, subject)
-            statements = [state(query, answer) for answer in answers]
+            statements = [make_statement(query, answer) for answer in answers]
             found = ours.statement_log_probs(statements, hiding=hiding)
             wanted = token_scores(network, tokenizer, kind, hiding, template, answers, subject)
             for one, theirs, statement in zip(found, wanted, statements, strict=True):

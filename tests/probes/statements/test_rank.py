@@ -12,7 +12,7 @@ from written_statements import ByWord
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement
-from lama_core.probes.statements.scoring import score_answers, state, total
+from lama_core.probes.statements.scoring import make_statement, score_answers, statement_score
 from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
 from lama_core.scoring.limits import UNLIMITED, Limits
 
@@ -127,7 +127,7 @@ def test_an_answer_of_which_no_token_is_scored_stands_behind_all_others() -> Non
     """As where it is one token with what stands before it, and nothing stands before that."""
     bare, asked = ByWord(scores_first=False), replace(ASKED, part="answer", gold=None)
     (first,) = bare.statement_log_probs([Statement("Oslo", 0, 4)], scored="answer")
-    assert [total(first, how) for how in ("sum", "mean")] == [-np.inf, -np.inf]
+    assert [statement_score(first, how) for how in ("sum", "mean")] == [-np.inf, -np.inf]
     found = rank_answers(bare, replace(asked, text="“___ is far.", answers=("New", "York")))
     assert [(one.rank, one.score) for one in found.answers] == [(None, None)] * 2
 
@@ -179,6 +179,9 @@ def test_a_first_letter_without_a_single_capital_leaves_the_answer_in_its_place(
     from lama_core.scoring.blanks import parse_query
 
     for text in ("ßeta is ___.", "iota is ___."):
-        one = state(parse_query(text), "Oslo")
+        one = make_statement(parse_query(text), "Oslo")
         assert one.text[one.start : one.end] == "Oslo"
-    assert total(ByWord().statement_log_probs([one], hiding="", scored="answer")[0], "sum") == -1.0
+    assert (
+        statement_score(ByWord().statement_log_probs([one], hiding="", scored="answer")[0], "sum")
+        == -1.0
+    )

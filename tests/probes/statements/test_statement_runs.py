@@ -18,11 +18,17 @@ from lama_core.metrics import score_table
 from lama_core.models.protocols import Statement
 from lama_core.probes.statements import answer_spaces
 from lama_core.probes.statements.plan import StatementsRequest, plan
-from lama_core.probes.statements.scoring import AT_ONCE, Scoring, score_answers, state, total
+from lama_core.probes.statements.scoring import (
+    MAX_STATEMENTS_AT_ONCE,
+    Scoring,
+    make_statement,
+    score_answers,
+    statement_score,
+)
 from lama_core.probes.statements.spec import NOT_WRITTEN, StatementSpec
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.info import Run
-from lama_core.scoring.preparation import NothingCounts
+from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import DUPLICATE, NO_FIT
 from lama_core.types import Query
 
@@ -127,9 +133,11 @@ def test_each_way_of_scoring_sums_its_own_tokens(
 
 def test_a_statement_begins_with_a_capital_and_says_where_its_answer_stands() -> None:
     query = Query(("the capital of Peru is ", ", they say."))
-    assert state(query, "Lima") == Statement("The capital of Peru is Lima, they say.", 23, 27)
-    assert state(query, "Lima", "conditional").text == "The capital of Peru is Lima"
-    first = state(Query(("", " is it.")), "oslo")
+    assert make_statement(query, "Lima") == Statement(
+        "The capital of Peru is Lima, they say.", 23, 27
+    )
+    assert make_statement(query, "Lima", "conditional").text == "The capital of Peru is Lima"
+    first = make_statement(Query(("", " is it.")), "oslo")
     assert first == Statement("Oslo is it.", 0, 4)
 
 
@@ -151,7 +159,7 @@ def test_facts_that_cant_be_asked_say_why(tmp_path: Path) -> None:
     assert made.info.n_candidates == 2 and made.words == {"": frozenset({"Lima", "New York"})}
     (tmp_path / "others.txt").write_text("Bogotá")
     with pytest.raises(
-        NothingCounts, match=r"None of the 4 facts can be scored with table: .*among"
+        NoFactCounts, match=r"None of the 4 facts can be scored with table: .*among"
     ):
         run(data, tmp_path, model, answers=f"file:{tmp_path / 'others.txt'}")
 
@@ -162,7 +170,7 @@ def test_an_answer_that_begins_a_text_takes_a_model_that_can_score_its_beginning
     templates = ["[Y] is where [X] is.", "[X] is in [Y]."]
     data = write_bear(tmp_path / "toy", FACTS[:3], ANSWERS, templates=templates)
     model = StatementTable(SAID, scores_first=False, name="bare")
-    with pytest.raises(NothingCounts, match="the model begins a text with no token"):
+    with pytest.raises(NoFactCounts, match="the model begins a text with no token"):
         run(data, tmp_path, model)
     assert run(data, tmp_path, model, template=1)[0].info.n == 3
     assert run(data, tmp_path)[0].info.n == 3
@@ -262,7 +270,7 @@ def test_an_answer_space_of_a_hundred_thousand_is_given_to_a_model_in_pieces(
     data = write_bear(tmp_path / "toy", [("Peru", "City7"), ("Chile", "City99999")], [])
     model = StatementTable()
     made, rows = run(data, tmp_path, model, answers=f"file:{file}")
-    assert max(model.given) == AT_ONCE and sum(model.given) == 2 * 100_000
+    assert max(model.given) == MAX_STATEMENTS_AT_ONCE and sum(model.given) == 2 * 100_000
     assert made.info.n_candidates == 100_000
     assert rows["scores"] == [None, None], "too many to be kept"
     assert all(1 <= rank <= 100_000 for rank in rows["rank_raw"])
@@ -280,10 +288,10 @@ def test_no_more_statements_than_that_are_at_once_and_each_is_in_its_place(n_ans
     ticks: list[int] = []
     found = score_answers(model, queries, answers, Scoring(), ticks.append)
     assert ticks == model.given and sum(ticks) == 3 * n_answers, "it can be stopped in between"
-    assert max(model.given) <= AT_ONCE
+    assert max(model.given) <= MAX_STATEMENTS_AT_ONCE
     for row, column in ((0, 0), (2, n_answers - 1)):
-        (alone,) = model.statement_log_probs([state(queries[row], answers[column])])
-        assert found[row, column] == total(alone, "sum")
+        (alone,) = model.statement_log_probs([make_statement(queries[row], answers[column])])
+        assert found[row, column] == statement_score(alone, "sum")
 
 
 @pytest.mark.parametrize(
