@@ -73,9 +73,9 @@ class ScoredSentence:
         text: The sentence.
         total: Sum of the log-probabilities of the scored tokens; None if the model can't write the
             words that differ, or scores no token.
-        mean: Their mean; None like `statement_score`.
+        mean: Their mean; None like `total`.
         n_scored: Number of scored tokens.
-        difference: `statement_score` minus that of the first sentence; None if either is None.
+        difference: `total` minus that of the first sentence; None if either is None.
         mean_difference: `mean` minus that of the first sentence; None if either is None.
         tokens: The log-probabilities of the tokens; `in_answer` marks the words that differ.
     """
