@@ -197,7 +197,7 @@ def test_what_a_chart_can_not_show_is_named_with_what_is_nearest(home: Path) -> 
         'kind = "predict"\nquestion = "q"\nbetween = [20]\nrow = "P36 capitl"',
         RUN + 'relations = ["P36"]',
     )  # fmt: skip
-    nearest = "is called 'P1037' (did you mean 'P103'?)."
+    nearest = "have no relation 'P1037' (did you mean 'P103'?)."
     assert nearest in said(app)
     shown = app.session_state[progress.KEY]["mine"][1].shown
     assert len(shown[1].rows) == 1 and any(nearest in note for note in shown[1].notes)
