@@ -107,7 +107,7 @@ def no_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     host = devices.to_cpu
     for module in list(sys.modules.values()):
         if module.__name__.startswith("lama_core.models") and vars(module).get("host") is host:
-            monkeypatch.setattr(module, "host", zeros)
+            monkeypatch.setattr(module, "to_cpu", zeros)
     with OneDevice():
         yield seen
 

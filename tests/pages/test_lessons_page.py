@@ -295,7 +295,7 @@ def test_a_lesson_that_cant_be_read_is_said_to_its_owner_alone(
     drawn = [str(getattr(one, "value", "")) for one in app.main]
     (error,) = (at for at, text in enumerate(drawn) if "invalid TOML" in text)
     assert error < next(at for at, text in enumerate(drawn) if text.startswith("### 1"))
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     app = open_page("lessons")
     assert not app.error and str(home) not in said(app)
 

@@ -28,7 +28,7 @@ def test_no_address_makes_the_app_call_a_server(who: str, monkeypatch: pytest.Mo
         monkeypatch.setenv("LAMA_PUBLIC", "1")
         monkeypatch.setattr(config, "set_option", lambda *_: None)
     if who in ("members", "from elsewhere"):
-        monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+        monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     if who == "members":
         monkeypatch.setenv("LAMA_MEMBERS", "1")
     with serve(Server()) as server:
