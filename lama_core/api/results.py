@@ -28,6 +28,7 @@ from lama_core.metrics.origins import sentence, trained_on
 from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import CONCEPTNET, ResultsRequest, relations_counted
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
+from lama_core.metrics.ways_of_asking import WAYS, WaysOfAsking, compare_ways
 from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
@@ -402,14 +403,17 @@ __all__ = [
     "METHOD",
     "METHOD_OF_MEANS",
     "METRICS",
+    "WAYS",
     "ComparedRuns",
     "ComparedSlices",
     "Interval",
     "Results",
     "ResultsRequest",
     "Slices",
+    "WaysOfAsking",
     "WordingEffects",
     "compare",
+    "compare_ways",
     "model_names",
     "relations_counted",
     "results",

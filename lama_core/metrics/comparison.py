@@ -186,6 +186,11 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
 
 def what_differs(a: RunInfo, b: RunInfo) -> str:
     """What two runs ranked otherwise, in words: their difference is of that, too. Else nothing."""
+    if a.generates != b.generates:
+        return (
+            "Not the same is counted: in one run a generated text is right if it contains a right "
+            "answer, in the other a right answer is right if it is ranked first."
+        )
     if a.ranks_statements != b.ranks_statements:
         statements, words = (a, b) if a.ranks_statements else (b, a)
         return (

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lama_core.glossary import explain
 from lama_core.metrics.fact_answers import JoinedAnswers, fallbacks
 from lama_core.models.protocols import KINDS
 from lama_core.probes.cloze.query import BlankAnswer, Gold, Over, Prediction
+from lama_core.rounding import fixed
 from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import SEPARATOR
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
@@ -129,8 +131,9 @@ def make_table(
         excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
         columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
         columns[f"{name} prob"] = run.confidence[rows]
-        columns[f"{name} rank"] = run.rank[rows]
-        columns[f"{name} log-prob"] = run.log_prob[rows]
+        if not run.run.info.generates:
+            columns[f"{name} rank"] = run.rank[rows]
+            columns[f"{name} log-prob"] = run.log_prob[rows]
         if run.run.info.ranks_statements:
             columns[f"{name} margin"] = run.margin[rows]
     return pd.DataFrame(columns)
@@ -148,7 +151,10 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
         columns[f"{name} tags"] = [SEPARATOR.join(tags[row]) for row in rows]
         columns[f"{name} answer"] = pd.Series(run.answer[rows]).astype(object)
         columns[f"{name} prob"] = run.confidence[rows].astype(float)
-        columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+        if run.run.info.generates:
+            columns[f"{name} right"] = joined.right(number)[rows]
+        else:
+            columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
         columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
         if run.run.info.ranks_statements:
             columns[f"{name} margin"] = run.margin[rows].astype(float)
@@ -277,26 +283,37 @@ def draw_fact(
             if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 models = tuple(dict.fromkeys(named))
-                models = () if models == DEFAULT_MODELS else models
-                link = {"text": str(fact["query"]), "gold": gold, "models": models}
-                links.go(screens.ASK, link)
+                links.go(screens.ASK, _link_to_ask(str(fact["query"]), gold, models))
         draw_fact_tags(joined, row, chosen)
         for number in range(len(choice.names)):
             with st.container():
                 _draw_run(joined, row, number, choice, gold)
 
 
+def _link_to_ask(query: str, gold: str, models: tuple[str, ...]) -> screens.Params:
+    """Return the URL parameters that ask a fact's sentence or question on Ask."""
+    if "[MASK]" not in query:
+        question = {"question": query, "right_texts": gold, "generators": models}
+        return {"tab": "Question", **question}
+    return {"text": query, "gold": gold, "models": () if models == DEFAULT_MODELS else models}
+
+
 def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
     """Draw one run's best answers to a fact."""
     run, info, name = joined.runs[number], choice.runs[number], choice.names[number]
     at, colour = int(run.at[row]), choice.colours[name]
-    detail = f"{info.prompts}{' prompts' * (not info.ranks_statements)}, {choice.ranking} rank"
+    detail = f"{info.prompts}{' prompts' * info.ranks_words}, {choice.ranking} rank"
+    if info.generates:
+        detail = info.prompts
     predictions.draw_head(info.model, name, colour, detail)
     if at < 0:
         st.caption("This fact isn't in the run.")
         return
     if np.isnan(run.rank[row]):
         st.caption(f"Excluded: {plain(str(run.excluded[row]))}.")
+        return
+    if info.generates:
+        _draw_text(joined, row, number)
         return
     top = run.run.top
     answers = tuple(
@@ -323,6 +340,26 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
         draw_scores_of_answers(run, row, gold, colour, name, choice)
 
 
+def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
+    """Draw a run's generated text to a fact, whether it is right, and its probability."""
+    run = joined.runs[number]
+    answer = run.answer[row]
+    text = escape(answer) if isinstance(answer, str) else "(an empty text)"
+    facts, at = run.run.facts, int(run.at[row])
+    is_right = bool(joined.right(number)[row])
+    verdict = (
+        "✓ match" if is_right else "no answer" if facts["no_answer"].iloc[at] else "✗ no match"
+    )
+    exact = ", exact match" * bool(facts["exact_match"].iloc[at])
+    prob = float(run.confidence[row])
+    known = "" if np.isnan(prob) else f" prob. {predictions.probability(prob)},"
+    f1 = fixed(float(facts["token_f1"].iloc[at]), 2)
+    st.html(
+        f'<div class="lx-sentence">{text}</div><span class="lx-chip">{verdict}{exact}</span>'
+        f'<div class="lx-muted">{known} token F1 {f1}</div>'
+    )
+
+
 def _over(info: RunInfo) -> Over:
     """Return the set over which the probabilities of a run's answers sum to one."""
     if info.ranks_statements:
@@ -346,7 +383,7 @@ def draw_fallbacks(
     joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
     """Draw each model's most frequent wrong first answers; a click shows their facts."""
-    noun = "answer" if choice.all_statements else "word"
+    noun = "word" if any(run.ranks_words for run in choice.runs) else "answer"
     st.markdown(f"### Most frequent wrong {noun}s")
     st.caption(
         f"Wrong first answers on the facts chosen above. If one {noun} has a large share, the "
