@@ -318,7 +318,7 @@ def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
 
 
 def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
-    with pytest.raises(UserError, match="`data get lama` fetches it"):
+    with pytest.raises(UserError, match="Fetch it with `data get lama`"):
         load_dataset("lama")
     with pytest.raises(UserError, match="did you mean 'lama'"):
         load_dataset("lamma")
