@@ -228,4 +228,4 @@ def test_reproduce_lists_what_cannot_be_run_with_the_reason(
     assert text.count("bert-large-cased is not here.") == 2, "in the notes, and in what is missing"
     conceptnet = ("BERT-base", "ConceptNet total, mean over facts")
     missing = next(row for row in rows if (row["model"], row["what"]) == conceptnet)
-    assert missing["reason"] == "not in the data that is here"
+    assert missing["reason"] == "not in this dataset"

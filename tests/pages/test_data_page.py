@@ -138,7 +138,7 @@ def test_an_unfinished_run_is_resumed_by_the_request_that_began_it(
     folder = runs_dir() / "x-0123456789.part" / PARTS
     folder.mkdir(parents=True)
     app = open_page("data", tab="Runs")
-    assert any("An earlier version began this run" in one.value for one in app.caption)
+    assert any("An earlier version started this run" in one.value for one in app.caption)
     request = download.ImportRequest("x")
     (folder / REQUEST_FILE).write_text(begun_text(request))
     app = open_page("data", tab="Runs")
