@@ -38,7 +38,7 @@ def test_the_list_names_what_can_be_had_with_licence_and_citation(run: Run) -> N
 
 def test_a_mistake_is_one_line_and_status_2(run: Run) -> None:
     assert run("get", "lpaka") == (
-        2, "", "Error: there is no published source 'lpaka' (did you mean 'lpaqa'?)\n"
+        2, "", "Error: unknown published source 'lpaka' (did you mean 'lpaqa'?)\n"
     )  # fmt: skip
 
 

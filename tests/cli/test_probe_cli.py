@@ -221,7 +221,7 @@ def test_reproduce_lists_what_cannot_be_run_with_the_reason(
     assert ("Freq", "TREx total") in ours
     reasons = {row["model"]: row["reason"] for row in rows if row["what"] == "TREx total"}
     assert reasons["BERT-large"] == "bert-large-cased is not here."
-    assert "corpus is not built here" in reasons["RE_n"]
+    assert "corpus isn't built on this computer" in reasons["RE_n"]
     _, text, _ = call(
         capsys, monkeypatch, "reproduce", "petroni2019", "--table", "2", "--dataset", str(data)
     )

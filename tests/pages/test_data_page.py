@@ -102,7 +102,7 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
     app = open_page("data", tab="Import")
     assert "Imported cities: 2 facts." in app.success[0].value
     assert app.dataframe[0].value[["line", "reason"]].values.tolist() == [
-        [4, "1 cells were found where the header has 2"]
+        [4, "1 cells, but the header has 2"]
     ]
     (note,) = [one.value for one in app.info]
     assert note.startswith("1 of 2 objects is more than one token in MiniLM") and "New York" in note
