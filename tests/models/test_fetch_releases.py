@@ -200,7 +200,7 @@ def test_a_file_that_is_too_large_is_broken_off(
 @pytest.mark.parametrize("entry", RELEASES, ids=lambda entry: entry.name)
 def test_releases_of_the_catalogue_say_what_they_are(entry: Entry) -> None:
     assert entry.paper == "petroni2019" and entry.source.n_bytes and entry.note
-    assert "tried against a server on one machine only" in entry.note
+    assert "tested with a local server only" in entry.note
     assert find_model(entry.source.place) is entry
     assert all(file.url.startswith("https://") for file in entry.source.files)
     assert all(file.max_bytes <= 4_000_000_000 for file in entry.source.files)

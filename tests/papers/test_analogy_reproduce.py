@@ -49,7 +49,7 @@ def tiny(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "fastText": module.JUDGES["fastText"],
         "RelBERT": module.Judged(AnalogyRequest("", relbert=(name,)), "models get relbert"),
     }
-    monkeypatch.setattr(module, "PAIR_SCORERS", judges)
+    monkeypatch.setattr(module, "JUDGES", judges)
     return name
 
 
