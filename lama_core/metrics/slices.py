@@ -10,8 +10,8 @@
 Over facts, whatever their relation: no mean over relations, since a slice may hold a few facts of
 many. A slice is a filter of facts (see `answers`), so that what it counts can be looked at. A new
 way of slicing is a row in `SLICINGS`; those by origin and domain follow from the data, the one by
-the number of answers is of runs that rank each relation's own, and those by what was seen in
-training are of models whose training text is known.
+the number of answers is of runs that rank each relation's own, the one by popularity is of data
+that give it, and those by what was seen in training are of models whose training text is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,6 +37,8 @@ DOMAIN = "domain"
 PAIR_SEEN = "pair seen in training"
 WORDING_SEEN = "wording seen in training"
 ANSWERS = "number of answers"
+POPULARITY = "subject popularity"
+POPULARITY_HELP = "As the data give it; in PopQA, the page views of the subject in a month."
 ANSWERS_HELP = "Answers that are ranked for the relation: the fewer, the likelier a right guess."
 PAIR_HELP = (
     "Whether subject and object co-occur in a passage of the text that a model was trained on, in "
@@ -65,7 +67,7 @@ class Slicing:
 def _ranges(field: str, *ends: tuple[int, int | None]) -> dict[str, dict[str, Any]]:
     """Slices by the range of a number; a range without an upper end is the last."""
     return {
-        (f"{low}" if low == high else f"{low} to {high}" if high else f"{low} or more"): {
+        (f"{low:,}" if low == high else f"{low:,} to {high:,}" if high else f"{low:,} or more"): {
             f"{field}_min": low,
             f"{field}_max": high,
         }
@@ -114,6 +116,10 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
         found[ANSWERS] = Slicing(
             ANSWERS, ANSWERS_HELP, _ranges("answers", (1, 10), (11, 50), (51, 200), (201, None))
         )
+    if not np.isnan(joined.popularity).all():
+        ends = ((0, 99), (100, 999), (1_000, 9_999), (10_000, 99_999), (100_000, None))
+        by_views = _ranges("popularity", *ends)
+        found[POPULARITY] = Slicing(POPULARITY, POPULARITY_HELP, by_views)
     domains = dict.fromkeys(name for names in joined.domains.values() for name in names)
     if domains:
         help_text = "What the relation is about, as the data says; one of several is in each."
