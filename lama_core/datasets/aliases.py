@@ -25,9 +25,9 @@ def with_aliases(dataset: Dataset, file: Path) -> Dataset:
             known[row["relation"], row["object"]].append(row["alias"])
 
     def named(fact: Fact) -> Fact:
-        names = known.get((fact.relation, fact.object), ())
         subject = fact.subject.lower()
-        names = tuple(name for name in names if name.lower() not in subject)
+        given = known.get((fact.relation, fact.object), [])
+        names = tuple(name for name in given if name.lower() not in subject)
         return replace(fact, aliases=names) if names else fact
 
     # The digest stays that of the facts: aliases change the matching of generated answers only,

@@ -99,9 +99,9 @@ def _names(
         if relation in ASK_FOR_COUNTRIES:
             yield adjective, geography.FACTBOOK
     synset = _synset(relation, word, nouns)
-    for name in synset.words if synset else ():
-        if nouns.is_first_sense(name, synset):
-            yield name, wordnet.ORIGIN
+    if synset is not None:
+        first = (name for name in synset.words if nouns.is_first_sense(name, synset))
+        yield from ((name, wordnet.ORIGIN) for name in first)
 
 
 def _synset(relation: str, word: str, nouns: Nouns) -> Synset | None:
