@@ -42,6 +42,8 @@ _HASHED = attrgetter(
     "misprimed_sentences",
     "judgments",
 )
+# Also in the digest, but only where a fact has them: the digest of any other data stays the same.
+_HASHED_IF_SET = ("aliases", "question", "popularity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +211,13 @@ def facts_digest(relations: Iterable[Relation], facts: Iterable[Fact]) -> str:
         prompts = [[p.template, p.origin, p.weight] for p in relation.prompts]
         row = [relation.name, relation.source, relation.type, prompts, relation.negated_template]
         rows.append([*row, relation.answers] if relation.answers else row)
-    return digest_of(chain(rows, map(_HASHED, facts)))
+    return digest_of(chain(rows, map(_hashed, facts)))
+
+
+def _hashed(fact: Fact) -> tuple[Any, ...]:
+    more = {name: getattr(fact, name) for name in _HASHED_IF_SET}
+    known = {name: value for name, value in more.items() if value not in ((), "", None)}
+    return (*_HASHED(fact), known) if known else _HASHED(fact)
 
 
 def digest_of(rows: Iterable[Any]) -> str:

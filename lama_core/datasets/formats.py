@@ -7,7 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lama_core.datasets import bats, bear, lama, lpaqa, pararel, user_table
+from lama_core.datasets import (
+    bats,
+    bear,
+    counterfact,
+    entity_questions,
+    lama,
+    lpaqa,
+    pararel,
+    popqa,
+    user_table,
+    zsre,
+)
 from lama_core.datasets.dataset import AnalogyDataset, Content, Dataset
 from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
@@ -66,6 +77,24 @@ FORMATS: tuple[Format, ...] = (
         bats.is_analogies,
     ),
     Format("lama", "LAMA's folders", "facts", lama.find_root, lama.load),
+    Format(
+        "entity-questions",
+        "EntityQuestions' folders",
+        "facts",
+        entity_questions.find_root,
+        entity_questions.load,
+        entity_questions.is_file,
+    ),
+    Format("popqa", "PopQA's table", "facts", popqa.find_root, popqa.load, popqa.is_popqa),
+    Format(
+        "counterfact",
+        "CounterFact's list",
+        "facts",
+        counterfact.find_root,
+        counterfact.load,
+        counterfact.is_counterfact,
+    ),
+    Format("zsre", "zsRE's lines", "facts", zsre.find_root, zsre.load, zsre.is_zsre),
     Format(
         "table",
         "a CSV, TSV or JSONL table with subject and object",

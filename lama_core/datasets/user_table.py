@@ -199,7 +199,7 @@ def first_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...], tuple[JsonObje
     if _is_jsonl(path):
         rows = tuple(row for _, row in islice(reading.objects(path), n_rows))
         return tuple(dict.fromkeys(name for row in rows for name in row)), rows
-    header, cells = _csv_rows(reading, str)
+    header, cells = csv_rows(reading, str)
     return header, tuple(row for _, row in islice(cells, n_rows))
 
 
@@ -253,7 +253,7 @@ def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], d
         rows = reading.objects(path)
     else:
         columns = columns.lowered()
-        header, rows = _csv_rows(reading, str.lower)
+        header, rows = csv_rows(reading, str.lower)
         _check_header(path, header, columns)
     for number, row in rows:
         with reading.line(path, number):
@@ -278,7 +278,7 @@ def _check_header(path: Path, header: tuple[str, ...], columns: Columns) -> None
         )
 
 
-def _csv_rows(
+def csv_rows(
     reading: Reading, spelled: Callable[[str], str]
 ) -> tuple[tuple[str, ...], Iterator[tuple[int, JsonObject]]]:
     """Return the header, its names changed by `spelled`, and (line, row) of each row."""

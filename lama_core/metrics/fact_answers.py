@@ -101,6 +101,8 @@ class AnswerFilter:
         answer: The run's answer, ignoring case.
         tags: Tags, at least one of which the row must have.
         text: Part of the subject, gold answer, query or an answer, ignoring case.
+        popularity_min: Popularity of the subject; facts whose data give none don't pass once an end
+            is set.
     """
 
     of: int = 0
@@ -130,6 +132,8 @@ class AnswerFilter:
     pieces_max: int | None = None
     answers_min: int | None = None
     answers_max: int | None = None
+    popularity_min: int | None = None
+    popularity_max: int | None = None
     wrong_kind: WrongKind | None = None
     gold: str = ""
     answer: str = ""
@@ -153,6 +157,18 @@ class JoinedAnswers:
     def domains(self) -> dict[str, tuple[str, ...]]:
         """Relation -> its topics in the data."""
         return {one.name: one.domains for run in self.runs for one in run.run.info.relations}
+
+    @cached_property
+    def popularity(self) -> NDArray[np.float64]:
+        """Popularity of the subject, float64 [row]; NaN where no run has it from the data."""
+        known: dict[str, float] = {}
+        for run in self.runs:
+            if "popularity" in (facts := run.run.facts):
+                known.update(zip(facts["fact_id"], facts["popularity"], strict=True))
+        if not known:
+            return np.full(len(self.facts), np.nan)
+        values = (known.get(fact, np.nan) for fact in self.facts["fact_id"])
+        return np.fromiter(values, np.float64, len(self.facts))
 
     @cached_property
     def contained(self) -> Bools:
@@ -215,6 +231,7 @@ class JoinedAnswers:
                 (focus.n_answers, chosen.answers_min, None, chosen.answers_max),
                 (focus.confidence, None, above_confidence, to_confidence),
                 (focus.margin.astype(np.float64), None, chosen.margin_min, chosen.margin_max),
+                (self.popularity, chosen.popularity_min, None, chosen.popularity_max),
             ):
                 if least is not None:
                     keep &= values >= least

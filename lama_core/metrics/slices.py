@@ -9,9 +9,9 @@
 
 All are over facts, not means over relations, because a slice can contain few facts of many
 relations. A slice is an `AnswerFilter` (see `fact_answers`), so pages can list its facts. To add a
-way of slicing, add a row to `SLICINGS`. Some ways need certain data or runs: origin and domain
-need data that has them, number of answers needs runs that rank each relation's own objects, and
-pair or wording seen in training needs models whose training text is known.
+way of slicing, add a row to `SLICINGS`. Some ways need certain data or runs: origin, domain and
+popularity need data that has them, number of answers needs runs that rank each relation's own
+objects, and pair or wording seen in training needs models whose training text is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,6 +37,8 @@ DOMAIN = "domain"
 PAIR_SEEN = "pair seen in training"
 WORDING_SEEN = "wording seen in training"
 ANSWERS = "number of answers"
+POPULARITY = "subject popularity"
+POPULARITY_HELP = "As given by the data; in PopQA, monthly page views of the subject's article."
 ANSWERS_HELP = "Number of answers ranked for the relation; with few answers a guess is often right."
 PAIR_HELP = (
     "Whether subject and object co-occur in a passage of a model's training text, whatever the "
@@ -63,7 +65,7 @@ class Slicing:
 def _ranges(field: str, *ends: tuple[int, int | None]) -> dict[str, dict[str, Any]]:
     """Return slices by ranges (low, high) of a number; high None means unlimited."""
     return {
-        (f"{low}" if low == high else f"{low} to {high}" if high else f"{low} or more"): {
+        (f"{low:,}" if low == high else f"{low:,} to {high:,}" if high else f"{low:,} or more"): {
             f"{field}_min": low,
             f"{field}_max": high,
         }
@@ -112,6 +114,10 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
         found[ANSWERS] = Slicing(
             ANSWERS, ANSWERS_HELP, _ranges("answers", (1, 10), (11, 50), (51, 200), (201, None))
         )
+    if not np.isnan(joined.popularity).all():
+        ends = ((0, 99), (100, 999), (1_000, 9_999), (10_000, 99_999), (100_000, None))
+        by_views = _ranges("popularity", *ends)
+        found[POPULARITY] = Slicing(POPULARITY, POPULARITY_HELP, by_views)
     domains = dict.fromkeys(name for names in joined.domains.values() for name in names)
     if domains:
         help_text = "Topic of the relation in the data; a relation can have several."

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from lama_core.datasets.aliases import ALIASES_FILE
 from lama_core.datasets.dataset import BLANK, SQUAD_RELATION
-from tools.starter import corrections, geography, hand, people, things, wordnet
+from tools.starter import aliases, corrections, geography, hand, people, things, wordnet
 from tools.starter.model import (
     HERE,
     Spec,
@@ -47,7 +48,14 @@ def build_facts(folder: Path) -> dict[str, int]:
             by_relation[fact.relation].append(fact)
     corrected.check_used()
     chosen = {spec.relation: _choose(spec, by_relation[spec.relation]) for spec in specs()}
-    write_and_replace(folder, lambda new: _write(new, chosen))
+    objects = {name: [fact.object for fact in facts] for name, facts in chosen.items()}
+    names = aliases.aliases(objects, nouns)
+
+    def write(new: Path) -> None:
+        _write(new, chosen)
+        aliases.write(new / ALIASES_FILE, names)
+
+    write_and_replace(folder, write)
     return {name: len(facts) for name, facts in chosen.items()} | {
         SQUAD_RELATION: len(hand.cloze_questions())
     }

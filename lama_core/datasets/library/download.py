@@ -338,7 +338,7 @@ def _cant_be_read(error: OSError) -> None:
 
 
 def _stem(path: Path) -> str:
-    for suffix in (*archive.SUFFIXES, *(".csv", ".tsv", ".jsonl", ".txt")):
+    for suffix in (*archive.SUFFIXES, *(".csv", ".tsv", ".jsonl", ".json", ".txt")):
         if path.name.lower().endswith(suffix):
             return path.name[: -len(suffix)]
     return path.name

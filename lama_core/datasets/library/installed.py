@@ -14,6 +14,7 @@ import orjson
 
 from lama_core import paths
 from lama_core.datasets import bats, formats, lama, lpaqa
+from lama_core.datasets.aliases import ALIASES_FILE, with_aliases
 from lama_core.datasets.dataset import SQUAD_RELATION, AnalogyDataset, Content, Dataset
 from lama_core.datasets.library import published
 from lama_core.errors import NotFetchedError, UserError, did_you_mean
@@ -166,9 +167,10 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
     name = str(name_or_path)
     if name == STARTER:
         starter = _STARTERS[name]
-        return formats.load_facts(
+        dataset = formats.load_facts(
             starter_dir(), name=name, licence=starter.licence, citation=starter.citation
         )
+        return with_aliases(dataset, starter_dir() / ALIASES_FILE)
     if name in installed_names():
         record = read_record(name)
         return formats.load_facts(
