@@ -17,6 +17,7 @@ from lama_core.models.devices import settings_text
 from lama_core.models.protocols import KINDS
 from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from lama_core.probes.cloze.batch import (
     MAX_BYTES,
     BatchAnswer,
@@ -32,7 +33,13 @@ from lama_core.probes.cloze.inspection import (
     ModelLayers,
     inspect_model,
 )
-from lama_core.probes.cloze.query import BlankAnswer, ClozeAnswer, ClozeRequest, query_models
+from lama_core.probes.cloze.query import (
+    BlankAnswer,
+    ClozeAnswer,
+    ClozeRequest,
+    Prediction,
+    query_models,
+)
 from lama_core.probes.cloze.wordings import (
     RelationAnswer,
     RelationModelAnswers,
@@ -411,6 +418,7 @@ def frames(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
 
 
 __all__ = [
+    "DEFAULT_TEMPLATE",
     "KINDS",
     "BatchAnswer",
     "BatchModelAnswers",
@@ -419,6 +427,8 @@ __all__ = [
     "InspectionAnswer",
     "ModelAttribution",
     "ModelLayers",
+    "ModelSettings",
+    "Prediction",
     "RankAnswer",
     "RelationAnswer",
     "RelationModelAnswers",

@@ -134,7 +134,7 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "isn't installed. In its stored run on 15,809 words, it answers: sydney" in said(app)
+    assert "isn't installed. In its stored run on 15,809 words, it answers: canberra" in said(app)
 
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
         assert {name: list(known) for name, known in found.items()} == {
             "smollm2-135m": [queries[0]]
         }
-        assert found["smollm2-135m"][queries[0]].words[0] == "sydney"
+        assert found["smollm2-135m"][queries[0]].words[0] == "canberra"
         assert len(listed) == times
         assert looked == list(queries), "the second time nothing is looked for"
     assert lesson_models.stored_answers(["minilm-mlm"], queries) == {}

@@ -14,8 +14,8 @@ sum of N points (captum's default rule). With an automatic number, each interval
 to e gets 8 points. The error of an interval is estimated in two ways: the difference between the
 sum over the tokens and that of the log-probabilities at its ends, and how much the tokens' values
 changed when the interval was halved from a longer one. The interval with the largest error is
-halved, until the estimated errors sum to at most 1 % of the whole difference (`MAX_ERROR_SHARE`), or
-`MAX_POINTS` are used.
+halved, until the estimated errors sum to at most 1 % of the whole difference
+(`MAX_ERROR_SHARE`), or `MAX_POINTS` are used.
 
 Models are shared by threads: the permanent hooks on the modules act only on the passes of the
 thread that requested them.
@@ -436,8 +436,8 @@ def _integrate_adaptively(
 ) -> Integral:
     """Integrate over intervals of the path, each with `POINTS_PER_INTERVAL` points.
 
-    Halve the interval with the largest error until the errors sum to at most `MAX_ERROR_SHARE` of the
-    difference, `MAX_POINTS` are used, or the time `until` is over.
+    Halve the interval with the largest error until the errors sum to at most `MAX_ERROR_SHARE` of
+    the difference, `MAX_POINTS` are used, or the time `until` is over.
 
     Args:
         log_prob: Log-probability at a point of the path in [0, 1].
