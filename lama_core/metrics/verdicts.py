@@ -37,8 +37,10 @@ def with_verdicts(run: Run) -> Run:
     verdicts = overridden(run)
     if not verdicts:
         return run
+    rows = list(verdicts)
     facts = run.facts.copy()
-    ranks = [1 if is_right else UNRANKED for is_right in verdicts.values()]
     for name in ("rank_raw", "rank_filtered"):
-        facts.iloc[list(verdicts), facts.columns.get_loc(name)] = ranks
+        ranks = facts[name].to_numpy(copy=True)
+        ranks[rows] = [1 if verdicts[row] else UNRANKED for row in rows]
+        facts[name] = ranks
     return replace(run, seen=facts)

@@ -86,8 +86,13 @@ class WaysOfAsking:
         ]
         table = pd.DataFrame(lines, columns=["relation", "way", "run", "n", "n_right", "n_only"])
         ends = share_intervals(table["n_right"].to_numpy(np.int64), table["n"].to_numpy(np.int64))
-        values = {"p_at_1": table["n_right"] / table["n"], "low": ends.low, "high": ends.high}
-        table = table.assign(dataset=self.dataset, model=self.model, **values)
+        table = table.assign(
+            dataset=self.dataset,
+            model=self.model,
+            p_at_1=table["n_right"] / table["n"],
+            low=ends.low,
+            high=ends.high,
+        )
         first = ["dataset", "model", "relation", "way", "run", "n", "p_at_1", "low", "high"]
         return table[[*first, "n_only"]]
 
@@ -105,8 +110,13 @@ class WaysOfAsking:
         table = pd.DataFrame(lines, columns=["relation", "a", "b", "n", "only_a", "only_b"])
         gains, losses, n = (table[name].to_numpy(np.int64) for name in ("only_b", "only_a", "n"))
         ends = difference_intervals(gains, losses, n)
-        values = {"difference": (gains - losses) / n, "low": ends.low, "high": ends.high}
-        table = table.assign(dataset=self.dataset, model=self.model, **values)
+        table = table.assign(
+            dataset=self.dataset,
+            model=self.model,
+            difference=(gains - losses) / n,
+            low=ends.low,
+            high=ends.high,
+        )
         first = ["dataset", "model", "relation", "a", "b", "n", "difference", "low", "high"]
         return table[[*first, "only_a", "only_b"]]
 
@@ -161,7 +171,7 @@ def compare_ways(
         facts = run.facts[run.facts["excluded"].isna() & (run.facts["prompt"] == 0)]
         if relations:
             facts = facts[facts["relation"].isin(relations)]
-        columns = {name: facts[name].astype(str) for name in KEYS}
+        columns: dict[str, pd.Series] = {name: facts[name].astype(str) for name in KEYS}
         columns[f"{way} answer"] = facts[first].astype(object)
         columns[f"{way} right"] = facts[f"rank_{ranking}"] == 1
         tables.append(pd.DataFrame(columns))

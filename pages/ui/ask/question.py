@@ -131,8 +131,8 @@ def _draw_not_asked(names: tuple[str, ...]) -> None:
     if names:
         titles = ", ".join(map(predictions.short_title, names))
         st.info(
-            f"Not asked: {plain(titles)}. Masked models fill blanks and don't generate text; choose a "
-            "causal or encoder-decoder model, or a chat server.",
+            f"Not asked: {plain(titles)}. Masked models fill blanks and don't generate text; "
+            "choose a causal or encoder-decoder model, or a chat server.",
             icon=":material/block:",
         )
 

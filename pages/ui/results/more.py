@@ -160,7 +160,7 @@ def _draw_head(name: str) -> None:
     if st.button("All charts", icon=":material/arrow_back:", type="tertiary"):
         links.go(
             screens.RESULTS,
-            links.params_without(["chart", *([] if CHARTS[name].of_runs else OF_RUNS)]),
+            links.params_without(["chart", *(OF_RUNS if name == PROBES else ())]),
         )
     st.subheader(name, anchor=False)
     st.caption(CHARTS[name].question)

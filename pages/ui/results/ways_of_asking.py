@@ -1,6 +1,7 @@
 """The chart Ways of asking: one model's cloze, whole-answer and generated answers compared."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -68,7 +69,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> None:
                 tuple(runs.values()),
                 choice.ranking,
                 choice.relations,
-                lambda loaded, use=use: _compare(loaded, choice, use),
+                partial(_compare, choice, use),
             )
             for use in (False, bool(verdicts))
         )
@@ -121,7 +122,7 @@ def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
     return next(run for run in runs if run.id == chosen)
 
 
-def _compare(runs: list[Run], choice: RunChoice, verdicts: bool) -> WaysOfAsking:
+def _compare(choice: RunChoice, verdicts: bool, runs: list[Run]) -> WaysOfAsking:
     used = [with_verdicts(run) for run in runs] if verdicts else runs
     return compare_ways(used, ranking=choice.ranking, relations=choice.relations)
 

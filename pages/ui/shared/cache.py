@@ -224,9 +224,9 @@ def first_answers(
 def can_complete_words(info: RunInfo) -> bool:
     """Whether a run's answers can be completed to whole words.
 
-    That needs a causal model that saw the left context, and that is on this machine.
+    That needs words at a blank, and an installed causal model that saw the left context.
     """
-    if info.model_kind != "causal" or info.context != "left":
+    if not info.ranks_words or info.model_kind != "causal" or info.context != "left":
         return False
     entry = next((entry for entry in known_models() if entry.name == info.model), None)
     return entry is not None and locate(entry) is not None

@@ -25,11 +25,12 @@ from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
-from pages.ui.wrong_answers.tags import draw_fact_tags, draw_picked_tags
+from pages.ui.wrong_answers.tags import draw_fact_tags, draw_fact_verdict, draw_picked_tags
 
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_WORDS = 15
+NO_TEXT = "(an empty text)"
 SORTS = (
     "as in the data",
     "best rank first",
@@ -84,7 +85,7 @@ def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[
             continue
         run = joined.runs[number]
         wrong = [at for at, row in enumerate(rows) if run.at[row] >= 0 and run.rank[row] > 1]
-        queries = joined.facts["query"].iloc[rows[wrong]].astype(str)
+        queries = run.run.facts["query"].iloc[run.at[rows[wrong]]].astype(str)
         answers = pd.Series(run.answer[rows[wrong]]).astype(str)
         whole = cache.complete_words(
             info.model, info.precision, info.fold_case, tuple(queries), tuple(answers)
@@ -123,6 +124,8 @@ def make_table(
         run = joined.runs[number]
         right = joined.right(number, choice.k)[rows]
         answers = pd.Series(run.answer[rows]).astype(object)
+        if run.run.info.generates:
+            answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
         reasons = pd.Series(run.excluded[rows]).astype(object)
         marked = np.where(right & (choice.k == 1), answers.astype(str) + " ✓", answers)
         if whole and number in whole:
@@ -325,7 +328,7 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     )[:N_PREDICTIONS]
     if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
-            answers = _completed(answers, str(joined.facts["query"].iloc[row]), info)
+            answers = _completed(answers, str(run.run.facts["query"].iloc[at]), info)
     rank, log_prob = int(run.rank[row]), float(run.log_prob[row])
     if info.model_kind not in KINDS and np.isnan(log_prob):
         if answers:
@@ -341,11 +344,12 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
 
 
 def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
-    """Draw a run's generated text to a fact, whether it is right, and its probability."""
+    """Draw a run's generated text for a fact, its verdict and its probability."""
     run = joined.runs[number]
     answer = run.answer[row]
-    text = escape(answer) if isinstance(answer, str) else "(an empty text)"
     facts, at = run.run.facts, int(run.at[row])
+    text = escape(answer) if isinstance(answer, str) else NO_TEXT
+    question = escape(str(facts["query"].iloc[at]))
     is_right = bool(joined.right(number)[row])
     verdict = (
         "✓ match" if is_right else "no answer" if facts["no_answer"].iloc[at] else "✗ no match"
@@ -355,9 +359,11 @@ def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
     known = "" if np.isnan(prob) else f" prob. {predictions.probability(prob)},"
     f1 = fixed(float(facts["token_f1"].iloc[at]), 2)
     st.html(
-        f'<div class="lx-sentence">{text}</div><span class="lx-chip">{verdict}{exact}</span>'
+        f'<div class="lx-muted">{question}</div><div class="lx-sentence">{text}</div>'
+        f'<span class="lx-chip">{verdict}{exact}</span>'
         f'<div class="lx-muted">{known} token F1 {f1}</div>'
     )
+    draw_fact_verdict(run.run.info, (str(facts["fact_id"].iloc[at]), int(facts["prompt"].iloc[at])))
 
 
 def _over(info: RunInfo) -> Over:
