@@ -130,7 +130,8 @@ def _compare(choice: RunChoice, verdicts: bool, runs: list[Run]) -> WaysOfAsking
 def _draw_totals(found: WaysOfAsking, title: str) -> None:
     """Draw how many facts are known in one way, the facts compared, and P@1 over all of them."""
     n, n_ways, n_known = len(found.facts), len(found.ways), found.n_known
-    known = [f"{(n_known == n_ways).sum():,} in {'all' if n_ways > 2 else 'both'} ways"]
+    every = "all" if n_ways > 2 else "both"
+    known = [f"{(n_known == n_ways).sum():,} of {counted(n, 'fact')} in {every} ways"]
     known += [f"{(n_known == 2).sum():,} in two"] * (n_ways > 2)
     known += [f"{(n_known == 1).sum():,} in one way only", f"{(n_known == 0).sum():,} in no way"]
     with st.container(key="headline"):
@@ -163,7 +164,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
             ),
             "95 %": "95 % interval",
             "only": st.column_config.NumberColumn(
-                "known in one way",
+                "only in this way",
                 help="Facts that are right in this way and wrong in the other ways.",
             ),
         },
