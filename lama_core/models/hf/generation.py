@@ -160,7 +160,7 @@ class _CausalBatch:
         prefix = _common_beginning([row[:-1] for row in self.rows]) if self.size > 1 else []
         if len(prefix) < SHORTEST_PREFIX:
             prefix = []
-        cache = self.model._beginning(prefix) if prefix else None
+        cache = self.model._prefix_cache(prefix) if prefix else None
         if cache is None:
             prefix = []
         else:
