@@ -1,4 +1,4 @@
-"""Ask: a sentence with a blank, all wordings of a fact, your own answers, analogies, a batch."""
+"""Ask: a sentence with a blank, wordings of a fact, own answers, a question, analogies, a batch."""
 
 from dataclasses import replace
 from functools import partial
@@ -27,12 +27,12 @@ from pages.ui.shared.model_columns import draw_language_note, query_models, rese
 from pages.ui.shared.router import draw_page, draw_tabs
 
 
-def draw_question() -> tuple[str, str, url_state.ClozeChoice]:
+def draw_form() -> tuple[str, str, url_state.ClozeChoice]:
     """Draw the form; return the text, the gold answer and the other settings."""
     st.caption("Type a sentence with a blank. Each model ranks the words that could fill it.")
-    url_state.start_with_example()
+    url_state.SENTENCE.start()
     sentence, word = st.columns([3, 1], vertical_alignment="bottom")
-    text = url_state.type_text(
+    text = url_state.SENTENCE.type(
         sentence,
         "Sentence with a blank",
         help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
@@ -51,7 +51,9 @@ def draw_question() -> tuple[str, str, url_state.ClozeChoice]:
         names = url_state.choose_models()
     with more, st.container(horizontal=True):
         with st.popover("Examples", icon=":material/lightbulb:"):
-            url_state.draw_examples()
+            st.caption("From Petroni et al. 2019, Figure 1 and Table 3")
+            with st.container(height=380, border=False, gap=None):
+                url_state.SENTENCE.draw_examples()
         with st.popover("Options", icon=":material/tune:"):
             choice = replace(url_state.choose_cloze_options(names), book=choose_book())
     return text, gold or "", choice
@@ -129,7 +131,7 @@ def request_for(
 def draw_sentence() -> None:
     """Draw the tab Sentence: the form, each model's answers, and the ways to inspect them."""
     with errors_shown():
-        text, gold, choice = draw_question()
+        text, gold, choice = draw_form()
         query = parse_query(text)
         choice.settings.check()
         gold_answers(gold, query.n_blanks)
@@ -146,6 +148,13 @@ def draw_sentence() -> None:
             draw_answer_export("cloze", answer, request, pin)
             inspected = with_passage(query, passage).text() if passage else text
             draw_inspection(inspected, gold, replace(choice, settings=settings))
+
+
+def draw_question_tab() -> None:
+    """Draw the tab Question. Its modules are imported only when it is opened."""
+    from pages.ui.ask.question import draw_question
+
+    draw_question()
 
 
 def draw_answers() -> None:
@@ -185,6 +194,7 @@ def main() -> None:
         "Sentence": draw_sentence,
         "Wordings": draw_wordings,
         "Answers": draw_answers,
+        "Question": draw_question_tab,
         "Analogy": draw_analogy,
         "Batch": draw_batch,
         "Examples": draw_published_examples,

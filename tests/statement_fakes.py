@@ -15,11 +15,16 @@ Answers in the data's order, and each fact's scores of them:
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from probe_fakes import TableFiller
 from written_statements import WholeTexts
 
+from lama_core.models.protocols import Chat, GeneratedText
+from lama_core.probes.generation.plan import GenerateRequest
+from lama_core.probes.generation.plan import plan as plan_texts
 from lama_core.probes.plan import ProbeRequest
 from lama_core.probes.plan import plan as plan_cloze
 from lama_core.probes.statements.plan import StatementsRequest, plan
@@ -46,6 +51,33 @@ SCORES = {
     "Isle": {"Berlin": -3.0, "Paris": -1.0},
 }
 
+# What a model generates for the question about each subject.
+TEXTS = {
+    "Anna": "Rome, I think.",
+    "Ben": "<b>PARIS</b>",
+    "Cleo": "In Rome.",
+    "Dan": "I don't know.",
+    "Eve": "London",
+    "Land": "",
+    "Isle": "Berlin or Paris",
+}
+
+
+class Writer:
+    """A model that generates the texts of `TEXTS`."""
+
+    kind, precision, device, identity, notes = "causal", "fp32", "cpu", "0" * 64, ()
+
+    def __init__(self, name: str) -> None:
+        self.name = self.reference = name
+
+    def generate(self, prompts: Sequence[Chat], max_tokens: int) -> list[GeneratedText]:
+        texts = [
+            next(text for name, text in TEXTS.items() if name in one.messages[-1].text)
+            for one in prompts
+        ]
+        return [GeneratedText(text, (text,), np.zeros(1, np.float32)) for text in texts]
+
 
 def write_facts(folder: Path) -> Path:
     """The eight facts as a data set in LAMA's layout."""
@@ -66,13 +98,15 @@ def write_facts(folder: Path) -> Path:
     return data
 
 
-def make_statement_run(folder: Path, runs: Path, **options: object) -> Run:
+def make_statement_run(
+    folder: Path, runs: Path, *, model: str = "scorer", **options: object
+) -> Run:
     """A run of the model on the eight facts; options: of `StatementsRequest`."""
 
     def load(reference: str, *, precision: str) -> WholeTexts:
         return WholeTexts(SCORES, name=reference)
 
-    request = StatementsRequest(str(write_facts(folder)), ("scorer",), **options)  # type: ignore[arg-type]
+    request = StatementsRequest(str(write_facts(folder)), (model,), **options)  # type: ignore[arg-type]
     return execute(plan(request, load=load).specs[0], folder=runs, load=load)
 
 
@@ -92,3 +126,14 @@ def make_cloze_run(folder: Path, runs: Path) -> Run:
 
     request = ProbeRequest(str(write_facts(folder)), ("filler",), candidates="full")
     return execute(plan_cloze(request, load=load).specs[0], folder=runs, load=load)
+
+
+def make_ways(folder: Path, runs: Path) -> tuple[Run, Run, Run]:
+    """Runs of one model on the same facts: words at a blank, whole answers, generated answers."""
+    request = GenerateRequest(dataset=str(write_facts(folder)), models=["filler"])
+
+    def load(reference: str, *, precision: str) -> Writer:
+        return Writer(reference)
+
+    texts = execute(plan_texts(request, load=load).specs[0], folder=runs, load=load)
+    return make_cloze_run(folder, runs), make_statement_run(folder, runs, model="filler"), texts

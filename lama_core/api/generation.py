@@ -2,11 +2,29 @@
 
 from lama_core.api.queries import frame_of
 from lama_core.api.runs import Runs, loader, run_planned
+from lama_core.models.generators import GENERATING_KINDS
+from lama_core.models.sources.catalog import find_model
+from lama_core.probes.cloze.query import GOLD_SEPARATOR
 from lama_core.probes.generation import plan
-from lama_core.probes.generation.ask import AskAnswer, AskRequest, ModelText, ask_models
-from lama_core.probes.generation.plan import GenerateRequest
+from lama_core.probes.generation.ask import (
+    DEFAULT_MODEL,
+    MOST_TOKENS,
+    AskAnswer,
+    AskRequest,
+    ModelText,
+    ask_model,
+    ask_models,
+)
+from lama_core.probes.generation.plan import MAX_SHOTS, GenerateRequest
+from lama_core.probes.generation.spec import MAX_TOKENS
 from lama_core.requests import Function
 from lama_core.scoring.shared_fields import load_models
+
+
+def can_generate(name: str) -> bool:
+    """Return whether a model's kind generates text, as the catalogue says; True if it's unknown."""
+    kind = find_model(name).kind
+    return kind is None or kind in GENERATING_KINDS
 
 
 def _ask(request: AskRequest) -> AskAnswer:
@@ -56,4 +74,18 @@ generate = Function(
     """,
 )
 
-__all__ = ["AskAnswer", "ModelText", "ask", "generate"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "GOLD_SEPARATOR",
+    "MAX_SHOTS",
+    "MAX_TOKENS",
+    "MOST_TOKENS",
+    "AskAnswer",
+    "AskRequest",
+    "GenerateRequest",
+    "ModelText",
+    "ask",
+    "ask_model",
+    "can_generate",
+    "generate",
+]

@@ -25,16 +25,24 @@ from lama_core.metrics.comparison import (
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
+from lama_core.metrics.relation_figures import METRICS, OF_RANKS, TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import CONCEPTNET, ResultsRequest, relations_counted
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
+from lama_core.metrics.verdicts import overridden, with_verdicts
+from lama_core.metrics.ways_of_asking import (
+    ALL_RELATIONS,
+    WAYS,
+    WaysOfAsking,
+    compare_ways,
+    runs_by_way,
+)
 from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Function
 from lama_core.runs.alignment import align, differing_candidates
-from lama_core.runs.find import list_runs, load_run
-from lama_core.runs.info import Run
+from lama_core.runs.find import RunListing, list_runs, load_run
+from lama_core.runs.info import Run, RunInfo
 
 Lines = list[dict[Any, Any]]
 
@@ -169,6 +177,33 @@ class Slices:
         return self.frame.to_dict("records")
 
 
+@dataclass(frozen=True)
+class ComparedWays:
+    """Each model's answers to the same facts in different ways; see `metrics.ways_of_asking`."""
+
+    request: ResultsRequest
+    found: tuple[WaysOfAsking, ...]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """P@1 of each way: over all facts of a model, and by relation."""
+        return frames([one.shares() for one in self.found])
+
+    @property
+    def differences(self) -> pd.DataFrame:
+        """The paired differences of the ways, in the same groups of facts."""
+        return frames([one.differences() for one in self.found])
+
+    def to_json(self) -> dict[str, Lines]:
+        """Return what `results --ways --json` prints."""
+        facts = [one.known_in_one_way() for one in self.found]
+        return {
+            "ways": self.frame.to_dict("records"),
+            "differences": self.differences.to_dict("records"),
+            "known_in_one_way": [line for table in facts for line in table.to_dict("records")],
+        }
+
+
 def model_names(runs: Sequence[Run]) -> dict[str, str]:
     """Return a label for each run: its model, and prompts and precision unless the default."""
     names = {}
@@ -179,7 +214,7 @@ def model_names(runs: Sequence[Run]) -> dict[str, str]:
     return names
 
 
-def _results(request: ResultsRequest) -> Results | WordingEffects | Slices:
+def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | ComparedWays:
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
     else:
@@ -192,8 +227,12 @@ def _results(request: ResultsRequest) -> Results | WordingEffects | Slices:
     for name in request.relations:
         if not any(name == relation.name for run in chosen for relation in run.info.relations):
             chosen[0].info.relation(name)  # raises UserError with the most similar name
+    if request.verdicts:
+        chosen = [with_verdicts(run) for run in chosen]
     if request.wording:
         return _wordings(request, chosen)
+    if request.ways:
+        return _ways(request, chosen)
     if not request.own:
         chosen = [*align(chosen)]
         if note := _alignment_note(chosen):
@@ -243,6 +282,30 @@ def _wordings(request: ResultsRequest, runs: Sequence[Run]) -> WordingEffects:
             "paraphrases, negated or misprimed."
         )
     return WordingEffects(agreement, altered)
+
+
+def _ways(request: ResultsRequest, runs: Sequence[Run]) -> ComparedWays:
+    by_id = {run.info.id: run for run in runs}
+    found, problems = [], []
+    for ways in runs_by_way(run.info for run in runs).values():
+        used = [by_id[infos[0].id] for infos in ways.values()]
+        if request.runs:
+            for info in (info for infos in ways.values() for info in infos[1:]):
+                request.on_note(f"Not compared: {info.id}. Name one run of each kind.")
+        try:
+            ranking = request.ranking or "filtered"
+            found.append(compare_ways(used, ranking=ranking, relations=tuple(request.relations)))
+        except UserError as error:
+            problems.append(str(error))
+    if not found:
+        raise UserError(
+            " ".join(problems)
+            or "A comparison needs runs of one model on the same data, made by at least two of "
+            "`probe`, `statements` and `generate`."
+        )
+    for problem in problems:
+        request.on_note(problem)
+    return ComparedWays(request, tuple(found))
 
 
 def _slices(request: ResultsRequest, runs: Sequence[Run]) -> Slices:
@@ -398,22 +461,35 @@ def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
 
 
 __all__ = [
+    "ALL_RELATIONS",
     "CONCEPTNET",
     "METHOD",
     "METHOD_OF_MEANS",
     "METRICS",
+    "OF_RANKS",
+    "TEXT_METRICS",
+    "WAYS",
     "ComparedRuns",
     "ComparedSlices",
+    "ComparedWays",
     "Interval",
     "Results",
     "ResultsRequest",
+    "Run",
+    "RunInfo",
+    "RunListing",
     "Slices",
+    "WaysOfAsking",
     "WordingEffects",
     "compare",
+    "compare_ways",
     "model_names",
+    "overridden",
     "relations_counted",
     "results",
+    "runs_by_way",
     "what_differs",
+    "with_verdicts",
 ]
 
 

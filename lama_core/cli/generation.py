@@ -14,7 +14,7 @@ def print_asked(answer: AskAnswer) -> None:
         ("model", "answer", "log-prob", *["verdict"] * judged),
         [
             (
-                one.model,
+                one.name,
                 one.generated.text.strip() or "(empty)",
                 fixed(one.log_prob, 2),
                 *([one.match.verdict] if one.match else []),

@@ -8,15 +8,18 @@ from typing import Any
 from lama_core import rounding
 from lama_core.api import results as api
 from lama_core.api.results import (
+    ALL_RELATIONS,
     CONCEPTNET,
     METHOD,
     METHOD_OF_MEANS,
     ComparedRuns,
     ComparedSlices,
+    ComparedWays,
     Interval,
     Results,
     ResultsRequest,
     Slices,
+    WaysOfAsking,
     WordingEffects,
     model_names,
     relations_counted,
@@ -26,7 +29,7 @@ from lama_core.api.runs import Runs
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 
-MAX_FLIPS = 40  # facts that `compare` lists; --json has all
+MAX_FLIPS = 40  # facts that `compare` and `results --ways` list; --json has all
 
 
 def results_of(runs: Runs) -> Results:
@@ -45,12 +48,16 @@ def runs_json(runs: Runs) -> object:
     return results_of(runs).to_json()
 
 
-def print_results(found: Results | WordingEffects | Slices) -> None:
+def print_results(found: Results | WordingEffects | Slices | ComparedWays) -> None:
     """Print the table that the options of `results` chose."""
     if isinstance(found, WordingEffects):
         _print_wordings(found)
     elif isinstance(found, Slices):
         _print_slices(found)
+    elif isinstance(found, ComparedWays):
+        for number, one in enumerate(found.found):
+            print("\n" * bool(number), end="")
+            _print_ways(one)
     else:
         _print_scores(found)
         for note in found.origins():
@@ -192,6 +199,57 @@ def _print_slices(found: Slices) -> None:
     )
     if note := found.unknown_training():
         output.print_note(note)
+
+
+def _print_ways(found: WaysOfAsking) -> None:
+    runs = [f"{way} {info.id} ({info.n:,})" for way, info in found.runs.items()]
+    print(
+        f"{found.model} on {found.dataset}: the {len(found.facts):,} facts that all of these runs "
+        f"count: {', '.join(runs)}"
+    )
+    shares, names = found.shares(), {ALL_RELATIONS: "all relations"}
+    output.print_table(
+        ("relation", "facts", "way", "P@1", "95% interval", "known in this way only"),
+        [
+            (
+                names.get(line["relation"], line["relation"]),
+                f"{line['n']:,}",
+                line["way"],
+                percent(line["p_at_1"]),
+                _interval(line["low"], line["high"]),
+                line["n_only"],
+            )
+            for line in shares.to_dict("records")
+        ],
+        title=f"\nP@1 in percent; {METHOD}",
+    )
+    output.print_table(
+        ("relation", "facts", "A", "B", "B - A", "95% interval", "only A", "only B"),
+        [
+            (
+                names.get(line["relation"], line["relation"]),
+                f"{line['n']:,}",
+                line["a"],
+                line["b"],
+                rounding.percent(line["difference"], signed=True),
+                _signed(Interval(line["low"], line["high"])),
+                line["only_a"],
+                line["only_b"],
+            )
+            for line in found.differences().to_dict("records")
+        ],
+        title="\nDifferences in percentage points; Tango's score intervals for paired shares",
+    )
+    facts = found.known_in_one_way()
+    output.print_table(
+        ("known as", "relation", "subject", "right answer", *found.ways),
+        [
+            [line[name] for name in ("way", "relation", "subject", "object")]
+            + [line[f"{way} answer"] for way in found.ways]
+            for line in facts.head(MAX_FLIPS).to_dict("records")
+        ],
+        title=f"\nFacts known in one way only ({min(MAX_FLIPS, len(facts))} of {len(facts):,})",
+    )
 
 
 def _print_published(found: Results) -> None:

@@ -192,6 +192,11 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
 
 def what_differs(a: RunInfo, b: RunInfo) -> str:
     """Explain how the runs' candidates differ, which affects their difference; "" if they don't."""
+    if a.generates != b.generates:
+        return (
+            "The runs count differently: in one, a generated text is right if it contains a right "
+            "answer; in the other, a right answer is right if it is ranked first."
+        )
     if a.ranks_statements != b.ranks_statements:
         statements, words = (a, b) if a.ranks_statements else (b, a)
         return (

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.cooccurrence import stated_in_texts
 from lama_core.metrics.sentence_forms import wordings_in_texts
+from lama_core.metrics.verdicts import overridden
 from lama_core.runs.alignment import row_keys
 from lama_core.runs.info import Run
 from lama_core.runs.tags import read_tags
@@ -275,6 +276,14 @@ class JoinedAnswers:
             return [()] * len(self.facts)
         rows = zip(self.facts["fact_id"], self.facts["prompt"].tolist(), strict=True)
         return [known.get(row, ()) for row in rows]
+
+    def verdicts(self, number: int) -> dict[int, bool]:
+        """Return the user's verdicts on a run's texts: row -> whether the text is right."""
+        own = overridden(self.runs[number].run)
+        if not own:
+            return {}
+        at = enumerate(self.runs[number].at.tolist())
+        return {row: own[place] for row, place in at if place in own}
 
     def right(self, number: int, k: int = 1) -> Bools:
         """Whether the gold answer is among the run's k best, bool [row]; False where excluded."""

@@ -83,6 +83,20 @@ class ResultsRequest(Request):
             "and origin of the fact."
         ),
     ] = False
+    ways: Annotated[
+        bool,
+        option(
+            "Compare each model's cloze, whole-answer and generated answers to the same facts "
+            "instead, with the facts that it knows in one way only."
+        ),
+    ] = False
+    verdicts: Annotated[
+        bool,
+        option(
+            "Count the verdicts on generated texts that you overrode on Wrong answers. Default: "
+            "count what the texts match."
+        ),
+    ] = False
     own: Annotated[
         bool,
         option(

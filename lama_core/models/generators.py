@@ -1,5 +1,6 @@
 """Text generation with any model that offers it: Hugging Face models and chat servers."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,13 +25,17 @@ def has_chat_template(model: Any) -> bool:
     return hasattr(model, "generate") or bool(getattr(model.tokenizer, "chat_template", None))
 
 
-def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
+def generate(
+    model: Any, prompts: Sequence[str | Chat], max_tokens: int, until: float = math.inf
+) -> list[GeneratedText]:
     """Return the greedy continuation of each prompt, up to the first line break.
 
     Args:
         model: A model that `check_generates` accepts.
         prompts: Plain texts, or chats for models with a chat template.
         max_tokens: The most tokens that are generated for one prompt.
+        until: When a local model stops, on the clock of `time.monotonic`; a server has its own
+            time limit.
 
     Raises:
         UserError: If a prompt can't be used with the model; see `hf.generation.generate`.
@@ -40,13 +45,17 @@ def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list
         return model.generate(prompts, max_tokens)
     from lama_core.models.hf import generation  # imports torch
 
-    return generation.generate(model, prompts, max_tokens)
+    return generation.generate(model, prompts, max_tokens, until)
 
 
-def check_prompt(model: Any, prompt: str | Chat, max_tokens: int) -> None:
-    """Raise UserError if a prompt can't be used with the model or doesn't fit its window."""
+def check_prompt(model: Any, prompt: str | Chat, max_tokens: int) -> int:
+    """Return the number of tokens of a prompt; 0 for a server, which counts them itself.
+
+    Raises:
+        UserError: If the prompt can't be used with the model or doesn't fit its window.
+    """
     if hasattr(model, "generate"):
-        return
+        return 0
     from lama_core.models.hf import generation  # imports torch
 
-    generation.checked_ids(model, prompt, max_tokens)
+    return len(generation.checked_ids(model, prompt, max_tokens))

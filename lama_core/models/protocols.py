@@ -215,11 +215,13 @@ class GeneratedText:
         tokens: The generated tokens as they are shown, without the one that ended the text.
         log_probs: float32 [token], natural log, over the model's whole vocabulary; NaN of a server
             that doesn't return them.
+        in_time: Whether the text is whole; False if a time limit ended it.
     """
 
     text: str
     tokens: tuple[str, ...]
     log_probs: NDArray[np.float32] = field(repr=False)
+    in_time: bool = True
 
 
 class Scorer(Protocol):

@@ -140,6 +140,11 @@ class RunInfo:
         return self.kind == GENERATION
 
     @property
+    def ranks_words(self) -> bool:
+        """Whether words at a blank are ranked, and neither whole answers nor nothing."""
+        return not self.ranks_statements and not self.generates
+
+    @property
     def guessable(self) -> bool:
         """Whether the chance level is worth showing: few candidates, whole answers or objects."""
         return self.ranks_statements or self.candidates == OWN_WORDS
@@ -155,7 +160,7 @@ class RunInfo:
         if self.title:
             return self.title
         prompts = "" if self.prompts == "manual" else f", {self.prompts}"
-        prompts += " prompts" * (prompts != "" and not self.ranks_statements)
+        prompts += " prompts" * (prompts != "" and self.ranks_words)
         limit = "" if self.limit is None else f", first {self.limit} a relation"
         return f"{self.model} on {self.dataset}{prompts}{limit}"
 

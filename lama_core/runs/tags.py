@@ -3,8 +3,9 @@
     tags.json           in the run's folder, for the user's runs
     tags/<id>.json      in the data folder, for a run that came with the project
 
-Neither the numbers nor a run's identity depend on tags. A row is a fact and one of its prompts, as
-in `facts_table`.
+Neither the stored numbers nor a run's identity depend on tags. A row is a fact and one of its
+prompts, as in `facts_table`. The tags of `VERDICTS` override the verdict on a generated text, in
+figures that ask for it; see `metrics.verdicts`.
 """
 
 import json
@@ -23,6 +24,8 @@ FORM = 1
 MOST_LETTERS = 64
 MOST_TAGS = 20  # per row
 SEPARATOR = "; "  # between the tags of a row that are shown as one text
+# Tag -> whether the generated text is right, whatever it matches.
+VERDICTS = {"judged right": True, "judged wrong": False}
 
 Row = tuple[str, int]
 Tags = Mapping[Row, tuple[str, ...]]

@@ -10,6 +10,8 @@ likely to the last digits can change places with the batch.
 
 import copy
 import inspect
+import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +28,9 @@ ROWS_PER_BATCH = 64
 SHORTEST_PREFIX = 8
 
 
-def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
+def generate(
+    model: Any, prompts: Sequence[str | Chat], max_tokens: int, until: float = math.inf
+) -> list[GeneratedText]:
     """Return the greedy continuation of each prompt, up to the first line break.
 
     Args:
@@ -34,6 +38,7 @@ def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list
         prompts: Plain texts, which are tokenised as the model's tokenizer does by default, or
             chats, which go through its chat template.
         max_tokens: The most tokens that are generated for one prompt.
+        until: When generation stops, on the clock of `time.monotonic`; the texts so far are kept.
 
     Raises:
         UserError: If a prompt and its continuation don't fit the model's window, the tokenizer has
@@ -45,7 +50,7 @@ def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list
     found: dict[tuple[int, ...], GeneratedText] = {}
     run = _Seq2SeqBatch if model.kind == "seq2seq" else _CausalBatch
     for batch in _batches(model, different, max_tokens):
-        found |= zip(batch, _greedy(model, run(model, batch), max_tokens), strict=True)
+        found |= zip(batch, _greedy(model, run(model, batch), max_tokens, until), strict=True)
     return [found[tuple(ids)] for ids in rows]
 
 
@@ -95,8 +100,10 @@ def _batches(
     return batches
 
 
-def _greedy(model: Any, batch: "_CausalBatch | _Seq2SeqBatch", max_tokens: int) -> list[Any]:
-    """Generate until every text of the batch has ended."""
+def _greedy(
+    model: Any, batch: "_CausalBatch | _Seq2SeqBatch", max_tokens: int, until: float
+) -> list[GeneratedText]:
+    """Generate until every text of the batch has ended, or the time is over."""
     ends = _end_tokens(model)
     ids: list[list[int]] = [[] for _ in range(batch.size)]
     log_probs: list[list[float]] = [[] for _ in range(batch.size)]
@@ -115,20 +122,27 @@ def _greedy(model: Any, batch: "_CausalBatch | _Seq2SeqBatch", max_tokens: int) 
             log_probs[number].append(values[place])
             if "\n" not in model.tokenizer.decode(ids[number]):
                 kept.append(place)
+        running = [running[place] for place in kept]
         if not kept or step + 1 == max_tokens:
+            running = []
+            break
+        if time.monotonic() >= until:
             break
         logits = batch.next(tokens, kept)
-        running = [running[place] for place in kept]
-    return [_text_of(model, *one) for one in zip(ids, log_probs, strict=True)]
+    return [
+        _text_of(model, *one, number not in running)
+        for number, one in enumerate(zip(ids, log_probs, strict=True))
+    ]
 
 
-def _text_of(model: Any, ids: list[int], log_probs: list[float]) -> GeneratedText:
+def _text_of(model: Any, ids: list[int], log_probs: list[float], in_time: bool) -> GeneratedText:
     """Cut the tokens at the first line break."""
     decode = model.tokenizer.decode
     text, broken, _ = decode(ids).partition("\n")
     while broken and ids and decode(ids[:-1]).startswith(text):
         ids, log_probs = ids[:-1], log_probs[:-1]  # the line break and nothing of the answer
-    return GeneratedText(text, tuple(decode([one]) for one in ids), np.array(log_probs, np.float32))
+    tokens = tuple(decode([one]) for one in ids)
+    return GeneratedText(text, tokens, np.array(log_probs, np.float32), in_time)
 
 
 def _end_tokens(model: Any) -> set[int]:

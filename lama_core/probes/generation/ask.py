@@ -7,13 +7,20 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.models.generators import check_generates, generate, has_chat_template
-from lama_core.models.protocols import GeneratedText
+from lama_core.models.generators import (
+    check_generates,
+    check_prompt,
+    generate,
+    has_chat_template,
+)
+from lama_core.models.protocols import GeneratedText, TokenScores
 from lama_core.probes.generation.matching import Match, match
 from lama_core.probes.generation.questions import PromptFormat, make_prompt
 from lama_core.probes.generation.spec import MAX_TOKENS
+from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
+from lama_core.scoring.limits import UNLIMITED, Limits
 
 DEFAULT_MODEL = "smollm2-135m"
 MOST_TOKENS = 256
@@ -54,11 +61,9 @@ class AskRequest(shared_fields.ModelSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelText:
+class ModelText(AboutModel):
     """One model's answer. how: the prompt's format. match: None without right answers."""
 
-    model: str
-    kind: str
     how: PromptFormat
     generated: GeneratedText
     match: Match | None
@@ -68,10 +73,27 @@ class ModelText:
         """Return the log-probability of all tokens together; NaN if a server returns none."""
         return float(self.generated.log_probs.sum(dtype=np.float64))
 
+    @property
+    def prob(self) -> float | None:
+        """Return the probability of the whole text; None of an empty text, and if it's unknown."""
+        known = len(self.generated.tokens) and not np.isnan(self.log_prob)
+        return float(np.exp(self.log_prob)) if known else None
+
+    @property
+    def token_scores(self) -> TokenScores | None:
+        """Return each token's log-probability; None if a server returns no tokens."""
+        text = self.generated
+        return TokenScores(text.tokens, text.log_probs) if text.tokens else None
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what limits the answer."""
+        late = "The time limit ended the text before it was finished."
+        return () if self.generated.in_time else (late,)
+
     def to_json(self) -> dict[str, Any]:
         """Return the answer as `ask --json` prints it."""
         return {
-            "name": self.model,
+            "name": self.name,
             "text": self.generated.text,
             "tokens": list(self.generated.tokens),
             "log_prob": None if np.isnan(self.log_prob) else self.log_prob,
@@ -96,7 +118,7 @@ class AskAnswer:
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each model."""
         return [
-            {"model": one.model, "text": one.generated.text.strip(), "log_prob": one.log_prob}
+            {"model": one.name, "text": one.generated.text.strip(), "log_prob": one.log_prob}
             | ({"verdict": one.match.verdict} if one.match else {})
             for one in self.models
         ]
@@ -110,13 +132,25 @@ def ask_models(request: AskRequest, models: Sequence[Any]) -> AskAnswer:
     """
     for model in models:
         check_generates(model)
-    return AskAnswer(request, tuple(_ask(request, model) for model in models))
+    return AskAnswer(request, tuple(ask_model(model, request) for model in models))
 
 
-def _ask(request: AskRequest, model: Any) -> ModelText:
+def ask_model(model: Any, request: AskRequest, limits: Limits = UNLIMITED) -> ModelText:
+    """Return one model's answer to the question.
+
+    Args:
+        model: The model; the request may name others.
+        request: The question and how it is asked.
+        limits: The maximum cost; a text that the time limit ends has a note.
+
+    Raises:
+        UserError: If the model can't generate text, or the question is too long.
+    """
+    check_generates(model)
     how: PromptFormat = "chat" if has_chat_template(model) else "question and answer"
     how = "plain" if request.plain else how
     prompt = make_prompt(request.question, (), how, briefly=False)
-    (text,) = generate(model, [prompt], request.max_tokens)
+    limits.check_tokens(check_prompt(model, prompt, request.max_tokens), model.name)
+    (text,) = generate(model, [prompt], request.max_tokens, limits.until())
     found = match(text.text, request.golds) if request.golds else None
-    return ModelText(model.name, model.kind, how, text, found)
+    return ModelText(**model_fields(model), how=how, generated=text, match=found)

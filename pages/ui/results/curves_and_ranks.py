@@ -198,6 +198,11 @@ def draw_calibration(choice: RunChoice) -> None:
 def _over(choice: RunChoice) -> str:
     """Describe how the probabilities of first answers are normalised."""
     words, answers = "over the model's whole vocabulary", "softmax over all answers' scores"
+    texts = "product of the tokens of the generated text"
+    if choice.all_generated:
+        return texts
+    if choice.generated:
+        return f"{words} or {answers}; of generated answers: {texts}"
     if not choice.any_statements:
         return words
     return answers if choice.all_statements else f"{words}; in whole-answer runs {answers}"

@@ -16,6 +16,7 @@ from pages.ui.results.curves_and_ranks import (
 from pages.ui.results.lama_trex import draw_measured
 from pages.ui.results.overview import draw_types
 from pages.ui.results.slices import draw_slices
+from pages.ui.results.ways_of_asking import draw_ways, ways_need
 from pages.ui.results.wording import ALTERED, SEVERAL, draw_wording, wording_runs
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain, show_note
@@ -36,12 +37,20 @@ class Chart:
         draw: Draws the chart.
         needs: Returns what is missing for the chart, in words; empty if nothing is missing.
         of_runs: Whether the chart shows the chosen runs.
+        of_ranks: Whether the chart shows ranks, which runs with generated answers don't have.
     """
 
     question: str
     draw: Draw
     needs: Callable[[RunChoice, RunListing], str] = lambda *_: ""
     of_runs: bool = True
+    of_ranks: bool = False
+
+    def missing(self, choice: RunChoice, listing: RunListing) -> str:
+        """Return what is missing for the chart, in words; empty if nothing is missing."""
+        if self.of_ranks and choice.all_generated:
+            return "a run that ranks words or answers; generated answers have no ranks"
+        return self.needs(choice, listing)
 
 
 def _type_needs(choice: RunChoice, _: RunListing) -> str:
@@ -66,8 +75,9 @@ CHARTS = {
     screens.CURVES: Chart(
         "How often is the right answer among the first k? P@k for k from 1 to 100.",
         lambda choice, _: draw_curves(choice),
+        of_ranks=True,
     ),
-    screens.RANKS: Chart("At which rank does the right answer come?", draw_ranks),
+    screens.RANKS: Chart("At which rank does the right answer come?", draw_ranks, of_ranks=True),
     "Relation types": Chart(
         "Do models do better if a subject has only one right answer?",
         lambda choice, _: draw_types(choice),
@@ -89,6 +99,13 @@ CHARTS = {
         "By how much does the right answer beat the best wrong one?",
         lambda choice, _: draw_margins(choice),
         lambda choice, _: "" if choice.any_statements else "a whole-answer run",
+        of_ranks=True,
+    ),
+    screens.WAYS: Chart(
+        "Does the way of asking decide what a model knows: blank, whole answers, or question?",
+        draw_ways,
+        ways_need,
+        of_runs=False,
     ),
     "Wording and negation": Chart(
         "Does the first answer change with the wording, or with a negation?",
@@ -124,10 +141,14 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> None:
         _draw_menu(choice, listing)
         return
     _draw_head(name)
-    if missing := chart.needs(choice, listing):
+    if missing := chart.missing(choice, listing):
         show_note(f"Needs: {missing}.")
         _draw_link_to_runs(name, choice, listing)
         return
+    if chart.of_ranks and choice.generated:
+        hidden = plain(", ".join(choice.generated))
+        st.caption(f"Hidden, because generated answers have no ranks: {hidden}.")
+        choice = choice.ranked()
     if chart.of_runs:
         draw_comparison_basis(choice)
     chart.draw(choice, listing)
@@ -139,7 +160,7 @@ def _draw_head(name: str) -> None:
     if st.button("All charts", icon=":material/arrow_back:", type="tertiary"):
         links.go(
             screens.RESULTS,
-            links.params_without(["chart", *([] if CHARTS[name].of_runs else OF_RUNS)]),
+            links.params_without(["chart", *(OF_RUNS if name == PROBES else ())]),
         )
     st.subheader(name, anchor=False)
     st.caption(CHARTS[name].question)
@@ -149,7 +170,7 @@ def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
     names = list(CHARTS)
     for first in range(0, len(names), PER_ROW):
         for name, box in zip(names[first:], st.columns(PER_ROW), strict=False):
-            missing = CHARTS[name].needs(choice, listing)
+            missing = CHARTS[name].missing(choice, listing)
             with box.container(border=True, height="stretch", gap="xsmall"):
                 if st.button(
                     f"**{name}**",

@@ -9,7 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
-from lama_core.metrics import METRICS, Metric, headline, overall, standings
+from lama_core.metrics import (
+    METRICS,
+    OF_RANKS,
+    TEXT_METRICS,
+    Metric,
+    headline,
+    overall,
+    standings,
+)
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.score_tables import (
     CONCEPTNET,
@@ -27,7 +35,7 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import OWN, RunChoice, comparison_basis, draw_question
-from pages.ui.shared.url_state import BOUND, pick
+from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
 P_AT_K = METRICS["p_at_1"]  # its texts hold for every k
@@ -35,6 +43,7 @@ P_AT_K = METRICS["p_at_1"]  # its texts hold for every k
 MEASURES = {"P@k": P_AT_K} | {
     metric.label: metric for name, metric in METRICS.items() if name not in ("p_at_1", "freq")
 }
+OF_TEXTS = {metric.label: metric for metric in TEXT_METRICS.values()}
 ORDERS = ("as in the data", "best first")
 OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 MOST_OPEN = 12  # the chart shows up to this many relations without being asked
@@ -130,18 +139,20 @@ def draw_overview(choice: RunChoice) -> None:
     draw_question(choice)
     top, chart = st.container(), st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="chart-options"):
+        measures = _measures(choice)
+        drop_stale("figure", (None, *measures))
         name = st.selectbox(
             "Measure",
-            list(MEASURES),
+            list(measures),
             key="figure",
             bind=BOUND,
             width=180,
-            help="\n\n".join(_measure_help(*item) for item in MEASURES.items()),
+            help="\n\n".join(_measure_help(*item) for item in measures.items()),
         )
         order = pick("Order", ORDERS, key="order")
         rows = score_rows(choice, "relation")
         opened = _choose_open(choice, rows)
-    metric = MEASURES[name]
+    metric = measures[name]
     column = "p_at_k" if metric is P_AT_K else metric.name
     measure = Measure(metric, column, f"P@{choice.k}" if metric is P_AT_K else name)
     rows["label"] = rows["relation"].map(choice.labels)
@@ -158,10 +169,17 @@ def draw_overview(choice: RunChoice) -> None:
         draw_leaderboard(choice, score_rows(choice, "relation"))
     st.markdown(f"### {_heading(choice, measure)} by relation")
     _draw_relations(choice, rows, measure)
-    if choice.any_statements:
+    if not choice.all_words:
         return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
+
+
+def _measures(choice: RunChoice) -> dict[str, Metric]:
+    """Label -> measure: of ranks unless all answers are generated, and of texts if any are."""
+    measures = MEASURES | (OF_TEXTS if choice.generated else {})
+    unknown = OF_RANKS if choice.all_generated else ()
+    return {label: one for label, one in measures.items() if one.name not in unknown}
 
 
 def _heading(choice: RunChoice, measure: Measure) -> str:
@@ -170,7 +188,7 @@ def _heading(choice: RunChoice, measure: Measure) -> str:
     kinds = list(dict.fromkeys(run.prompts for run in choice.runs))
     if kinds == ["manual"]:
         return title
-    return f"{title} ({plain(', '.join(kinds))}{' prompts' * (not choice.any_statements)})"
+    return f"{title} ({plain(', '.join(kinds))}{' prompts' * choice.all_words})"
 
 
 def _draw_headline(
@@ -199,7 +217,9 @@ def _draw_headline(
             a, b = found.order[1], found.order[0]
             links.go(screens.RESULTS, {**here, "tab": "Compare", "run_a": ids[a], "run_b": ids[b]})
         for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
-            if st.button(chart, icon=f":material/{icon}:", type="tertiary"):
+            if not choice.all_generated and st.button(
+                chart, icon=f":material/{icon}:", type="tertiary"
+            ):
                 links.go(screens.RESULTS, {**here, "chart": chart})
     return f"{plain(found.counted)} {basis.said}"
 
@@ -221,7 +241,7 @@ def _draw_totals(choice: RunChoice, measure: Measure) -> None:
     only_manual = all(run.prompts == "manual" for run in choice.runs)
     is_p_at_1 = measure.is_p_at_k and choice.k == 1
     published: list[str] = []
-    if is_p_at_1 and only_manual and not choice.any_statements:
+    if is_p_at_1 and only_manual and choice.all_words:
         published = box.multiselect(
             "Compare with published",
             published_table("petroni2019", "table2").columns,

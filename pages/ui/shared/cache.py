@@ -51,6 +51,7 @@ from pages.ui.shared.query_queue import cached_answer
 if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     import pandas as pd
 
+    from lama_core.api.generation import AskRequest, ModelText
     from lama_core.metrics import Average, By
     from lama_core.metrics.fact_answers import JoinedAnswers
     from lama_core.metrics.score_tables import RelationPrecision
@@ -223,9 +224,9 @@ def first_answers(
 def can_complete_words(info: RunInfo) -> bool:
     """Whether a run's answers can be completed to whole words.
 
-    That needs a causal model that saw the left context, and that is on this machine.
+    That needs words at a blank, and an installed causal model that saw the left context.
     """
-    if info.model_kind != "causal" or info.context != "left":
+    if not info.ranks_words or info.model_kind != "causal" or info.context != "left":
         return False
     entry = next((entry for entry in known_models() if entry.name == info.model), None)
     return entry is not None and locate(entry) is not None
@@ -310,6 +311,14 @@ def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences"
 
     model = load_model(name, precision=request.precision)
     return score_sentences(model, request, load_page_limits())
+
+
+@queued(_of_model)
+def generated_text(request: "AskRequest", name: str) -> "ModelText":
+    """One model's generated answer to a question; `name` is one of the request's models."""
+    from lama_core.api.generation import ask_model
+
+    return ask_model(load_model(name, precision=request.precision), request, load_page_limits())
 
 
 @cached(24)

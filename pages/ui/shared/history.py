@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import streamlit as st
 
+from lama_core.api.generation import AskRequest
 from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.analogy.templates import SLOTS, template_label
 from lama_core.probes.cloze.batch import ManyRequest
-from lama_core.probes.cloze.query import ClozeRequest
+from lama_core.probes.cloze.query import GOLD_SEPARATOR, ClozeRequest
 from lama_core.probes.cloze.wordings import RelationRequest
 from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.probes.statements.typed_answers import RankRequest
@@ -164,6 +165,17 @@ VIEWS: dict[type, View] = {
         _title_format("{texts}"),
         PRECISION | {"hiding": "hiding"},
         lambda request: {"sentences": "\n".join(request.texts)},
+    ),
+    AskRequest: View(
+        "Question",
+        {"tab": "Question"},
+        _title_format("{question}"),
+        PRECISION | {"question": "question", "plain": "plain", "longest": "max_tokens"},
+        lambda request: {
+            "models": None,
+            "generators": request.models,
+            "right_texts": GOLD_SEPARATOR.join(request.golds),
+        },
     ),
     # The sentences may be too long for a URL: `take_text` returns them.
     ManyRequest: View("Batch", {"tab": "Batch"}, _batch_title, WORDS, _context_params),

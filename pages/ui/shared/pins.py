@@ -18,6 +18,7 @@ import msgspec
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.api.generation import AskRequest
 from lama_core.errors import UserError
 from lama_core.models.devices import settings_text
 from lama_core.models.sources.catalog import find_model
@@ -54,6 +55,7 @@ KINDS: dict[str, type[ModelSettings]] = {
     "sentence": ClozeRequest,
     "answers": RankRequest,
     "analogy": SolveRequest,
+    "question": AskRequest,
 }
 
 
@@ -378,6 +380,19 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
             "",
             ranking.precision,
             ranking.device,
+        )
+    if isinstance(request, AskRequest):
+        one = cache.generated_text(request, name)
+        log_prob = None if one.prob is None else one.log_prob
+        return PinnedAnswers(
+            name,
+            ((None, one.generated.text.strip() or "(an empty text)", log_prob),),
+            f"Right answer {' or '.join(request.golds)}: {one.match.verdict}" if one.match else "",
+            "nothing: the text is generated",
+            "each token's whole vocabulary",
+            "",
+            one.precision,
+            one.device,
         )
     blanks = cast(ClozeRequest | SolveRequest, request)
     settings = replace(cache.settings_of(blanks), models=here)

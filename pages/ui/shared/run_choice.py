@@ -5,7 +5,7 @@ prompts, models, runs, relations, p_at and ranking.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -179,6 +179,28 @@ class RunChoice:
         return all(run.ranks_statements for run in self.runs)
 
     @property
+    def all_words(self) -> bool:
+        """Whether all runs rank words at a blank."""
+        return all(run.ranks_words for run in self.runs)
+
+    @cached_property
+    def generated(self) -> tuple[str, ...]:
+        """The titles of the runs with generated answers, which have no ranks beyond the first."""
+        runs = zip(self.titles, self.runs, strict=True)
+        return tuple(title for title, run in runs if run.generates)
+
+    @property
+    def all_generated(self) -> bool:
+        """Whether all runs have generated answers."""
+        return all(run.generates for run in self.runs)
+
+    def ranked(self) -> "RunChoice":
+        """The choice without the runs with generated answers."""
+        kept = [number for number, run in enumerate(self.runs) if not run.generates]
+        runs = tuple(self.runs[number] for number in kept)
+        return replace(self, runs=runs, names=tuple(self.names[number] for number in kept))
+
+    @property
     def guessable(self) -> bool:
         """Whether any run has a chance level worth showing."""
         return any(run.guessable for run in self.runs)
@@ -201,6 +223,8 @@ def _describe_prompts(run: RunInfo) -> str:
     """The prompts of a run and their meaning."""
     if run.ranks_statements:
         return f"{run.prompts} (whole answers, ranked by the likelihood of the sentence with each)"
+    if run.generates:
+        return f"{run.prompts} (generated answers; a text that contains a right answer is right)"
     if run.prompts in PROMPT_SETS:
         return f"{run.prompts} ({PROMPT_SETS[run.prompts].meaning})"
     return f"{run.prompts} prompts"
@@ -442,6 +466,14 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
             f"(originally {each}), based on the ten best words that a run stores: P@k is exact "
             f"up to k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
+    elif choice.all_generated:
+        text += " Nothing is ranked: a text that contains a right answer is right, so P@k = P@1."
+    elif choice.generated:
+        text += (
+            " **Different things are counted**: a generated text is right if it contains a right "
+            f"answer ({plain(', '.join(choice.generated))}); the other runs rank words or answers."
+        )
+        differ = "some models generate answers and others rank them"
     elif len({run.ranks_statements for run in choice.runs}) > 1:
         text += (
             " **Different things are ranked**: runs of statements rank whole answers by the "
@@ -488,7 +520,7 @@ def draw_runs(choice: RunChoice) -> None:
                     "made": run.made.replace("T", " ").removesuffix("Z"),
                     choice.counts: run.n,
                     "excluded": run.n_excluded,
-                    "candidates": f"{run.candidates} ({run.n_said})",
+                    "candidates": "none" if run.generates else f"{run.candidates} ({run.n_said})",
                     "context": run.context,
                     "precision": run.precision,
                     "device": run.device or "unknown",

@@ -16,6 +16,7 @@ ANALOGIES: Params = {"tab": "Analogy"}
 WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
 PROMPTS: Params = {"tab": "Prompts"}
 CURVES, RANKS = "P@k curves", "Rank distribution"  # charts of the More tab
+WAYS = "Ways of asking"  # another
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}

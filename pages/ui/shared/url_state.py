@@ -157,8 +157,10 @@ def title_of(name: str) -> str:
     return known.get(name, name.rstrip("/").rsplit("/", 1)[-1] if name.startswith("/") else name)
 
 
-def choose_models(label: str = "Models") -> tuple[str, ...]:
-    """Draw the choice of the models to compare and return their names.
+def choose_models(
+    label: str = "Models", *, key: str = "models", default: Sequence[str] = DEFAULT_MODELS
+) -> tuple[str, ...]:
+    """Draw the choice of the models to compare and return their names; key: also in the URL.
 
     Visitors with the right `fetch` can also type a hub name, and the local user a folder. A URL
     can't name a folder of this machine: it must be typed.
@@ -168,7 +170,7 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
     names += [entry.name for entry in added_models() if entry.source.how != "none"]
     if offered is not None:
         names = [name for name in names if name in offered]
-        refused = [name for name in st.query_params.get_all("models") if name not in offered]
+        refused = [name for name in st.query_params.get_all(key) if name not in offered]
         if refused and links.is_new_url():
             listed = ", ".join(refused)[:MAX_SHOWN]
             show_note(plain(f"Excluded, because this app doesn't offer these models: {listed}."))
@@ -176,12 +178,12 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
     chosen = st.multiselect(
         label,
         names,
-        default=[name for name in DEFAULT_MODELS if name in names] or names[:1],
-        key="models",
+        default=[name for name in default if name in names] or names[:1],
+        key=key,
         bind=BOUND,
         accept_new_options=more,
         on_change=_note_typed,
-        args=("models",),
+        args=(key,),
         max_selections=MAX_MODELS,
         placeholder="Choose models, or type a folder or hub name" if more else "Choose models",
         help="Shows the models' answers side by side."
@@ -190,7 +192,7 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
             "owner/name@revision." * more
         ),
     )
-    st.session_state[f"{SHOWN} models"] = tuple(chosen)
+    st.session_state[f"{SHOWN} {key}"] = tuple(chosen)
     found = [_model_of(name, names) for name in chosen]
     return tuple(dict.fromkeys(name for name in found if name))
 
@@ -330,47 +332,67 @@ class ClozeChoice:
     book: str | None = None
 
 
-def start_with_example() -> None:
-    """Fill in the first example if the URL has neither a text nor a gold answer; write both there.
+@dataclass(frozen=True, slots=True)
+class ExampleField:
+    """A text field with examples, and the field for the right answer.
 
-    Without the text in the URL, a gold answer that was emptied would be the example's again.
+    Attributes:
+        texts: The key of the text field.
+        golds: The key of the field for the right answer.
+        examples: Makes the example texts, each with its right answer.
     """
-    asked = "text" in st.query_params or "gold" in st.query_params
-    first = (
-        links.is_new_url() or "text" not in st.session_state
-    )  # not drawn yet: another tab was open
-    if first and not asked:
-        st.session_state.setdefault("text", examples()[0][0])
-        st.session_state.setdefault("gold", dict(examples()).get(st.session_state["text"], ""))
-    for name in ("text", "gold"):
-        if name not in st.query_params and st.session_state.get(name):
-            links.set_param(name, [st.session_state[name]])
 
+    texts: str = "text"
+    golds: str = "gold"
+    examples: Callable[[], Sequence[tuple[str, str]]] = examples
 
-def type_text(place: DeltaGenerator, label: str, *, help: str) -> str:
-    """Draw the field for the sentence; choosing or leaving an example sets or clears its answer."""
+    @property
+    def gold_of(self) -> dict[str, str]:
+        """Example text -> its right answer."""
+        return dict(self.examples())
 
-    def follow() -> None:
-        golds = dict(examples())
-        gold = st.session_state.get("gold") or ""
-        if gold in ("", golds.get(st.session_state.get(ASKED_TEXT, ""))):
-            st.session_state["gold"] = golds.get(st.session_state["text"] or "", "")
+    def start(self) -> None:
+        """Fill in the first example if the URL has neither a text nor a gold answer; write both.
 
-    typed = place.text_input(label, key="text", bind=BOUND, on_change=follow, help=help) or ""
-    st.session_state[ASKED_TEXT] = typed
-    return typed
+        Without the text in the URL, a gold answer that was emptied would be the example's again.
+        """
+        asked = self.texts in st.query_params or self.golds in st.query_params
+        first = (
+            links.is_new_url() or self.texts not in st.session_state
+        )  # not drawn yet: another tab was open
+        if first and not asked:
+            st.session_state.setdefault(self.texts, self.examples()[0][0])
+            gold = self.gold_of.get(st.session_state[self.texts], "")
+            st.session_state.setdefault(self.golds, gold)
+        for name in (self.texts, self.golds):
+            if name not in st.query_params and st.session_state.get(name):
+                links.set_param(name, [st.session_state[name]])
 
+    def type(self, place: DeltaGenerator, label: str, *, help: str) -> str:
+        """Draw the text field; choosing or leaving an example sets or clears its answer."""
+        last = f"{ASKED_TEXT} {self.texts}"
 
-def draw_examples() -> None:
-    """Draw LAMA's examples; a click fills in the text and its gold answer."""
+        def follow() -> None:
+            golds = self.gold_of
+            gold = st.session_state.get(self.golds) or ""
+            if gold in ("", golds.get(st.session_state.get(last, ""))):
+                st.session_state[self.golds] = golds.get(st.session_state[self.texts] or "", "")
 
-    def take(text: str, gold: str) -> None:
-        st.session_state["text"], st.session_state["gold"] = text, gold
+        typed = place.text_input(label, key=self.texts, bind=BOUND, on_change=follow, help=help)
+        st.session_state[last] = typed or ""
+        return typed or ""
 
-    st.caption("From Petroni et al. 2019, Figure 1 and Table 3")
-    with st.container(height=380, border=False, gap=None):
-        for text, gold in examples():
+    def draw_examples(self) -> None:
+        """Draw the examples; a click fills in the text and its gold answer."""
+
+        def take(text: str, gold: str) -> None:
+            st.session_state[self.texts], st.session_state[self.golds] = text, gold
+
+        for text, gold in self.examples():
             st.button(plain(text), key=text, type="tertiary", on_click=take, args=(text, gold))
+
+
+SENTENCE = ExampleField()
 
 
 def choose_precision() -> Precision:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lama_core.glossary import explain
 from lama_core.metrics.fact_answers import JoinedAnswers, fallbacks
 from lama_core.models.protocols import KINDS
 from lama_core.probes.cloze.query import BlankAnswer, Gold, Over, Prediction
+from lama_core.rounding import fixed
 from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import SEPARATOR
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
@@ -23,11 +25,12 @@ from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
-from pages.ui.wrong_answers.tags import draw_fact_tags, draw_picked_tags
+from pages.ui.wrong_answers.tags import draw_fact_tags, draw_fact_verdict, draw_picked_tags
 
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_WORDS = 15
+NO_TEXT = "(an empty text)"
 SORTS = (
     "as in the data",
     "best rank first",
@@ -82,7 +85,7 @@ def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[
             continue
         run = joined.runs[number]
         wrong = [at for at, row in enumerate(rows) if run.at[row] >= 0 and run.rank[row] > 1]
-        queries = joined.facts["query"].iloc[rows[wrong]].astype(str)
+        queries = run.run.facts["query"].iloc[run.at[rows[wrong]]].astype(str)
         answers = pd.Series(run.answer[rows[wrong]]).astype(str)
         whole = cache.complete_words(
             info.model, info.precision, info.fold_case, tuple(queries), tuple(answers)
@@ -121,6 +124,8 @@ def make_table(
         run = joined.runs[number]
         right = joined.right(number, choice.k)[rows]
         answers = pd.Series(run.answer[rows]).astype(object)
+        if run.run.info.generates:
+            answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
         reasons = pd.Series(run.excluded[rows]).astype(object)
         marked = np.where(right & (choice.k == 1), answers.astype(str) + " ✓", answers)
         if whole and number in whole:
@@ -129,8 +134,9 @@ def make_table(
         excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
         columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
         columns[f"{name} prob"] = run.confidence[rows]
-        columns[f"{name} rank"] = run.rank[rows]
-        columns[f"{name} log-prob"] = run.log_prob[rows]
+        if not run.run.info.generates:
+            columns[f"{name} rank"] = run.rank[rows]
+            columns[f"{name} log-prob"] = run.log_prob[rows]
         if run.run.info.ranks_statements:
             columns[f"{name} margin"] = run.margin[rows]
     return pd.DataFrame(columns)
@@ -148,7 +154,10 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
         columns[f"{name} tags"] = [SEPARATOR.join(tags[row]) for row in rows]
         columns[f"{name} answer"] = pd.Series(run.answer[rows]).astype(object)
         columns[f"{name} prob"] = run.confidence[rows].astype(float)
-        columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+        if run.run.info.generates:
+            columns[f"{name} right"] = joined.right(number)[rows]
+        else:
+            columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
         columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
         if run.run.info.ranks_statements:
             columns[f"{name} margin"] = run.margin[rows].astype(float)
@@ -277,26 +286,37 @@ def draw_fact(
             if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 models = tuple(dict.fromkeys(named))
-                models = () if models == DEFAULT_MODELS else models
-                link = {"text": str(fact["query"]), "gold": gold, "models": models}
-                links.go(screens.ASK, link)
+                links.go(screens.ASK, _link_to_ask(str(fact["query"]), gold, models))
         draw_fact_tags(joined, row, chosen)
         for number in range(len(choice.names)):
             with st.container():
                 _draw_run(joined, row, number, choice, gold)
 
 
+def _link_to_ask(query: str, gold: str, models: tuple[str, ...]) -> screens.Params:
+    """Return the URL parameters that ask a fact's sentence or question on Ask."""
+    if "[MASK]" not in query:
+        question = {"question": query, "right_texts": gold, "generators": models}
+        return {"tab": "Question", **question}
+    return {"text": query, "gold": gold, "models": () if models == DEFAULT_MODELS else models}
+
+
 def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
     """Draw one run's best answers to a fact."""
     run, info, name = joined.runs[number], choice.runs[number], choice.names[number]
     at, colour = int(run.at[row]), choice.colours[name]
-    detail = f"{info.prompts}{' prompts' * (not info.ranks_statements)}, {choice.ranking} rank"
+    detail = f"{info.prompts}{' prompts' * info.ranks_words}, {choice.ranking} rank"
+    if info.generates:
+        detail = info.prompts
     predictions.draw_head(info.model, name, colour, detail)
     if at < 0:
         st.caption("This fact isn't in the run.")
         return
     if np.isnan(run.rank[row]):
         st.caption(f"Excluded: {plain(str(run.excluded[row]))}.")
+        return
+    if info.generates:
+        _draw_text(joined, row, number)
         return
     top = run.run.top
     answers = tuple(
@@ -308,7 +328,7 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     )[:N_PREDICTIONS]
     if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
-            answers = _completed(answers, str(joined.facts["query"].iloc[row]), info)
+            answers = _completed(answers, str(run.run.facts["query"].iloc[at]), info)
     rank, log_prob = int(run.rank[row]), float(run.log_prob[row])
     if info.model_kind not in KINDS and np.isnan(log_prob):
         if answers:
@@ -321,6 +341,29 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     predictions.draw_answers(BlankAnswer(answers, mark, over=_over(info)), colour)
     if info.ranks_statements:
         draw_scores_of_answers(run, row, gold, colour, name, choice)
+
+
+def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
+    """Draw a run's generated text for a fact, its verdict and its probability."""
+    run = joined.runs[number]
+    answer = run.answer[row]
+    facts, at = run.run.facts, int(run.at[row])
+    text = escape(answer) if isinstance(answer, str) else NO_TEXT
+    question = escape(str(facts["query"].iloc[at]))
+    is_right = bool(joined.right(number)[row])
+    verdict = (
+        "✓ match" if is_right else "no answer" if facts["no_answer"].iloc[at] else "✗ no match"
+    )
+    exact = ", exact match" * bool(facts["exact_match"].iloc[at])
+    prob = float(run.confidence[row])
+    known = "" if np.isnan(prob) else f" prob. {predictions.probability(prob)},"
+    f1 = fixed(float(facts["token_f1"].iloc[at]), 2)
+    st.html(
+        f'<div class="lx-muted">{question}</div><div class="lx-sentence">{text}</div>'
+        f'<span class="lx-chip">{verdict}{exact}</span>'
+        f'<div class="lx-muted">{known} token F1 {f1}</div>'
+    )
+    draw_fact_verdict(run.run.info, (str(facts["fact_id"].iloc[at]), int(facts["prompt"].iloc[at])))
 
 
 def _over(info: RunInfo) -> Over:
@@ -346,7 +389,7 @@ def draw_fallbacks(
     joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
     """Draw each model's most frequent wrong first answers; a click shows their facts."""
-    noun = "answer" if choice.all_statements else "word"
+    noun = "word" if any(run.ranks_words for run in choice.runs) else "answer"
     st.markdown(f"### Most frequent wrong {noun}s")
     st.caption(
         f"Wrong first answers on the facts chosen above. If one {noun} has a large share, the "

@@ -1,16 +1,29 @@
-"""Tags on facts. Everyone sees them; only the owner of the app changes them."""
+"""Tags on facts, and the user's verdicts on generated texts, which are tags, too.
+
+Everyone sees them; only the owner of the app changes them.
+"""
 
 from collections.abc import Sequence
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
+from lama_core.api.results import RunInfo
 from lama_core.metrics.fact_answers import JoinedAnswers
-from lama_core.runs.tags import MOST_TAGS, Row, change_tags, known_tags, read_tags
+from lama_core.rounding import percent
+from lama_core.runs.tags import MOST_TAGS, VERDICTS, Row, change_tags, known_tags, read_tags
 from pages.ui.shared import visitors
-from pages.ui.shared.messages import errors_shown, plain
+from pages.ui.shared.messages import counted, errors_shown, plain
+from pages.ui.shared.run_choice import RunChoice
 from pages.ui.wrong_answers.filters import FactsChoice
 
 EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
+AS_MATCHED = "as matched"
+VERDICT_HELP = (
+    "Overrides whether the text is right. The verdict is stored as a tag, and figures are shown "
+    "with and without it. As matched: the text is right if it contains a right answer."
+)
 
 
 def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None:
@@ -42,6 +55,47 @@ def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None
                 remove=[tag for tag in own if tag not in chosen_tags],
             )
             st.rerun()
+
+
+def draw_fact_verdict(info: RunInfo, key: Row) -> None:
+    """Draw the user's verdict on a generated text; the owner can change it."""
+    with errors_shown():
+        own = [tag for tag in read_tags(info).get(key, ()) if tag in VERDICTS]
+        now = own[0] if len(own) == 1 else AS_MATCHED
+        if not visitors.may("manage"):
+            if own:
+                st.caption(f"The owner's verdict: {now}.")
+            return
+        # The key holds the stored verdict, so the widget can't undo a change from another window.
+        chosen = st.segmented_control(
+            "Verdict",
+            (AS_MATCHED, *VERDICTS),
+            default=now,
+            required=True,
+            key=f"verdict of {info.id} {key} {own}",
+            help=VERDICT_HELP,
+        )
+        if chosen is not None and chosen != now:
+            add = [chosen] if chosen in VERDICTS else []
+            change_tags(info, [key], add=add, remove=[tag for tag in own if tag not in add])
+            st.rerun()
+
+
+def draw_verdicts(joined: JoinedAnswers, rows: NDArray[np.int64], choice: RunChoice) -> None:
+    """Draw P@1 of the listed facts with and without the user's verdicts, for each run with any."""
+    for number, title in enumerate(choice.titles):
+        counted_rows = rows[~np.isnan(joined.runs[number].rank[rows])]
+        verdicts = joined.verdicts(number)
+        n_own = len(verdicts.keys() & set(counted_rows.tolist()))
+        if not n_own:
+            continue
+        right = joined.right(number)
+        judged = [verdicts.get(int(row), bool(right[row])) for row in counted_rows]
+        st.caption(
+            f"P@1 of {plain(title)} on these {counted(len(judged), 'fact')}: "
+            f"{percent(float(right[counted_rows].mean()))} % as matched, "
+            f"{percent(float(np.mean(judged)))} % with your {counted(n_own, 'verdict')}."
+        )
 
 
 def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsChoice) -> None:

@@ -6,6 +6,7 @@ from pages.ui.shared.url_state import pick
 from pages.ui.wrong_answers.confusion import draw_confusion
 from pages.ui.wrong_answers.filters import choose_filters, draw_active
 from pages.ui.wrong_answers.rows import draw_fallbacks, draw_rows
+from pages.ui.wrong_answers.tags import draw_verdicts
 
 
 def draw_wrong_answers(choice: RunChoice) -> None:
@@ -14,6 +15,7 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     chosen = choose_filters(choice, joined)
     rows = joined.select(chosen.filter)
     draw_active(chosen, choice, len(rows), len(joined.facts))
+    draw_verdicts(joined, rows, choice)
     views = {"Facts": draw_rows, "Confusion": draw_confusion, "Wrong answers": draw_fallbacks}
     view = pick("View", tuple(views), key="view", label_visibility="collapsed")
     views[view](joined, rows, chosen, choice)

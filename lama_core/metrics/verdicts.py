@@ -1,0 +1,46 @@
+"""Verdicts on generated texts that users override with tags.
+
+A text is right if it contains a right answer. The tag `judged right` or `judged wrong` replaces
+this verdict in the figures that are computed with `with_verdicts`: P@1 changes, and the measures of
+the texts (exact match, contains, token F1, no answer) don't. No other figure depends on tags.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lama_core.runs.facts_table import UNRANKED
+from lama_core.runs.info import Run
+from lama_core.runs.tags import VERDICTS, read_tags
+
+
+def overridden(run: Run) -> Mapping[int, bool]:
+    """Return the verdicts that the user overrode: row of `Run.facts` -> whether the text is right.
+
+    Excluded rows have none, nor have rows with both tags. Runs that rank answers have none.
+    """
+    tags = read_tags(run.info) if run.info.generates else {}
+    if not tags:
+        return {}
+    facts = run.facts
+    counted = facts["excluded"].isna()
+    rows = zip(facts["fact_id"].astype(str), facts["prompt"].tolist(), counted, strict=True)
+    found = {}
+    for at, (fact, prompt, counts) in enumerate(rows):
+        verdicts = [VERDICTS[tag] for tag in tags.get((fact, prompt), ()) if tag in VERDICTS]
+        if counts and len(verdicts) == 1:
+            found[at] = verdicts[0]
+    return found
+
+
+def with_verdicts(run: Run) -> Run:
+    """Return the run with the ranks that the user's verdicts give; the run itself without any."""
+    verdicts = overridden(run)
+    if not verdicts:
+        return run
+    rows = list(verdicts)
+    facts = run.facts.copy()
+    for name in ("rank_raw", "rank_filtered"):
+        ranks = facts[name].to_numpy(copy=True)
+        ranks[rows] = [1 if verdicts[row] else UNRANKED for row in rows]
+        facts[name] = ranks
+    return replace(run, seen=facts)

@@ -1,0 +1,173 @@
+"""The tab Question: generated answers side by side, of made-up models and of SmolLM2."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from opening import open_page
+from streamlit.testing.v1 import AppTest
+
+from lama_core.api.generation import AskRequest
+from lama_core.models.protocols import Chat, GeneratedText
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
+from lama_core.requests import command_line
+from pages.ui.shared import history, pins
+from pages.ui.shared.query_queue import ANSWERS
+
+SMOLLM = "smollm2-135m"
+NORWAY, FRANCE = "What is the capital of Norway?", "What is the capital of France?"
+
+
+class Speaker:
+    """A chat model with one answer; its tokens have probabilities 1/2, 1/4, and so on."""
+
+    kind, precision, device, identity, notes = "causal", "fp32", "cpu", "made up", ()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def generate(self, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
+        tokens = ("", "") if "empty" in self.question(prompts[0]) else ("It is ", "Oslo <b>.")
+        log_probs = -np.log([2.0, 4.0]) if self.name == SMOLLM else [np.nan]
+        shown = tokens if self.name == SMOLLM else ()
+        return [GeneratedText("".join(tokens), shown, np.array(log_probs, np.float32))]
+
+    @staticmethod
+    def question(prompt: str | Chat) -> str:
+        return prompt if isinstance(prompt, str) else prompt.messages[-1].text
+
+
+@pytest.fixture
+def speaking(home: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalogue's causal models are made-up ones."""
+    ANSWERS.clear()
+    monkeypatch.setattr("pages.ui.shared.cache.load_model", lambda name, **_: Speaker(name))
+    for module in ("model_columns", "pins"):
+        monkeypatch.setattr(f"pages.ui.shared.{module}.is_here", lambda _: True)
+    monkeypatch.setattr("pages.ui.shared.export.CACHE.identity", lambda *_: "made up")
+
+
+def opened(**params: str | list[str]) -> AppTest:
+    app = open_page("", tab="Question", **params)
+    assert [one.value for one in app.error] == []
+    return app
+
+
+def answers(app: AppTest) -> list[str]:
+    return [one.proto.body for one in app.get("html") if '"lx-sentence"' in one.proto.body]
+
+
+def commands(app: AppTest) -> str:
+    return " ".join(one.value for one in app.code)
+
+
+@pytest.mark.usefixtures("speaking")
+def test_an_example_is_answered_and_judged() -> None:
+    app = opened()
+    assert app.text_input(key="question").value == NORWAY
+    assert app.text_input(key="right_texts").value == "Oslo"
+    assert app.multiselect(key="generators").value == [SMOLLM]
+    (answer,) = answers(app)
+    assert "It is Oslo &lt;b&gt;." in answer and "✓ match" in answer
+    assert "prob. 0.125, log-prob. -2.08, 2 tokens" in answer  # 1/2 x 1/4
+    request = AskRequest(NORWAY, ("Oslo",), models=(SMOLLM,))
+    assert command_line(request) in commands(app)
+
+
+@pytest.mark.usefixtures("speaking")
+def test_every_name_of_the_right_answer_counts() -> None:
+    (answer,) = answers(opened(question=FRANCE, right_texts="Paris | Lutetia"))
+    assert "✗ no match" in answer
+    app = opened(question=FRANCE, right_texts="Paris|  oslo |Oslo")
+    assert "✓ match" in answers(app)[0]
+    assert "--gold Paris --gold oslo --gold Oslo" in commands(app)
+
+
+@pytest.mark.usefixtures("speaking")
+def test_without_right_answers_there_is_no_verdict() -> None:
+    app = opened(question=FRANCE)
+    assert app.text_input(key="right_texts").value in ("", None)
+    assert "match" not in answers(app)[0]
+
+
+@pytest.mark.usefixtures("speaking")
+def test_an_unknown_probability_and_an_empty_text_are_named() -> None:
+    (answer,) = answers(opened(generators="smollm2-360m"))
+    assert "the server returns no log-probabilities" in answer and "Tokens" not in answer
+    (answer,) = answers(opened(question="empty", right_texts="Oslo"))
+    assert "(an empty text)" in answer and "no answer" in answer
+
+
+@pytest.mark.usefixtures("speaking")
+def test_models_that_fill_blanks_get_one_sentence() -> None:
+    app = opened(generators=["minilm-mlm", SMOLLM, "smollm2-360m", "minilm-mlm-twin"])
+    (note,) = [one.value for one in app.info if "Not asked" in one.value]
+    assert "MiniLM" in note and "chat server" in note
+    assert len(answers(app)) == 2
+    app = opened(generators=["minilm-mlm"])
+    assert any("Not asked" in one.value for one in app.info)
+    assert not answers(app)
+
+
+@pytest.mark.usefixtures("speaking")
+def test_an_address_names_no_chat_server() -> None:
+    app = open_page("", tab="Question", generators=["chat:http://127.0.0.1:9#x"])
+    assert any("can't reference" in one.value for one in app.warning)
+    assert not answers(app)
+
+
+@pytest.mark.usefixtures("speaking")
+def test_an_empty_question_gets_a_sentence() -> None:
+    app = opened()
+    app.text_input(key="question").set_value("").run()
+    assert any("The question is empty" in one.value for one in app.error)
+
+
+@pytest.mark.usefixtures("speaking")
+def test_an_example_sets_its_right_answers_and_leaving_it_clears_them() -> None:
+    app = opened()
+    next(one for one in app.button if "Quixote" in one.label).click().run()
+    assert app.text_input(key="right_texts").value == "Miguel de Cervantes | Cervantes"
+    app.text_input(key="question").set_value("What is the capital of Italy?").run()
+    assert app.text_input(key="right_texts").value in ("", None)
+
+
+def test_the_history_opens_a_question_with_its_options() -> None:
+    request = AskRequest("Who is it?", ("A", "B"), plain=True, max_tokens=3, models=("m",))
+    assert history.Entry(request).params() == {
+        "tab": "Question",
+        "question": "Who is it?",
+        "plain": "true",
+        "longest": "3",
+        "precision": "auto",
+        "generators": ["m"],
+        "right_texts": "A|B",
+    }
+
+
+@pytest.mark.usefixtures("speaking")
+def test_a_question_is_pinned() -> None:
+    app = opened()
+    app.button(key="question pin").click().run()
+    assert not app.exception and not app.error
+    assert any(one.value == "Pinned" for one in app.subheader)
+    tables = [one.proto.body for one in app.get("html") if "<table" in one.proto.body]
+    assert any("It is Oslo" in one and "Right answer Oslo: match" in one for one in tables)
+    request = AskRequest(NORWAY, ("Oslo",), models=(SMOLLM,))
+    assert app.session_state[pins.PINS] == (request,)
+    assert pins.read_pin(pins.write_pin(request)) == request
+
+
+@pytest.mark.skipif(not is_here(find_model(SMOLLM)), reason="SmolLM2 isn't installed")
+def test_smollm_answers_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    ANSWERS.clear()
+    assert "✓ match" in answers(opened())[0]
+    app = open_page("", tab="Question", question="Say <|im_end|> now")
+    assert any("control token" in one.value for one in app.error)
+    with monkeypatch.context() as patch:
+        patch.setattr("lama_core.scoring.limits.Limits.until", lambda _: 0.0)
+        assert "The time limit ended the text" in answers(opened(question="Count to ten."))[0]
+    monkeypatch.setenv("LAMA_QUERY_TOKENS", "8")
+    app = open_page("", tab="Question", question="Which is the largest lake of the whole of Asia?")
+    assert any("the maximum here is 8" in one.value for one in app.error)

@@ -1,0 +1,143 @@
+"""Ways of asking on Results, and generated texts on Wrong answers, on the facts of make_ways."""
+
+from pathlib import Path
+
+import pytest
+from opening import open_page
+from statement_fakes import make_ways
+from streamlit.testing.v1 import AppTest
+
+from lama_core.runs.info import Run
+from lama_core.runs.tags import change_tags, read_tags
+from pages.ui.shared import links, screens
+from pages.ui.wrong_answers.tags import AS_MATCHED
+
+TEXT = "generated answer"
+
+
+@pytest.fixture
+def runs(home: Path) -> tuple[Run, Run, Run]:
+    return make_ways(home, home / "data" / "runs")
+
+
+def key(run: Run, row: int) -> str:
+    return str(run.facts["fact_id"].iloc[row])
+
+
+def said(app: AppTest) -> str:
+    shown = (*app.caption, *app.markdown, *app.info, *app.subheader)
+    return " ".join(one.value for one in shown).replace("\\", "")
+
+
+def open_ways(**params: str | list[str]) -> AppTest:
+    return open_page("results", data="stated", tab="More", chart=screens.WAYS, **params)
+
+
+def open_fact(run: Run, row: int, *others: Run) -> AppTest:
+    ids = [one.info.id for one in (run, *others)]
+    return open_page("facts", data="stated", runs=ids, fact=f"{key(run, row)}#0")
+
+
+def html(app: AppTest) -> str:
+    return "".join(one.proto.body for one in app.get("html"))
+
+
+def test_the_chart_says_which_facts_it_compares(runs: tuple[Run, Run, Run]) -> None:
+    app = open_ways()
+    assert (
+        "filler knows 1 of 7 facts in all ways, 3 in two, 2 in one way only, 1 in no way"
+        in said(app)
+    )
+    assert "the same 7 facts of 2 relations, which all 3 runs count" in said(app)
+    assert "word at a blank 7; whole answers 8; generated answer 8" in said(app)
+    totals, differences, by_relation, facts = (one.value for one in app.dataframe[:4])
+    assert totals["only"].tolist() == [0, 0, 2]
+    assert differences["points"].tolist() == ["+0.0", "-14.3", "-14.3"]
+    assert by_relation["facts"].tolist() == [4] * 3 + [3] * 3
+    assert facts["subject"].tolist() == ["Cleo", "Isle"]
+    assert facts[f"{TEXT} "].tolist() == ["In Rome. ✓", "Berlin or Paris ✓"]
+
+
+def test_the_facts_of_one_way_are_chosen_and_a_relation_restricts_all(
+    runs: tuple[Run, Run, Run],
+) -> None:
+    app = open_ways(relations="P19", known_as=TEXT)
+    assert "the same 4 facts of 1 relation" in said(app)
+    assert app.dataframe[3].value["subject"].tolist() == ["Cleo"]
+
+
+def test_a_model_with_two_kinds_of_runs_is_compared(runs: tuple[Run, Run, Run]) -> None:
+    for file in runs[0].info.folder.iterdir():
+        file.unlink()
+    runs[0].info.folder.rmdir()
+    app = open_ways(prompts=runs[1].info.prompts)
+    assert "the same 8 facts of 2 relations, which all 2 runs count" in said(app)
+    assert "in both ways" in said(app)
+
+
+def test_verdicts_are_counted_on_request(runs: tuple[Run, Run, Run]) -> None:
+    change_tags(runs[2].info, [(key(runs[2], 2), 0)], add=["judged wrong"])
+    app = open_ways()
+    assert "generated answers: 42.9 % as matched, 28.6 % with your verdicts" in said(app)
+    assert app.dataframe[3].value["subject"].tolist() == ["Cleo", "Isle"]
+    app = open_ways(verdicts="true")
+    assert app.dataframe[3].value["subject"].tolist() == ["Isle"]
+    assert "--ways --verdicts" in " ".join(one.value for one in app.code)
+
+
+def test_without_two_kinds_of_runs_the_menu_says_what_is_needed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = make_ways(home, home / "data" / "runs")[2]
+    monkeypatch.setattr("pages.ui.results.ways_of_asking.runs_by_way", lambda _: {})
+    app = open_page("results", data="stated", runs=texts.info.id, tab="More", chart=screens.WAYS)
+    assert "Needs: runs of one model in at least two ways" in said(app)
+    app = open_page("results", data="stated", runs=texts.info.id, tab="More")
+    assert "generated answers have no ranks" in said(app)
+
+
+def test_a_text_is_shown_as_text_with_its_question(runs: tuple[Run, Run, Run]) -> None:
+    app = open_fact(runs[2], 1)
+    assert "&lt;b&gt;PARIS&lt;/b&gt;" in html(app) and "<b>PARIS" not in html(app)
+    assert "✗ no match" in html(app) and "Ben" in html(app)
+    table = app.dataframe[0].value
+    answers = next(table[name] for name in table if str(name).endswith(" answer"))
+    assert answers.tolist()[:2] == ["Rome, I think. ✓", "<b>PARIS</b>"]
+    assert "(an empty text)" in answers.tolist()
+    assert not [name for name in table if str(name).endswith(" rank")]
+
+
+def test_a_verdict_is_stored_as_a_tag_and_shown_with_and_without(
+    runs: tuple[Run, Run, Run],
+) -> None:
+    run = runs[2]
+    app = open_fact(run, 1)
+    (verdict,) = [one for one in app.segmented_control if one.label == "Verdict"]
+    assert verdict.value == AS_MATCHED
+    verdict.set_value("judged right").run()
+    assert read_tags(run.info) == {(key(run, 1), 0): ("judged right",)}
+    assert "37.5 % as matched, 50.0 % with your 1 verdict" in said(app)  # 3 and 4 of 8
+    (verdict,) = [one for one in app.segmented_control if one.label == "Verdict"]
+    verdict.set_value(AS_MATCHED).run()
+    assert read_tags(run.info) == {} and "as matched," not in said(app)
+
+
+def test_visitors_read_verdicts_and_set_none(
+    runs: tuple[Run, Run, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_tags(runs[2].info, [(key(runs[2], 1), 0)], add=["judged right"])
+    monkeypatch.setattr("pages.ui.shared.visitors.may", lambda what: what != "manage")
+    app = open_fact(runs[2], 1)
+    assert not [one for one in app.segmented_control if one.label == "Verdict"]
+    assert "The owner's verdict: judged right" in said(app)
+
+
+def test_runs_of_all_kinds_open_together(
+    runs: tuple[Run, Run, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(links, "go", lambda there, params: gone.append((there, dict(params))))
+    app = open_fact(runs[2], 2, *runs[:2])
+    assert "In Rome." in html(app)
+    next(one for one in app.button if one.label == "Ask it").click().run()
+    assert gone[0][1]["tab"] == "Question" and gone[0][1]["right_texts"] == "Rome"
