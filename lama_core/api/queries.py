@@ -25,14 +25,11 @@ from lama_core.probes.cloze.batch import (
     query_lines,
     read_file,
 )
-from lama_core.probes.cloze.inspection import (
-    InspectionAnswer,
-    InspectRequest,
-    ModelAttribution,
-    ModelLayers,
-    inspect_model,
-)
+from lama_core.probes.cloze.inspection import InspectRequest, ModelAttribution, ModelLayers
+from lama_core.probes.cloze.lenses import Inspection, InspectionAnswer, inspect_model
+from lama_core.probes.cloze.logit_parts import ModelLogit
 from lama_core.probes.cloze.query import BlankAnswer, ClozeAnswer, ClozeRequest, query_models
+from lama_core.probes.cloze.tracing import ModelTrace
 from lama_core.probes.cloze.wordings import (
     RelationAnswer,
     RelationModelAnswers,
@@ -272,12 +269,15 @@ inspect = Function(
     InspectRequest,
     _inspect,
     frame_of,
-    """Show how models reach their answer, layer by layer or by the tokens of the text.
+    """Show how models reach their answer: by layer, by token, by tracing or by parts of the logit.
 
     Returns:
         A DataFrame. Lens layers: a row for each model, layer (0: the embeddings) and tracked word
         (the last layer's predictions and the gold answer). Lens tokens: a row for each model and
-        token, with the token's contribution to the log-probability of the answer.
+        token, with the token's contribution to the log-probability of the answer. Lens trace: a row
+        for each model, layer and token; prob: the answer's probability with a corrupted subject and
+        the part restored; effect: prob minus the probability without restoration. Lens logit: a row
+        for each model and part of the logit (layer 0: the embeddings); the values add up to it.
 
     Raises:
         UserError: If the text doesn't have exactly one blank, or a model doesn't support the lens.
@@ -416,9 +416,12 @@ __all__ = [
     "BatchModelAnswers",
     "BlankAnswer",
     "ClozeAnswer",
+    "Inspection",
     "InspectionAnswer",
     "ModelAttribution",
     "ModelLayers",
+    "ModelLogit",
+    "ModelTrace",
     "RankAnswer",
     "RelationAnswer",
     "RelationModelAnswers",
@@ -433,6 +436,7 @@ __all__ = [
     "frame_of",
     "frames",
     "inspect",
+    "inspect_model",
     "rank",
     "relation",
     "score_analogies",

@@ -253,8 +253,8 @@ def test_n_steps_are_n_points_and_without_a_number_a_bound_is_kept(
         assert model.integrated_gradients(encoded, [7], steps=steps).n_points == steps
         assert sum(taken) == steps
     monkeypatch.setattr("lama_core.models.hf.inspection.MAX_ERROR_SHARE", 1e-9)
-    monkeypatch.setattr("lama_core.models.hf.inspection.LEAST_MISSED", 0.0)
-    monkeypatch.setattr("lama_core.models.hf.inspection.MOST_POINTS", 100)
+    monkeypatch.setattr("lama_core.models.hf.inspection.MIN_ERROR", 0.0)
+    monkeypatch.setattr("lama_core.models.hf.inspection.MAX_POINTS", 100)
     taken.clear()
     found = model.integrated_gradients(encoded, [7])
     assert found.n_points == sum(taken) == 8 + 5 * 16, "a sixth halving takes more than 100"

@@ -14,8 +14,8 @@ sum of N points (captum's default rule). With an automatic number, each interval
 to e gets 8 points. The error of an interval is estimated in two ways: the difference between the
 sum over the tokens and that of the log-probabilities at its ends, and how much the tokens' values
 changed when the interval was halved from a longer one. The interval with the largest error is
-halved, until the estimated errors sum to at most 1 % of the whole difference (`MAX_ERROR_SHARE`), or
-`MAX_POINTS` are used.
+halved, until the estimated errors sum to at most 1 % of the whole difference
+(`MAX_ERROR_SHARE`), or `MAX_POINTS` are used.
 
 Models are shared by threads: the permanent hooks on the modules act only on the passes of the
 thread that requested them.
@@ -25,8 +25,9 @@ Departure: Attribution to tokens
 """
 
 import math
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -46,6 +47,8 @@ from lama_core.models.devices import (
     run_or_refuse,
     to_cpu,
 )
+from lama_core.models.hf.logit_parts import logit_parts
+from lama_core.models.hf.tracing import find_tokens, trace
 from lama_core.models.hf.transformer import TOLERANCES, Transformer, with_states
 from lama_core.models.protocols import (
     BLANK,
@@ -56,7 +59,11 @@ from lama_core.models.protocols import (
     Encoded,
     Kind,
     LayerScores,
+    LogitParts,
+    Trace,
+    TracedPart,
 )
+from lama_core.types import Query
 
 # A pass with gradients keeps the activations of every layer: fewer tokens fit, by this factor.
 MEMORY_FACTOR = 8
@@ -64,6 +71,7 @@ MEMORY_FACTOR = 8
 HALVING_FACTOR = 1 / 4
 POINTS_PER_INTERVAL = 8
 Watch = Callable[[nn.Module, Any, Any, Any], Any]
+_HOOKING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,8 @@ class InspectableModel(Transformer):
     """A model whose layers can be read, and whose answers can be attributed to tokens."""
 
     kind: Kind
+    # Whether rows that are equal up to a layer may be computed once, and copied after it.
+    copies_rows = True
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
         super().__init__(name, model, tokenizer, identity=identity)
@@ -120,8 +130,16 @@ class InspectableModel(Transformer):
         for number, stack in enumerate(_stacks(self.model)):
             for module in stack:
                 self._stacks[module] = number
-                module.register_forward_hook(self._watched, with_kwargs=True)
+        self._hooked: set[nn.Module] = set()
+        self._hook(self._stacks)
         self.text_embeddings.register_forward_hook(self._embedded)
+
+    def _hook(self, modules: Iterable[nn.Module]) -> None:
+        """Let `watching` see these modules from now on."""
+        with _HOOKING:
+            for module in set(modules) - self._hooked:
+                module.register_forward_hook(self._watched, with_kwargs=True)
+                self._hooked.add(module)
 
     def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
         """Return the inputs of a pass over texts of one length. ids: int64 [row, token]."""
@@ -209,7 +227,7 @@ class InspectableModel(Transformer):
             first = given[0] if given else named.get("hidden_states")
             steps.append(Step(self._stacks[module], state(first), state(output)))
 
-        with self._watching(watch):
+        with self.watching(watch):
             where = (torch.tensor([0]), torch.tensor([at]))
             ids = torch.tensor([encoded.token_ids])
             own, _ = self.forward(where, **self.inputs_of(ids))
@@ -234,7 +252,7 @@ class InspectableModel(Transformer):
 
         first = replace(encoded, token_ids=encoded.token_ids[:1], positions=(0,))
         n = len(states)
-        with self._watching(replace_output):
+        with self.watching(replace_output):
             where = (torch.arange(n), torch.full((n,), self.read_at(first)))
             ids = torch.tensor([first.token_ids] * n)
             return self.forward(where, **self.inputs_of(ids))[0]
@@ -266,14 +284,14 @@ class InspectableModel(Transformer):
         ids = torch.tensor([encoded.token_ids])
         hidden = ids.clone()
         hidden[0, places] = self.hidden_id
-        with self._passing():
+        with self.passing():
             base, whole = (self.text_embeddings(row.to(self.device)) for row in (hidden, ids))
         if not isinstance(whole, torch.Tensor):
             raise self._no_gradients("its embeddings are not a single tensor")
         base, way = base.clone(), whole - base  # tensors made in inference mode have no gradients
 
         def log_prob(share: float) -> float:
-            with self._embedding(base + share * way):
+            with self.embedding(base + share * way):
                 return float(run_or_refuse(lambda: self._log_probs([encoded], word))[0])
 
         def integrate(first: float, end: float, n_points: int) -> torch.Tensor:
@@ -326,7 +344,7 @@ class InspectableModel(Transformer):
         where = (torch.arange(n), torch.full((n,), self.read_at(encoded)))
         inputs = self.inputs_of(torch.tensor([encoded.token_ids] * n))
         try:
-            with self._passing(slopes=True), self._embedding(embeddings):
+            with self.passing(slopes=True), self.embedding(embeddings):
                 logits, _ = self.forward(where, slopes=True, **inputs)
                 if self._here.embeddings is not None:
                     raise self._no_gradients("it doesn't embed its text with a single table")
@@ -348,6 +366,31 @@ class InspectableModel(Transformer):
         found = word_log_probs(logits, [word])[:, 0]
         self.check_numbers(found)
         return to_cpu(found).numpy()
+
+    def logit_parts(
+        self, encoded: Encoded, answer: Sequence[int], against: Sequence[int] | None = None
+    ) -> LogitParts:
+        return logit_parts(self, encoded, answer, against)
+
+    def find_tokens(self, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
+        return find_tokens(self, query, encoded, words)
+
+    def trace(
+        self,
+        encoded: Encoded,
+        subject: Sequence[int],
+        word: Sequence[int],
+        *,
+        part: TracedPart = "states",
+        window: int | None = None,
+        draws: int = 10,
+        seed: int = 1,
+        until: float = math.inf,
+    ) -> Trace:
+        return trace(
+            self, encoded, subject, word,
+            part=part, window=window, draws=draws, seed=seed, until=until,
+        )  # fmt: skip
 
     def _places(self, encoded: Encoded) -> list[int]:
         """Return the positions of the text's tokens without blanks; raise UserError if none."""
@@ -386,23 +429,29 @@ class InspectableModel(Transformer):
         )
 
     @contextmanager
-    def _watching(self, watch: Watch) -> Iterator[None]:
-        """Call `watch` (module, input, options, output) for this thread's layers in the block.
+    def watching(self, watch: Watch, modules: Iterable[nn.Module] | None = None) -> Iterator[None]:
+        """Call `watch` (module, input, options, output) for this thread's passes in the block.
 
-        If it returns a value, that replaces the layer's output.
+        If it returns a value, that replaces the module's output.
+
+        Args:
+            watch: What to call.
+            modules: The modules to call it for; None for the layers.
         """
-        self._here.watch = watch
+        watched = frozenset(self._stacks if modules is None else modules)
+        self._hook(watched)
+        self._here.watch = watch, watched
         try:
             yield
         finally:
             self._here.watch = None
 
     def _watched(self, module: nn.Module, given: Any, named: Any, output: Any) -> Any:
-        watch: Watch | None = getattr(self._here, "watch", None)
-        return None if watch is None else watch(module, given, named, output)
+        here: tuple[Watch, frozenset[nn.Module]] | None = getattr(self._here, "watch", None)
+        return here[0](module, given, named, output) if here and module in here[1] else None
 
     @contextmanager
-    def _embedding(self, embeddings: torch.Tensor) -> Iterator[None]:
+    def embedding(self, embeddings: torch.Tensor) -> Iterator[None]:
         """Use these embeddings for the text of this thread's next pass in the block."""
         self._here.embeddings = embeddings
         try:
@@ -436,8 +485,8 @@ def _integrate_adaptively(
 ) -> Integral:
     """Integrate over intervals of the path, each with `POINTS_PER_INTERVAL` points.
 
-    Halve the interval with the largest error until the errors sum to at most `MAX_ERROR_SHARE` of the
-    difference, `MAX_POINTS` are used, or the time `until` is over.
+    Halve the interval with the largest error until the errors sum to at most `MAX_ERROR_SHARE` of
+    the difference, `MAX_POINTS` are used, or the time `until` is over.
 
     Args:
         log_prob: Log-probability at a point of the path in [0, 1].

@@ -13,13 +13,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import glossary
+from lama_core.api.queries import Inspection, InspectionAnswer
 from lama_core.errors import UserError
 from lama_core.probes.cloze.inspection import (
     AS_NEEDED,
     ATTRIBUTION_METHODS,
     TRACKED_ANSWER,
-    Inspection,
-    InspectionAnswer,
     InspectRequest,
     ModelAttribution,
 )
@@ -82,7 +81,7 @@ def _draw_columns(request: InspectRequest) -> Columns:
         return cache.inspection(replace(request, models=installed), name)
 
     def describe(inside: Inspection) -> str:
-        part = inside.parts[0]
+        part = inside.result
         return predictions.join_details(
             predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
         )
@@ -324,5 +323,5 @@ def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     request = replace(request, models=tuple(columns))
     inspected = tuple(column.answer for column in columns.values())
     answer = InspectionAnswer(request, parse_query(request.text).text(), inspected)
-    made = made_with(field_values(request), [part for model in inspected for part in model.parts])
+    made = made_with(field_values(request), [model.result for model in inspected])
     draw_export(name, answer.rows, made, request, record=answer.to_json)

@@ -13,7 +13,8 @@ import pytest
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK
-from lama_core.probes.cloze.inspection import InspectRequest, attribute, inspect_model, read_layers
+from lama_core.probes.cloze.inspection import InspectRequest, attribute, read_layers
+from lama_core.probes.cloze.lenses import inspect_model
 from lama_core.probes.cloze.query import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
