@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from lama_core.errors import UserError
 from lama_core.models.devices import run_or_refuse, to_cpu
@@ -134,23 +135,20 @@ def logit_parts(
     seen, logits = run_or_refuse(lambda: _run(model, parts, encoded))
     terms = _terms(model, parts, seen)
     table = model.model.get_output_embeddings()
+    _check_logits(terms, table, logits)
     chosen = [_best(logits, answer), *([] if against is None else [_best(logits, against)])]
     rows = _double(table.weight[chosen])
     signs = torch.tensor([1.0, -1.0][: len(chosen)], dtype=torch.float64)
     direction = signs @ rows
-    stored = getattr(table, "bias", None)
+    stored = _given_bias(table)
     bias = 0.0 if stored is None else float(signs @ _double(stored[chosen]))
     logit = float(signs @ logits[chosen])
     values = (terms.vectors @ direction).tolist()
-    constant = float(terms.constant @ direction)
-    bound = TOLERANCES[model.precision] * max(float(logits.std()), 1e-3)
-    if abs(sum(values) + constant + bias - logit) > 2 * bound:
-        raise terms.refusal("its logits aren't a product with the last hidden state")
     named = [
         LogitPart(layer, part, value)
         for (layer, part), value in zip(terms.names, values, strict=True)
     ]
-    remainder = logit - bias - sum(values)  # the constant, and rounding
+    remainder = logit - bias - sum(values)  # the constant's part, and rounding
     return LogitParts(
         logit=logit,
         parts=(*named, LogitPart(None, "remainder", remainder), LogitPart(None, "bias", bias)),
@@ -225,6 +223,14 @@ def _terms(model: "InspectableModel", parts: ModelParts, seen: dict[nn.Module, S
     return terms
 
 
+def _check_logits(terms: Terms, table: Any, logits: torch.Tensor) -> None:
+    """Raise UserError if the logits aren't the table times the terms' sum."""
+    product = functional.linear(terms.total.to(table.weight), table.weight, _given_bias(table))
+    bound = TOLERANCES[terms.model.precision] * max(float(logits.std()), 1e-3)
+    if float((to_cpu(product).double() - logits).abs().max()) > bound:
+        raise terms.refusal("its logits aren't a product with the last hidden state")
+
+
 def _best(logits: torch.Tensor, forms: Sequence[int]) -> int:
     """Return the token with the largest logit."""
     return max(forms, key=lambda token: float(logits[token]))
@@ -234,6 +240,11 @@ def _double(values: torch.Tensor) -> torch.Tensor:
     return to_cpu(values.detach()).double()
 
 
-def _bias_of(module: nn.Module, like: torch.Tensor) -> torch.Tensor:
+def _given_bias(module: nn.Module) -> torch.Tensor | None:
     bias = getattr(module, "bias", None)
+    return bias if isinstance(bias, torch.Tensor) else None
+
+
+def _bias_of(module: nn.Module, like: torch.Tensor) -> torch.Tensor:
+    bias = _given_bias(module)
     return torch.zeros_like(like) if bias is None else _double(bias)

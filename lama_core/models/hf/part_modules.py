@@ -63,6 +63,12 @@ def _like_bert(layers: str, head: tuple[str, ...]) -> _Names:
 
 FAMILIES = (
     _Names("transformer.h", "attn", "mlp", head=("transformer.ln_f",)),  # GPT-2
+    _Names(
+        "model.layers",
+        "post_attention_layernorm",
+        "post_feedforward_layernorm",
+        head=("model.norm",),
+    ),  # OLMo 2, Gemma 3: attention and MLP are normalised before they are added
     _Names("model.layers", "self_attn", "mlp", head=("model.norm",)),  # Llama, Mistral, Qwen
     _Names(
         "model.layers", "attn", "mlp", head=("model.final_norm", "head.dense", "head.norm")
@@ -93,8 +99,8 @@ FAMILIES = (
     ),
 )
 SUPPORTED = (
-    "GPT-2, Llama, Mistral, Qwen2, GPT-NeoX (Pythia), OPT, BERT, DistilBERT, RoBERTa, ELECTRA, "
-    "MPNet and ModernBERT"
+    "GPT-2, Llama, Mistral, Qwen2, OLMo 2, GPT-NeoX (Pythia), OPT, BERT, DistilBERT, RoBERTa, "
+    "ELECTRA, MPNet and ModernBERT"
 )
 
 
