@@ -60,6 +60,8 @@ class Fact:
         judgments: Yes and no votes of the annotators (Google-RE); None without annotation.
         origin: The source of the fact, if its file names one; else empty.
         aliases: Other names of the object, which a generated answer may use.
+        question: The fact's own question, if the data have one.
+        popularity: Popularity of the subject, such as its page views in a month; None if unknown.
     """
 
     id: str
@@ -75,6 +77,8 @@ class Fact:
     judgments: tuple[int, int] | None = None
     origin: str = ""
     aliases: tuple[str, ...] = ()
+    question: str = ""
+    popularity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

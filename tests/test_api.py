@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 MODEL = "minilm-mlm"
 TEXT = "The capital of Norway is ___."
-RUN = "starter-minilm_mlm-manual-982bb2ed6d"
+RUN = "starter-minilm_mlm-manual-02b4fd1cd1"
 FACTS: dict[str, Any] = {"dataset": "starter", "models": (MODEL,), "relations": ("P36",)}
 REQUESTS: tuple[Request, ...] = (
     ClozeRequest(TEXT, top_k=3, gold="Oslo", candidates="full"),

@@ -1,1 +1,1 @@
-"""What makes the project's own assets and measures it; the library knows nothing of it."""
+"""Programs that build the project's assets and documentation; the library doesn't use them."""

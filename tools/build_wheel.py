@@ -1,7 +1,7 @@
 """Build hook: put the app, the assets and the documentation into the wheel, inside `lama_core`.
 
-`[tool.hatch.build.targets.wheel.hooks.custom.inside]` in pyproject.toml says what goes where. An
-editable install needs none of it: the library finds them next to itself (`lama_core/paths.py`).
+`[tool.hatch.build.targets.wheel.hooks.custom.inside]` in pyproject.toml maps the files. An editable
+install doesn't need them: the library finds the checkout's folders (`lama_core/paths.py`).
 """
 
 from typing import Any
@@ -13,6 +13,6 @@ class InsideThePackage(BuildHookInterface[Any]):
     """Adds the files of the checkout's other folders to a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Map the files, unless the wheel is an editable one."""
+        """Add the files, unless it is an editable install."""
         if version != "editable":
             build_data["force_include"].update(self.config["inside"])

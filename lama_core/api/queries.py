@@ -17,6 +17,7 @@ from lama_core.models.devices import settings_text
 from lama_core.models.protocols import KINDS
 from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from lama_core.probes.cloze.batch import (
     MAX_BYTES,
     BatchAnswer,
@@ -28,7 +29,13 @@ from lama_core.probes.cloze.batch import (
 from lama_core.probes.cloze.inspection import InspectRequest, ModelAttribution, ModelLayers
 from lama_core.probes.cloze.lenses import Inspection, InspectionAnswer, inspect_model
 from lama_core.probes.cloze.logit_parts import ModelLogit
-from lama_core.probes.cloze.query import BlankAnswer, ClozeAnswer, ClozeRequest, query_models
+from lama_core.probes.cloze.query import (
+    BlankAnswer,
+    ClozeAnswer,
+    ClozeRequest,
+    Prediction,
+    query_models,
+)
 from lama_core.probes.cloze.tracing import ModelTrace
 from lama_core.probes.cloze.wordings import (
     RelationAnswer,
@@ -411,6 +418,7 @@ def frames(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
 
 
 __all__ = [
+    "DEFAULT_TEMPLATE",
     "KINDS",
     "BatchAnswer",
     "BatchModelAnswers",
@@ -421,7 +429,9 @@ __all__ = [
     "ModelAttribution",
     "ModelLayers",
     "ModelLogit",
+    "ModelSettings",
     "ModelTrace",
+    "Prediction",
     "RankAnswer",
     "RelationAnswer",
     "RelationModelAnswers",

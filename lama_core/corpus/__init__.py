@@ -1,1 +1,1 @@
-"""The training text of the embedded model: its sources, fetched by name, and the corpus of them."""
+"""The training text of the embedded model: its sources, and the corpus built from them."""

@@ -1,7 +1,7 @@
-"""The corpus as files: one passage a line, one file a source, and the held-out texts apart.
+"""Building the corpus: a file per source with one passage per line, and files of held-out texts.
 
-A text is held out when the hash of its source and key falls below HELD_OUT_SHARE; every passage
-made from it goes with it. Passages that a source has twice are kept once.
+A text is held out, with all passages made from it, if the hash of its source and key, as a fraction
+of the largest hash, is below HELD_OUT_SHARE. Duplicate passages of a source are kept once.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SourceSummary:
-    """What one source gave to the corpus."""
+    """Size and licence of one source in the corpus."""
 
     name: str
     title: str
@@ -50,15 +50,15 @@ class Corpus:
 def build_corpus(
     folder: Path, *, sources: tuple[Source, ...] = SOURCES, report: Report = lambda line: None
 ) -> Corpus:
-    """Fetch the sources and write the corpus into `folder`, unless it is there already.
+    """Download the sources and write the corpus into `folder`, unless it is already there.
 
-    Raises UserError when a source can't be fetched, or the folder holds a corpus of other sources.
+    Raises UserError if a source can't be downloaded, or the folder has a corpus of other sources.
     """
     if (folder / CORPUS_SUMMARY).exists():
-        there = open_corpus(folder)
-        if {one.name for one in there.summary} != {source.name for source in sources}:
-            raise UserError(f"{folder} holds a corpus of other sources: name another --run")
-        return there
+        existing = open_corpus(folder)
+        if {summary.name for summary in existing.summary} != {source.name for source in sources}:
+            raise UserError(f"{folder} has a corpus of other sources: give another --run")
+        return existing
     digests: Digests = (set(), set())
     parts = []
     for source in sources:
@@ -68,10 +68,10 @@ def build_corpus(
 
 
 def corpus_from_files(files: list[Path], folder: Path) -> Corpus:
-    """A corpus from the user's own text files: every file a source, shares by size.
+    """Build a corpus from the user's text files; each file is a source, with a share by size.
 
-    A file's lines are joined up to the next blank line, and long paragraphs are cut at sentence
-    ends. Raises UserError for a file that is missing, empty or not UTF-8 text.
+    Blank lines separate paragraphs, and long paragraphs are cut at sentence ends.
+    Raises UserError for a file that is missing, empty or not UTF-8 text.
     """
     sources, parts = [], []
     for number, file in enumerate(files):
@@ -86,12 +86,13 @@ def corpus_from_files(files: list[Path], folder: Path) -> Corpus:
         sources.append(source)
         parts.append(_divided(source, passages))
     n_words = [_n_words(train) for train, _ in parts]
-    shared = [replace(one, share=n / sum(n_words)) for one, n in zip(sources, n_words, strict=True)]
-    return _write(folder, shared, parts)
+    total = sum(n_words)
+    sources = [replace(source, share=n / total) for source, n in zip(sources, n_words, strict=True)]
+    return _write(folder, sources, parts)
 
 
 def open_corpus(folder: Path) -> Corpus:
-    """The corpus that `build_corpus` wrote into `folder`."""
+    """Return the corpus that was built in `folder`."""
     loaded = json.loads((folder / CORPUS_SUMMARY).read_text(encoding="utf-8"))
     summary = tuple(SourceSummary(**entry) for entry in loaded["sources"])
     train = tuple((s.name, s.share, folder / f"{s.name}.txt") for s in summary if s.n_passages)
@@ -103,47 +104,48 @@ def open_corpus(folder: Path) -> Corpus:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The passages of a corpus file."""
+    """Return the passages of a corpus file."""
     return [line for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def is_held_out(source: str, key: str) -> bool:
-    """Whether the text of this key is kept from training."""
-    # 'wordnet' and 'wordnet-facts' share their keys, so that a synset is held out of both.
+    """Whether the text with this key is held out from training."""
+    # 'wordnet' and 'wordnet-facts' have the same keys: a synset is held out of both or neither.
     family = source.split("-")[0] if source.startswith("wordnet") else source
     digest = hashlib.sha256(f"{family}\t{key}".encode()).digest()
     return int.from_bytes(digest[:4], "big") < HELD_OUT_SHARE * 2**32
 
 
 Parts = tuple[list[Passage], list[Passage]]
-"""The passages to train on, and those held out."""
+"""(passages to train on, held-out passages)."""
 
 Digests = tuple[set[bytes], set[bytes]]
-"""Of the texts trained on and of those held out, over all sources so far."""
+"""(digests of the training passages, digests of the held-out passages) of all sources so far."""
 
 
 def _divided(source: Source, passages: Iterable[Passage], earlier: Digests | None = None) -> Parts:
-    """The source's passages in two parts.
+    """Divide a source's passages into training and held-out passages.
 
-    With `earlier`, which is added to, a text counts once a source. Two sources that state the same
-    both count, as a fact that is told twice is learnt better; but no text is in both parts.
+    With `earlier`, which is updated, duplicates within the source are excluded, and so are passages
+    that another source has in the other part. The same passage of two sources counts twice if it is
+    in the same part: repeated facts are learnt better.
     """
     parts: Parts = ([], [])
-    here: set[bytes] = set()
+    seen: set[bytes] = set()
     for passage in passages:
-        kept = source.held_out and is_held_out(source.name, passage.key)
+        held_out = source.held_out and is_held_out(source.name, passage.key)
         if earlier is not None:
             digest = hashlib.blake2b(passage.text.lower().encode(), digest_size=8).digest()
-            if not passage.text or digest in here or digest in earlier[not kept]:
+            if not passage.text or digest in seen or digest in earlier[not held_out]:
                 continue
-            here.add(digest)
-            earlier[kept].add(digest)
-        parts[kept].append(passage)
+            seen.add(digest)
+            earlier[held_out].add(digest)
+        parts[held_out].append(passage)
     return parts
 
 
 def _write(folder: Path, sources: Sequence[Source], parts: Sequence[Parts]) -> Corpus:
-    """Write the files of each source, the counts of words, and last the summary."""
+    """Write the files of each source, then the word counts, and the summary last."""
     folder.mkdir(parents=True, exist_ok=True)
     summary = []
     for source, (train, held_out) in zip(sources, parts, strict=True):
@@ -161,8 +163,8 @@ def _write(folder: Path, sources: Sequence[Source], parts: Sequence[Parts]) -> C
                 len(held_out),
             )
         )
-    about = ((passage.text, passage.entities) for train, _ in parts for passage in train)
-    save_corpus_counts(count_corpus(about), folder / COUNTS_FILE)
+    texts = ((passage.text, passage.entities) for train, _ in parts for passage in train)
+    save_corpus_counts(count_corpus(texts), folder / COUNTS_FILE)
     text = json.dumps({"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summary]}, indent=1)
     write_text_atomically(folder / CORPUS_SUMMARY, text + "\n")
     return open_corpus(folder)
@@ -179,16 +181,16 @@ def _n_words(passages: Iterable[Passage]) -> int:
 
 def _read_text_file(path: Path) -> list[str]:
     if not path.exists():
-        raise UserError(f"there is no corpus file {path}")
+        raise UserError(f"no such corpus file: {path}")
     if path.is_dir():
-        raise UserError(f"the corpus file {path} is a folder: name the text files in it")
+        raise UserError(f"the corpus file {path} is a folder: give the text files in it")
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(f"the corpus file {path} isn't UTF-8 text") from error
+        raise UserError(f"the corpus file {path} isn't UTF-8 text: save it as UTF-8") from error
     if "\0" in text:
-        raise UserError(f"the corpus file {path} isn't text: it holds zero bytes")
+        raise UserError(f"the corpus file {path} isn't text: it has null bytes")
     paragraphs = [tidy(p) for p in text.replace("\r\n", "\n").split("\n\n") if p.strip()]
     if not paragraphs:
         raise UserError(f"the corpus file {path} is empty")
-    return [piece for paragraph in paragraphs for piece in split_sentences(paragraph)]
+    return [passage for paragraph in paragraphs for passage in split_sentences(paragraph)]

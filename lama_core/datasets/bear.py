@@ -2,10 +2,10 @@
 
 Layout: `metadata_relations.json` (relation -> `templates`, `answer_space_labels`, and `domains` in
 some copies) and `P*.jsonl` (sub_label, obj_label, their ids, and answer_idx, which counts the
-labels from 0). BEAR-big says no answer spaces: there they are a relation's objects in file order.
-`relation_info.json` (relation -> `domains`) may lie beside the others or in the folder above.
+labels from 0). BEAR-big lists no answer spaces: there, a relation's objects in file order are used.
+`relation_info.json` (relation -> `domains`) may be next to the others or in the folder above.
 
-A template keeps its number, so one that BEAR has twice stays twice.
+Duplicate templates are kept, so that templates keep their numbers.
 """
 
 from collections.abc import Iterator
@@ -33,53 +33,53 @@ from lama_core.types import Fact, Prompt, Relation
 SOURCE = "BEAR"
 RELATIONS_FILE = "metadata_relations.json"
 DOMAINS_FILE = "relation_info.json"
-MAX_BYTES = 64 << 20  # of either; BEAR's own are below 0.1 MB
+MAX_BYTES = 64 << 20  # of each JSON file; BEAR's are below 0.1 MB
 
 Texts = tuple[str, ...]
 
 
 def find_root(path: Path) -> Path | None:
-    """The folder at or under `path` that holds `metadata_relations.json`, or None."""
+    """Return the folder at or under `path` that has `metadata_relations.json`, or None."""
     return find_folder(path, lambda folder: (folder / RELATIONS_FILE).is_file())
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
-    """The relations that have facts, in the order of `metadata_relations.json`, and their facts.
+    """Return the relations with facts, in the order of `metadata_relations.json`, and the facts.
 
-    Raises UserError if `path` holds no such file, it can't be read, or no usable fact.
+    Raises UserError if that file is missing or unreadable, or no fact is usable.
     """
-    lacking = f"is not in BEAR's layout: it has no {RELATIONS_FILE}"
-    reading = Reading.at(find_root(path), path, lacking)
+    missing = f"is not in BEAR's layout: it has no {RELATIONS_FILE}"
+    reading = Reading.at(find_root(path), path, missing)
     described = _read_relations(reading)
     for file in sorted(reading.root.glob("*.jsonl")):
         if file.stem in described:
             _read_facts(reading, file, *described[file.stem])
         else:
-            reason = f"{RELATIONS_FILE} says nothing of {file.stem}: add its templates there"
+            reason = f"{file.stem} is not in {RELATIONS_FILE}: add its templates there"
             reading.drop(file, 0, reason)
     if not reading.facts:
         raise reading.nothing(path, "fact")
     order = {relation: at for at, relation in enumerate(described)}
     facts = sorted(reading.facts, key=lambda fact: order[fact.relation])
     kept = dict.fromkeys(fact.relation for fact in facts)
-    reading.notes += [f"{one} has no facts; skipped" for one in described if one not in kept]
-    relations = [described[one][0] for one in kept]
+    reading.notes += [f"{name} has no facts; skipped" for name in described if name not in kept]
+    relations = [described[name][0] for name in kept]
     return make_dataset(name or path.name, relations, facts, reading.report, **about)
 
 
 def _read_object(path: Path) -> JsonObject:
-    """The one object of a JSON file. Raises UserError if it is none."""
+    """Return the object in a JSON file. Raises UserError if the file has anything else."""
     try:
         return as_object(orjson.loads(read_file(path, MAX_BYTES)))
     except orjson.JSONDecodeError as error:
         where = f"{error.msg}, line {error.lineno}"
-        raise UserError(f"{path} is not valid JSON ({where}): get it again") from error
+        raise UserError(f"{path} is not valid JSON ({where}): download it again") from error
     except Rejected as reason:
-        raise UserError(f"{path}: {reason}; it should have relations by their names") from reason
+        raise UserError(f"{path}: {reason}. Its keys should be relation names") from reason
 
 
 def _read_domains(reading: Reading) -> dict[str, Texts]:
-    """Relation -> its domains, where a file of their own says them."""
+    """Return relation -> domains, from `relation_info.json` if it is there."""
     found: dict[str, Texts] = {}
     for path in (reading.root / DOMAINS_FILE, reading.root.parent / DOMAINS_FILE):
         if path.is_file():
@@ -96,7 +96,7 @@ def _domains(row: JsonObject) -> Texts:
 
 
 def _read_relations(reading: Reading) -> dict[str, tuple[Relation, Texts]]:
-    """Relation -> itself, and all its answers by their index, those that are left out, too."""
+    """Return relation name -> relation and all its answers by index, also the excluded ones."""
     domains = _read_domains(reading)
     path = reading.root / RELATIONS_FILE
     found = {}
@@ -113,64 +113,64 @@ def _read_relations(reading: Reading) -> dict[str, tuple[Relation, Texts]]:
                 raise Rejected("no usable template: add one with [X] and [Y]")
             for fault in _faults(labels):
                 reading.drop(path, 0, f"{name}: {fault}")
-            answers = tuple(one for one in dict.fromkeys(labels) if 0 < len(one) <= MAX_LETTERS)
+            answers = tuple(text for text in dict.fromkeys(labels) if 0 < len(text) <= MAX_LETTERS)
             relation = Relation(name, SOURCE, prompts=prompts, answers=answers, domains=about)
             found[name] = relation, labels
     return found
 
 
 def _faults(labels: Texts) -> Iterator[str]:
-    """Why some answers are left out."""
+    """Yield why answers are excluded, a clause for each."""
     first: dict[str, int] = {}
     for at, label in enumerate(labels):
         if not label:
-            yield f"the answer {at} is empty"
+            yield f"answer {at} is empty"
         elif len(label) > MAX_LETTERS:
-            yield f"the answer {at} is longer than {MAX_LETTERS} letters"
+            yield f"answer {at} is longer than {MAX_LETTERS} letters"
         elif first.setdefault(label, at) < at:
-            yield f"the answer {at}, {label!r}, is the same as the answer {first[label]}"
+            yield f"answer {at}, {label!r}, is the same as answer {first[label]}"
 
 
 def _labels(row: JsonObject) -> Texts:
-    """The answers as the file lists them, stripped; empty if it lists none."""
+    """Return the stripped answers in file order; empty if the file lists none."""
     labels = row.get("answer_space_labels")
     if labels is None:
         return ()
     if not isinstance(labels, list):
         raise Rejected("'answer_space_labels' is not a list of texts")
     if len(labels) > MAX_ANSWERS:
-        raise Rejected(f"{len(labels):,} answers are too many: give at most {MAX_ANSWERS:,}")
+        raise Rejected(f"{len(labels):,} answers: give at most {MAX_ANSWERS:,}")
     return tuple(as_text(label, "answer_space_labels") for label in labels)
 
 
 def _read_facts(reading: Reading, file: Path, relation: Relation, labels: Texts) -> None:
-    """Add the facts of one relation's file, in file order; labels: the answers by their index."""
+    """Add the facts of a relation's file, in file order; labels: the answers by index."""
     answers = frozenset(relation.answers)
     lines: dict[str, int] = {}
     for number, row in reading.objects(file):
         with reading.line(file, number):
             fact = _read_fact(row, relation.name, labels)
             if answers and fact.object not in answers:
-                raise Rejected(f"{fact.object!r} is none of the {len(answers):,} answers")
+                raise Rejected(f"{fact.object!r} is not among the {len(answers):,} answers")
             reading.fact(fact, number, lines)
 
 
 def _read_fact(row: JsonObject, relation: str, labels: Texts) -> Fact:
     subject = required_text(row, "sub_label")
-    stated = _indexed(row, labels)
-    obj = optional_text(row, "obj_label") or stated or required_text(row, "obj_label")
-    if stated is not None and stated != obj:
-        raise Rejected(f"answer_idx {row['answer_idx']} is {stated!r}, and obj_label {obj!r}")
+    indexed = _indexed(row, labels)
+    obj = optional_text(row, "obj_label") or indexed or required_text(row, "obj_label")
+    if indexed is not None and indexed != obj:
+        raise Rejected(f"answer_idx {row['answer_idx']} is {indexed!r}, but obj_label is {obj!r}")
     subject_id, object_id = optional_text(row, "sub_id"), optional_text(row, "obj_id")
     fact_id = f"{relation}:{subject_id or subject}|{object_id or obj}"
     return Fact(fact_id, subject, relation, obj, SOURCE, subject_id, object_id)
 
 
 def _indexed(row: JsonObject, labels: Texts) -> str | None:
-    """The answer that a row's index means; None where it has no index."""
+    """Return the answer at the row's index; None without an index."""
     at = row.get("answer_idx")
     if at is None or not labels:
         return None
     if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(labels):
-        raise Rejected(f"answer_idx is {str(at)[:60]!r}, and there are {len(labels):,} answers")
+        raise Rejected(f"answer_idx is {str(at)[:60]!r}, but there are {len(labels):,} answers")
     return labels[at]

@@ -1,8 +1,8 @@
-"""What every reader returns: a Dataset (or AnalogyDataset) and a ReadReport of what was left out.
+"""Dataset and AnalogyDataset, which all readers return, and the ReadReport of excluded lines.
 
-A dataset is immutable, and its `digest` is the SHA-256 of its content (relations and facts in
-order, not file names or formatting), so two copies of the same data give the same digest and a
-run can name exactly what it was made from.
+A dataset is immutable. Its `digest` is the SHA-256 of its content (relations and facts in order,
+not file names or formatting): copies of the same data have the same digest, by which a run
+identifies its data.
 """
 
 import hashlib
@@ -20,18 +20,17 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.types import Fact, Relation
 
 BLANK = "[MASK]"
-# SQuAD has no relations; its questions count as one.
+# SQuAD has no relations; its questions count as one relation.
 SQUAD_RELATION = "Squad"
-# Of an answer space, and of one of its answers.
-MAX_ANSWERS = 100_000
-MAX_LETTERS = 300
-MAX_REASON = 400  # characters of what is said of a line, which may quote it
+MAX_ANSWERS = 100_000  # of an answer space
+MAX_LETTERS = 300  # of an answer
+MAX_REASON = 400  # printed characters of a reason, which may quote the line
 
 Content = Literal["facts", "analogies", "prompts"]
 AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
 Named = TypeVar("Named", "Relation", "AnalogyRelation")
 
-# What of a fact is in a dataset's digest.
+# The fields of a fact that a dataset's digest covers.
 _HASHED = attrgetter(
     "id",
     "subject",
@@ -43,18 +42,20 @@ _HASHED = attrgetter(
     "misprimed_sentences",
     "judgments",
 )
+# Also in the digest, but only where a fact has them: the digest of any other data stays the same.
+_HASHED_IF_SET = ("aliases", "question", "popularity")
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """One line that a reader left out. `line` counts from 1; 0 means the file as a whole."""
+    """A line that a reader excluded. `line` counts from 1; 0 means the whole file."""
 
     file: str
     line: int
     reason: str
 
     def __str__(self) -> str:
-        """`file, line n: reason`, as it is printed."""
+        """Return `file, line n: reason`; a long reason is shortened in the middle."""
         place = f"{self.file}, line {self.line}" if self.line else self.file
         reason = self.reason
         if len(reason) > MAX_REASON:
@@ -64,14 +65,14 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """What a reader left out (`dropped`) and what else is worth knowing (`notes`)."""
+    """The lines that a reader excluded (`dropped`), and notes on the rest of the data."""
 
     dropped: tuple[Dropped, ...] = ()
     notes: tuple[str, ...] = ()
 
     def summary(self, *, limit: int = 10) -> str:
-        """A few lines for a person: how many lines were dropped, the first `limit`, the notes."""
-        lines = [f"{len(self.dropped)} line(s) left out"] if self.dropped else []
+        """Return the number of excluded lines, the first `limit` of them, and the notes."""
+        lines = [f"{len(self.dropped)} line(s) excluded"] if self.dropped else []
         lines += [f"  {dropped}" for dropped in self.dropped[:limit]]
         if len(self.dropped) > limit:
             lines.append(f"  ... and {len(self.dropped) - limit} more")
@@ -79,7 +80,7 @@ class ReadReport:
 
 
 class _OfRelations(Generic[Named]):
-    """Data in relations: found by name, and chosen."""
+    """Data with relations, which can be looked up and chosen by name."""
 
     name: str
     relations: tuple[Named, ...]
@@ -89,7 +90,7 @@ class _OfRelations(Generic[Named]):
         return {relation.name: relation for relation in self.relations}
 
     def relation(self, name: str) -> Named:
-        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
+        """Return the relation `name`. Raises UserError, with the nearest name, if unknown."""
         if name not in self._by_name:
             names = list(self._by_name)
             hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
@@ -97,19 +98,19 @@ class _OfRelations(Generic[Named]):
         return self._by_name[name]
 
     def choose(self, names: Iterable[str]) -> tuple[Named, ...]:
-        """The relations of these names, in the data's order, whatever theirs; () is all.
+        """Return the relations with these names, in the dataset's order; all for no names.
 
-        Raises UserError for a name that there is none of.
+        Raises UserError for an unknown name.
         """
         wanted = {self.relation(name).name for name in names}
-        return tuple(one for one in self.relations if not wanted or one.name in wanted)
+        return tuple(rel for rel in self.relations if not wanted or rel.name in wanted)
 
 
 @dataclass(frozen=True)
 class Dataset(_OfRelations[Relation]):
     """A knowledge source: relations, their facts in file order, and the report of reading it.
 
-    licence, citation: empty when the source doesn't say.
+    licence, citation: empty if unknown.
     """
 
     name: str
@@ -128,15 +129,15 @@ class Dataset(_OfRelations[Relation]):
         return {name: tuple(facts) for name, facts in grouped.items()}
 
     def facts_of(self, relation_name: str) -> tuple[Fact, ...]:
-        """The relation's facts in file order; empty if it has none."""
+        """Return the relation's facts in file order; empty if it has none."""
         return self._facts_by_relation.get(relation_name, ())
 
     def sources(self) -> tuple[str, ...]:
-        """The knowledge sources in order of first appearance, such as `TREx`, `Squad`."""
+        """Return the sources (`TREx`, `Squad`, ...) in order of first appearance."""
         return tuple(dict.fromkeys(relation.source for relation in self.relations))
 
     def n_facts_by_source(self) -> dict[str, int]:
-        """How many facts each knowledge source has."""
+        """Return the number of facts of each source."""
         return dict(Counter(fact.source for fact in self.facts))
 
 
@@ -144,8 +145,8 @@ class Dataset(_OfRelations[Relation]):
 class AnalogyRelation:
     """A relation of an analogy set, such as "country - capital".
 
-    pairs: (head, tails); the first tail is the usual answer, the others are right too.
-    one_to_many: some head has more than one tail. bidirectional: it also holds read backwards.
+    pairs: (head, tails); the first tail is the usual answer, the others are right, too.
+    one_to_many: some heads have several tails. bidirectional: the relation is symmetric.
     """
 
     name: str
@@ -168,14 +169,15 @@ class AnalogyDataset(_OfRelations[AnalogyRelation]):
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs all relations have together."""
+        """The number of pairs of all relations."""
         return sum(len(relation.pairs) for relation in self.relations)
 
 
 def relation_objects(dataset: Dataset, relation_name: str) -> tuple[str, ...]:
-    """The relation's different objects, in order of first appearance: the candidates `relation`.
+    """Return the relation's distinct objects, in order of first appearance.
 
-    Raises UserError, with the nearest name, if there is no such relation.
+    They are the candidates of the answer space `relation`.
+    Raises UserError, with the nearest name, for an unknown relation.
     """
     dataset.relation(relation_name)
     return tuple(dict.fromkeys(fact.object for fact in dataset.facts_of(relation_name)))
@@ -188,7 +190,7 @@ def make_dataset(
     report: ReadReport,
     **about: str,
 ) -> Dataset:
-    """A Dataset with its digest; about: its `licence` and `citation`."""
+    """Return a Dataset with its digest; about: `licence` and `citation`."""
     relations, facts = tuple(relations), tuple(facts)
     return Dataset(name, relations, facts, report, facts_digest(relations, facts), **about)
 
@@ -196,25 +198,31 @@ def make_dataset(
 def make_analogies(
     name: str, relations: Iterable[AnalogyRelation], report: ReadReport, **about: str
 ) -> AnalogyDataset:
-    """An AnalogyDataset with its digest; about: its `licence` and `citation`."""
+    """Return an AnalogyDataset with its digest; about: `licence` and `citation`."""
     relations = tuple(relations)
-    digest = digest_of([one.name, one.kind, one.pairs] for one in relations)
+    digest = digest_of([rel.name, rel.kind, rel.pairs] for rel in relations)
     return AnalogyDataset(name, relations, report, digest, **about)
 
 
 def facts_digest(relations: Iterable[Relation], facts: Iterable[Fact]) -> str:
-    """SHA-256 (hex) of the relations and facts in order; the same whatever files they came from."""
+    """Return the SHA-256 (hex) of the relations and facts in order, independent of their files."""
     rows: list[Any] = []
     for relation in relations:
         prompts = [[p.template, p.origin, p.weight] for p in relation.prompts]
         row = [relation.name, relation.source, relation.type, prompts, relation.negated_template]
         rows.append([*row, relation.answers] if relation.answers else row)
-    return digest_of(chain(rows, map(_HASHED, facts)))
+    return digest_of(chain(rows, map(_hashed, facts)))
+
+
+def _hashed(fact: Fact) -> tuple[Any, ...]:
+    more = {name: getattr(fact, name) for name in _HASHED_IF_SET}
+    known = {name: value for name, value in more.items() if value not in ((), "", None)}
+    return (*_HASHED(fact), known) if known else _HASHED(fact)
 
 
 def digest_of(rows: Iterable[Any]) -> str:
-    """SHA-256 (hex) of rows of plain values, each as a line of JSON."""
+    """Return the SHA-256 (hex) of rows of plain values, each written as a line of JSON."""
     digest = hashlib.sha256()
-    for row in rows:  # orjson refuses a lone surrogate; readers never let one in
+    for row in rows:  # orjson refuses lone surrogates, which no reader lets through
         digest.update(orjson.dumps(row) + b"\n")
     return digest.hexdigest()

@@ -1,28 +1,39 @@
-"""The forms in which the field publishes knowledge, and reading it whatever form it is in.
+"""The known dataset formats, and functions that detect the format and read the data.
 
-A new form is a reader of its own in this folder and a row in `FORMATS`.
+To add a format, write a reader in this folder and add a row to `FORMATS`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lama_core.datasets import bats, bear, lama, lpaqa, pararel, user_table
+from lama_core.datasets import (
+    bats,
+    bear,
+    counterfact,
+    entity_questions,
+    lama,
+    lpaqa,
+    pararel,
+    popqa,
+    user_table,
+    zsre,
+)
 from lama_core.datasets.dataset import AnalogyDataset, Content, Dataset
 from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 
-# Takes the path and, by name, what `load` takes.
+# Takes the path, and `load`'s keyword arguments.
 Load = Callable[..., Dataset | AnalogyDataset]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One form.
+    """A dataset format.
 
-    title: as a list of the known forms names it. find_root: the folder at or under a folder in
-    which the form's own layout begins, None if it is in another form. reads_file: whether a file
-    alone is in it.
+    title: for lists of the known formats. find_root: returns the folder, at or under a given one,
+    where the format's layout begins, or None for another format. reads_file: whether a single file
+    is in this format.
     """
 
     name: str
@@ -34,7 +45,7 @@ class Format:
 
 
 def _tables(folder: Path) -> list[Path]:
-    """The tables in `folder` and the folders under it, without macOS's leftovers (`._x.csv`)."""
+    """Return the tables in `folder` and below, without hidden files such as macOS's `._x.csv`."""
     return [path for path in files_under(folder) if _is_table(path)]
 
 
@@ -52,7 +63,7 @@ def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset
     return user_table.load(file, name=name, columns=None, **about)
 
 
-# In the order in which they are tried: a folder of one could be taken for one of a later.
+# In the order in which they are tried: the later ones could also match folders of earlier ones.
 FORMATS: tuple[Format, ...] = (
     Format("lpaqa", "LPAQA's folders", "prompts", lpaqa.find_root, lpaqa.load),
     Format("pararel", "ParaRel's folders", "facts", pararel.find_root, pararel.load),
@@ -67,6 +78,24 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format("lama", "LAMA's folders", "facts", lama.find_root, lama.load),
     Format(
+        "entity-questions",
+        "EntityQuestions' folders",
+        "facts",
+        entity_questions.find_root,
+        entity_questions.load,
+        entity_questions.is_file,
+    ),
+    Format("popqa", "PopQA's table", "facts", popqa.find_root, popqa.load, popqa.is_popqa),
+    Format(
+        "counterfact",
+        "CounterFact's list",
+        "facts",
+        counterfact.find_root,
+        counterfact.load,
+        counterfact.is_counterfact,
+    ),
+    Format("zsre", "zsRE's lines", "facts", zsre.find_root, zsre.load, zsre.is_zsre),
+    Format(
         "table",
         "a CSV, TSV or JSONL table with subject and object",
         "facts",
@@ -78,31 +107,37 @@ FORMATS: tuple[Format, ...] = (
 
 
 def detect(path: Path) -> Format:
-    """The form of what lies at `path`. Raises UserError if it is none that is known."""
+    """Return the format of the data at `path`. Raises UserError if it is unknown."""
     if not path.exists():
-        raise UserError(f"there is no file or folder {path}")
+        raise UserError(f"no such file or folder: {path}")
     for form in FORMATS:
         if form.reads_file(path) if path.is_file() else form.find_root(path):
             return form
     tables = _tables(path) if path.is_dir() else []
     raise UserError(
-        f"{path} is in no known format: expected {', '.join(form.title for form in FORMATS)}"
-        + (f"; it holds {len(tables)} tables: give them one at a time" if tables else "")
+        f"{path}: unknown format; expected {', '.join(form.title for form in FORMATS)}"
+        + (f". It has {len(tables)} tables: give one of them" if tables else "")
     )
 
 
 def root_of(folder: Path) -> Path:
-    """The folder at or under `folder` in which the dataset's own layout begins."""
+    """Return the folder at or under `folder` where the dataset's layout begins."""
     return detect(folder).find_root(folder) or folder
 
 
 def load(
     path: Path, *, name: str | None = None, relations_file: Path | None = None, **about: str
 ) -> Dataset | AnalogyDataset:
-    """The facts or analogies at `path`, in whichever form. Raises UserError if it is in none.
+    """Return the facts or analogies at `path`, in any known format.
 
-    relations_file: of LAMA's templates, for a folder in LAMA's layout that brings none. about: the
-    `licence` and `citation`.
+    Args:
+        path: A folder or file.
+        name: Name of the dataset. Default: that of the folder or file.
+        relations_file: LAMA's templates, for a folder in LAMA's layout without them.
+        about: `licence` and `citation`.
+
+    Raises:
+        UserError: If the format is unknown or there is nothing usable.
     """
     name = name or (path.name if path.is_dir() else path.stem)
     more = {"relations_file": relations_file} if relations_file else {}
@@ -110,8 +145,8 @@ def load(
 
 
 def load_facts(path: Path, *, relations_file: Path | None = None, **names: str) -> Dataset:
-    """The facts at `path`, in whichever form, as `load`. Raises UserError for analogies."""
+    """Return the facts at `path`, as `load` does. Raises UserError for analogies."""
     found = load(path, relations_file=relations_file, **names)
     if isinstance(found, AnalogyDataset):
-        raise UserError(f"{path} holds analogies, not facts: use it where analogies are asked for")
+        raise UserError(f"{path} has analogies, not facts: use it with an analogy probe")
     return found

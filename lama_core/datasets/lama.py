@@ -2,14 +2,14 @@
 
 Layout (Petroni et al. 2019, data.zip): `relations.jsonl`, `TREx/P*.jsonl`,
 `Google_RE/*_test.jsonl`, `ConceptNet/test.jsonl`, `Squad/test.jsonl`. Any of the folders may be
-missing, may end in `_UHN` (Poerner et al. 2020), and the whole may sit in a folder of its own.
+missing, may end in `_UHN` (Poerner et al. 2020), and may be in a common folder.
 
-Tolerated: no `evidences`, no `judgments`, `sub`/`obj` for `sub_label`/`obj_label`, numbers as ids,
-the fields `masked_negations` and `masked_misprimed` (Kassner & Schütze 2020), extra fields.
-Refused, line by line: what gives no question or no answer.
+Accepted: lines without `evidences` or `judgments`, `sub`/`obj` for `sub_label`/`obj_label`, numbers
+as ids, the fields `masked_negations` and `masked_misprimed` (Kassner & Schütze 2020), extra fields.
+Excluded: lines without a usable query or answer.
 
-Of a fact's `evidences` those with exactly one blank are kept, and of these at most `max_sentences`,
-drawn by the fact's id.
+Of a fact's `evidences`, those with exactly one blank are kept; if there are more than
+`max_sentences`, that many are drawn at random, seeded by the fact's id.
 Departure: Evidence sentences that are kept
 """
 
@@ -36,7 +36,7 @@ MAX_SENTENCES = 10
 
 @dataclass
 class _Reading(Reading):
-    """described: line and content of relations.jsonl's rows. relations: of the facts."""
+    """described: line and content of each row of relations.jsonl. relations: those of the facts."""
 
     max_sentences: int = MAX_SENTENCES
     described: dict[str, tuple[int, Relation]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class _Reading(Reading):
 
 
 def find_root(path: Path) -> Path | None:
-    """The folder at or under `path` that has LAMA's folders, or None."""
+    """Return the folder at or under `path` that has LAMA's folders, or None."""
     return find_folder(path, lambda folder: bool(_source_folders(folder)))
 
 
@@ -56,19 +56,26 @@ def load(
     max_sentences: int = MAX_SENTENCES,
     **about: str,
 ) -> Dataset:
-    """The dataset in LAMA's layout at or under the folder `path`.
+    """Return the dataset in LAMA's layout at or under the folder `path`.
 
-    relations_file: where the templates are, when not in `path` (LAMA-UHN brings none).
-    max_sentences: at most so many of a fact's evidences are kept.
-    Facts keep the order of their file, relations that of relations.jsonl.
-    Raises UserError if the folder has none of LAMA's folders or no usable fact.
+    Facts are in file order, relations in the order of relations.jsonl.
+
+    Args:
+        path: A folder.
+        name: Name of the dataset. Default: that of the folder.
+        relations_file: The templates, if they aren't in `path` (LAMA-UHN has none).
+        max_sentences: Maximum number of sentences of a fact.
+        about: `licence` and `citation`.
+
+    Raises:
+        UserError: If `path` has none of LAMA's folders or no usable fact.
     """
-    lacking = f"is not in LAMA's layout: it has no folder {', '.join(SOURCES[:-1])} or Squad"
-    reading = _Reading.at(find_root(path), path, lacking)
+    missing = f"is not in LAMA's layout: it has no folder {', '.join(SOURCES[:-1])} or Squad"
+    reading = _Reading.at(find_root(path), path, missing)
     reading.max_sentences = max_sentences
     root = reading.root
-    places = (root / "relations.jsonl", root.parent / "relations.jsonl")
-    relations_file = relations_file or next((file for file in places if file.is_file()), None)
+    files = (root / "relations.jsonl", root.parent / "relations.jsonl")
+    relations_file = relations_file or next((file for file in files if file.is_file()), None)
     if relations_file is None:
         reading.notes.append("no relations.jsonl: relations have no templates")
     else:
@@ -81,7 +88,7 @@ def load(
     with_spaces = Counter(fact.relation for fact in reading.facts if " " in fact.object)
     for relation, n in with_spaces.items():
         reading.notes.append(
-            f"{relation}: {n} object(s) have spaces; scoring leaves these facts out, "
+            f"{relation}: {n} object(s) have spaces; scoring excludes these facts, "
             "because no model has them as one token"
         )
     if not reading.facts:
@@ -91,11 +98,11 @@ def load(
 
 
 def _source_folders(folder: Path) -> list[tuple[str, Path]]:
-    """(source, folder) of LAMA's folders in `folder`, in the order of SOURCES."""
+    """Return (source, folder) of LAMA's folders in `folder`, in the order of SOURCES."""
     found: dict[str, Path] = {}
     for child in subfolders(folder):
         name = child.name.lower().removesuffix("_uhn")
-        source = next((one for one in SOURCES if one.lower() == name), "")
+        source = next((known for known in SOURCES if known.lower() == name), "")
         if source and any(path.suffix == ".jsonl" for path in files_under(child)):
             found.setdefault(source, child)
     return [(source, found[source]) for source in SOURCES if source in found]
@@ -105,7 +112,7 @@ def _fact_files(source: str, folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.jsonl"), key=_natural_order)
     if source in ("ConceptNet", "Squad"):
         return [path for path in files if path.stem == "test"] or files
-    # Some copies keep a folder a relation: P19/test.jsonl.
+    # Some copies have a folder for each relation: P19/test.jsonl.
     return files or sorted(folder.glob("*/test.jsonl"), key=_natural_order)
 
 
@@ -124,8 +131,7 @@ def _read_facts(reading: _Reading, source: str, file: Path) -> None:
     n_before = len(reading.facts) + len(reading.dropped)
     for number, row in reading.objects(file):
         with reading.line(file, number):
-            fact = _read_fact(reading, source, file, row, lines, number)
-            reading.facts.append(fact)
+            reading.facts.append(_read_fact(reading, source, file, row, lines, number))
     if len(reading.facts) + len(reading.dropped) == n_before:
         reading.notes.append(f"{reading.shown(file)} has no facts")
 
@@ -139,16 +145,16 @@ def _read_fact(
     else:
         subject = required_text(row, "sub_label", "sub")
     obj = required_text(row, "obj_label", "obj")
-    stated = lama_facts.sentences(row, "masked_sentences")
+    masked = lama_facts.sentences(row, "masked_sentences")
     relation = _relation_of(reading, source, name)
     fact_id = lama_facts.make_id(row, f"{relation.name}:", subject, obj, lines, number)
-    sentences = lama_facts.with_evidences(stated, row, fact_id, reading.max_sentences)
+    sentences = lama_facts.with_evidences(masked, row, fact_id, reading.max_sentences)
     if not sentences and not relation.prompts:
         if source in ("ConceptNet", "Squad"):
             raise Rejected(f"no sentence with {BLANK} in 'masked_sentences'")
         raise Rejected(
-            f"{relation.name} has no template in relations.jsonl and this fact has no sentence "
-            f"with {BLANK}: there is nothing to ask"
+            f"nothing to query: {relation.name} has no template in relations.jsonl, and this fact "
+            f"has no sentence with {BLANK}"
         )
     labelled = "sub_label" in row and "obj_label" in row
     return Fact(
@@ -177,15 +183,15 @@ def _relation_name(source: str, file: Path, row: JsonObject) -> str:
     name = _relation_of_file(file)
     stated = optional_text(row, "predicate_id")
     if stated and stated != name:
-        raise Rejected(f"predicate_id is {stated!r}, but the file is {name!r}'s")
+        raise Rejected(f"predicate_id is {stated!r}, but the file is that of {name!r}")
     return name
 
 
 def _relation_of(reading: _Reading, source: str, plain: str) -> Relation:
-    """The relation of that source, made on first sight."""
+    """Return the relation of that source; made at its first fact."""
     name, known = plain, reading.relations
     if name in known and known[name].source != source:
-        name = f"{source}:{name}"  # two sources that use one name stay apart
+        name = f"{source}:{name}"  # two sources use the same name
     if name not in known:
         if plain in reading.described:
             known[name] = replace(reading.described[plain][1], name=name, source=source)
@@ -208,11 +214,11 @@ def _report_unused(reading: _Reading, relations_file: Path) -> None:
 
 
 def _in_order(reading: _Reading) -> list[Relation]:
-    """Relations with facts: by source, in the order of relations.jsonl, then as they were met."""
+    """Return the relations with facts: by source, then as in relations.jsonl, then as read."""
     used = {fact.relation for fact in reading.facts}
-    listed = {name: place for place, name in enumerate(reading.described)}
+    listed = {name: number for number, name in enumerate(reading.described)}
 
     def order(relation: Relation) -> tuple[int, int]:
         return SOURCES.index(relation.source), listed.get(relation.name, len(listed))
 
-    return sorted((one for one in reading.relations.values() if one.name in used), key=order)
+    return sorted((rel for rel in reading.relations.values() if rel.name in used), key=order)

@@ -1,4 +1,4 @@
-"""The parts of a fact's line in LAMA's files: its id, sentences, evidences and votes."""
+"""Parts of a line of LAMA's fact files: id, sentences, evidences and votes."""
 
 import random
 
@@ -9,14 +9,18 @@ from lama_core.datasets.line_reader import JsonObject, Rejected, as_text, option
 def make_id(
     row: JsonObject, prefix: str, subject: str, obj: str, ids: dict[str, int], number: int
 ) -> str:
-    """The file's id after the relation's name, or one made of subject and object."""
+    """Return `prefix` and the row's id, or without one, subject and object.
+
+    ids: id -> line of the file's facts so far; the new one is added.
+    Raises Rejected if the file has the row's id twice.
+    """
     stated = optional_text(row, "uuid") or optional_text(row, "id")
     fact_id = prefix + (stated or f"{subject}|{obj}")
     if fact_id in ids:
         if stated:
-            raise Rejected(f"the id {stated!r} was already on line {ids[fact_id]}")
+            raise Rejected(f"duplicate of line {ids[fact_id]}: the id {stated!r}")
         # Without ids, the same pair twice is two facts; scoring deduplicates as LAMA does.
-        again = f"{fact_id}\0"  # no id of a file: the copies so far
+        again = f"{fact_id}\0"  # this key, which no file has as an id, counts the copies so far
         copy = ids.get(again, 1) + 1
         while f"{fact_id}#{copy}" in ids:
             copy += 1
@@ -27,7 +31,7 @@ def make_id(
 
 
 def sentences(row: JsonObject, name: str) -> tuple[str, ...]:
-    """The field's sentences with a blank; LAMA's multi-sentence queries are joined to one text."""
+    """Return the field's sentences with a blank; a multi-sentence query is joined to one text."""
     texts = text_list(row, name)
     if not texts:
         return ()
@@ -41,7 +45,7 @@ def sentences(row: JsonObject, name: str) -> tuple[str, ...]:
 def with_evidences(
     stated: tuple[str, ...], row: JsonObject, fact_id: str, max_sentences: int
 ) -> tuple[str, ...]:
-    """The stated sentences, then evidences drawn by the fact's id, at most `max_sentences`."""
+    """Add evidences, drawn with the fact's id as seed, up to `max_sentences` sentences in all."""
     evidences = row.get("evidences")
     if not evidences or len(stated) >= max_sentences:
         return stated
@@ -62,16 +66,16 @@ def with_evidences(
 
 
 def judgments(row: JsonObject) -> tuple[int, int] | None:
-    """(yes, no) votes, or None where nobody judged.
+    """Return the numbers of yes and no votes, or None without votes.
 
-    A vote for anything but yes, such as `skip`, counts as no: Petroni et al. 2019, as the released
-    code does (`filter_samples`).
+    Any vote but yes, such as `skip`, counts as no, as in the released code of Petroni et al. 2019
+    (`filter_samples`).
     """
     votes = row.get("judgments")
     if votes is None:
         return None
     if not isinstance(votes, list):
         raise Rejected("'judgments' is not a list")
-    said = [one.get("judgment", "") if isinstance(one, dict) else "" for one in votes]
-    n_yes = [as_text(vote, "judgment") for vote in said].count("yes")
+    answers = [vote.get("judgment", "") if isinstance(vote, dict) else "" for vote in votes]
+    n_yes = [as_text(answer, "judgment") for answer in answers].count("yes")
     return n_yes, len(votes) - n_yes

@@ -1,7 +1,7 @@
-"""The rows of LAMA's relations.jsonl, and the relations that it leaves out.
+"""The rows of LAMA's relations.jsonl, and Google-RE's relations, which aren't in it.
 
-A row: relation, template, label, description, type. Our own additions: `paraphrases`,
-`negated_template` (or `template_negated`, as negated LAMA has it).
+A row has: relation, template, label, description, type. We also read `paraphrases` and
+`negated_template` (negated LAMA calls it `template_negated`).
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from lama_core.datasets.template_syntax import template_fault
 from lama_core.types import Prompt, Relation, RelationType
 
 RELATION_TYPES: dict[str, RelationType] = {"1-1": "1-1", "N-1": "N-1", "N-M": "N-M"}
-# Not in relations.jsonl; LAMA's scripts/run_experiments.py holds them: the template, negated.
+# Template and negated template, from LAMA's scripts/run_experiments.py.
 _GOOGLE_RE = {
     "place_of_birth": ("[X] was born in [Y] .", "[X] was not born in [Y] ."),
     "date_of_birth": ("[X] (born [Y]).", "[X] (not born [Y])."),
@@ -38,14 +38,14 @@ GOOGLE_RE_RELATIONS = {
 
 
 def read_rows(reading: Reading, path: Path) -> dict[str, tuple[int, Relation]]:
-    """Relation -> its line in the file, and what it says; the `source` is not known yet."""
+    """Return relation name -> its line and the relation; `source` is empty."""
     rows: dict[str, tuple[int, Relation]] = {}
     for number, row in reading.objects(path):
         faults: list[str] = []
         with reading.line(path, number):
             name = required_text(row, "relation")
             if name in rows:
-                raise Rejected(f"the relation {name!r} was already on line {rows[name][0]}")
+                raise Rejected(f"duplicate of line {rows[name][0]}: the relation {name!r}")
             rows[name] = number, _describe(name, row, faults)
             for fault in faults:
                 reading.drop(path, number, f"{name}: {fault}")
@@ -53,7 +53,7 @@ def read_rows(reading: Reading, path: Path) -> dict[str, tuple[int, Relation]]:
 
 
 def _describe(name: str, row: JsonObject, faults: list[str]) -> Relation:
-    """A row of relations.jsonl; what is left out of it is added to `faults`."""
+    """Return a row's relation; adds to `faults` why parts of the row were excluded."""
 
     def usable(template: str) -> bool:
         fault = template_fault(template) if template else None
@@ -68,7 +68,7 @@ def _describe(name: str, row: JsonObject, faults: list[str]) -> Relation:
     negated = optional_text(row, "negated_template", "template_negated")
     type_name = optional_text(row, "type")
     if type_name and type_name not in RELATION_TYPES:
-        faults.append(f"the type {type_name!r} is none of 1-1, N-1, N-M; it is left open")
+        faults.append(f"unknown type {type_name!r} (expected 1-1, N-1 or N-M), ignored")
     return Relation(
         name,
         "",

@@ -1,4 +1,4 @@
-"""A dataset written in LAMA's layout: the counterpart of `lama.py`."""
+"""Writing a dataset in LAMA's layout, which `lama.py` reads."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from lama_core.types import Fact, Relation
 def write(dataset: Dataset, folder: Path, *, suffix: str = "") -> None:
     """Write the relations and facts into `folder`.
 
-    suffix: added to the names of the sources' folders, such as `_UHN`.
+    suffix: appended to the names of the sources' folders, such as `_UHN`.
     """
     by_file: defaultdict[Path, list[Fact]] = defaultdict(list)
     for fact in dataset.facts:

@@ -1,8 +1,8 @@
 """LPAQA's prompts and training pairs (Jiang et al. 2020).
 
 Layout: `prompt/mine/P*.jsonl` and `prompt/paraphrase/P*.jsonl` (template, weight),
-`prompt/manual_paraphrase/P*.txt` (one a line), `TREx_train/P*.jsonl` (sub_label, obj_label and
-their ids). A weight is the prompt's share in the released ensemble.
+`prompt/manual_paraphrase/P*.txt` (one template per line), `TREx_train/P*.jsonl` (sub_label,
+obj_label and their ids). A weight is the prompt's weight in the released ensemble.
 """
 
 from collections.abc import Iterator
@@ -31,22 +31,22 @@ TRAINING_FOLDER = "TREx_train"
 
 
 def find_root(path: Path) -> Path | None:
-    """The folder at or under `path` that holds `prompt` or `TREx_train`, or None."""
-    inside = [Path("prompt", name) for name in ORIGIN] + [Path(TRAINING_FOLDER)]
-    return find_folder(path, lambda folder: any((folder / one).is_dir() for one in inside))
+    """Return the folder at or under `path` with LPAQA's prompts or pairs, or None."""
+    names = [Path("prompt", name) for name in ORIGIN] + [Path(TRAINING_FOLDER)]
+    return find_folder(path, lambda folder: any((folder / name).is_dir() for name in names))
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
-    """The training pairs as facts, each relation with all of LPAQA's prompts for it.
+    """Return the training pairs as facts, and each relation with all of LPAQA's prompts for it.
 
-    Raises UserError if `path` holds neither pairs nor prompts.
+    Raises UserError if `path` has neither pairs nor prompts.
     """
-    lacking = f"is not LPAQA: it has neither prompt/mine nor {TRAINING_FOLDER}"
-    reading = Reading.at(find_root(path), path, lacking)
+    missing = f"is not LPAQA: it has neither prompt/mine nor {TRAINING_FOLDER}"
+    reading = Reading.at(find_root(path), path, missing)
     prompts: dict[str, tuple[Prompt, ...]] = {}
     for folder, origin in ORIGIN.items():
-        place = reading.root / "prompt" / folder
-        for file in sorted([*place.glob("*.jsonl"), *place.glob("*.txt")]):
+        parent = reading.root / "prompt" / folder
+        for file in sorted([*parent.glob("*.jsonl"), *parent.glob("*.txt")]):
             found = []
             for number, prompt in _iter_prompts(reading, file, origin):
                 with reading.line(file, number):
@@ -62,30 +62,32 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
 
 
 def read_prompts(folder: Path, relation: str) -> tuple[tuple[Prompt, ...], ReadReport]:
-    """One relation's prompts in file order, with their weights; none if it has no file.
+    """Return a relation's prompts in file order, with their weights; none if it has no file.
 
-    Templates are not checked here (see `prompt_sets.make_pool`).
+    Templates are checked by `prompt_sets.make_pool`, not here.
     """
     reading = Reading(folder)
     files = (_file_of(folder, relation, suffix) for suffix in (".txt", ".jsonl"))
-    found = [one for file in files if file for _, one in _iter_prompts(reading, file, "manual")]
+    found = [
+        prompt for file in files if file for _, prompt in _iter_prompts(reading, file, "manual")
+    ]
     return tuple(found), reading.report
 
 
 def read_pairs(
     place: Path, relation: str, *, source: str = "TREx"
 ) -> tuple[tuple[Fact, ...], ReadReport]:
-    """The training pairs of a relation, in file order, each once.
+    """Return the training pairs of a relation, in file order, without duplicates.
 
     place: a folder with `<relation>.jsonl`, or the file itself.
-    Raises UserError if there is neither, naming the nearest file.
+    Raises UserError, with the nearest name, if the file doesn't exist.
     """
     path = _file_of(place, relation, ".jsonl") if place.is_dir() else place
     if path is None or not path.is_file():
         names = [file.stem for file in place.glob("*.jsonl")] if place.is_dir() else []
         where = path or place / f"{relation[:60]}.jsonl"
         raise UserError(
-            f"There are no training pairs of {relation[:60]}: {where} does not exist"
+            f"Missing training pairs of {relation[:60]}: {where} does not exist"
             f"{did_you_mean(relation, names)}."
         )
     reading = Reading(path)
@@ -93,19 +95,19 @@ def read_pairs(
     facts: dict[tuple[str, str], Fact] = {}
     for fact in pairs:
         facts.setdefault((fact.subject, fact.object), fact)
-    if n_twice := len(pairs) - len(facts):
-        reading.notes.append(f"{path.name}: {n_twice} pair(s) occur twice and count once")
+    if n_duplicates := len(pairs) - len(facts):
+        reading.notes.append(f"{path.name}: {n_duplicates} duplicate pair(s) excluded")
     return tuple(facts.values()), reading.report
 
 
 def _file_of(folder: Path, relation: str, suffix: str) -> Path | None:
-    """The relation's file in a folder, if it has one; a name of data is never taken as a path."""
+    """Return the relation's file in a folder, or None; never uses the name as a path."""
     name = f"{relation}{suffix}"
     return next((file for file in folder.glob(f"*{suffix}") if file.name == name), None)
 
 
 def _iter_prompts(reading: Reading, file: Path, origin: str) -> Iterator[tuple[int, Prompt]]:
-    """(line, prompt) of a file of prompts, whatever their templates hold."""
+    """Yield (line, prompt) of a file of prompts, without checking the templates."""
     if file.suffix == ".txt":
         yield from ((number, Prompt(text, origin)) for number, text in reading.lines(file))
         return
@@ -118,7 +120,7 @@ def _iter_pairs(reading: Reading, file: Path, relation: str, source: str) -> Ite
     for number, row in reading.objects(file):
         with reading.line(file, number):
             yield Fact(
-                f"{relation}:train:{number}",  # pairs have no id of their own, some stand twice
+                f"{relation}:train:{number}",  # pairs have no id, and some occur twice
                 required_text(row, "sub_label", "sub"),
                 relation,
                 required_text(row, "obj_label", "obj"),

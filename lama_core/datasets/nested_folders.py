@@ -1,4 +1,4 @@
-"""Finding the folder that holds a dataset, which archives like to wrap in others."""
+"""Finding the folder of a dataset, which archives often nest in other folders."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,10 +16,10 @@ MAX_FILES = 100_000
 def find_folder(
     path: Path, is_wanted: Callable[[Path], bool], *, depth: int = MAX_DEPTH
 ) -> Path | None:
-    """The topmost folder at or under `path` for which `is_wanted` holds, or None.
+    """Return the topmost folder at or under `path` for which `is_wanted` is true, or None.
 
-    depth: how many levels below `path` are searched, level by level, names in order.
-    Raises UserError if there are more folders than a dataset has, or one can't be read.
+    The search is breadth-first, in the order of names, down to `depth` levels below `path`.
+    Raises UserError for too many folders, or one that can't be read.
     """
     level = [path] if path.is_dir() else []
     n_seen = 0
@@ -35,7 +35,7 @@ def find_folder(
 
 
 def subfolders(folder: Path) -> Iterator[Path]:
-    """The folders directly in `folder`, without hidden ones and macOS's leftovers."""
+    """Yield the folders directly in `folder`, without hidden ones and macOS's `__MACOSX`."""
     try:
         children = [child for child in sorted(folder.iterdir()) if child.is_dir()]
     except OSError as error:
@@ -46,9 +46,9 @@ def subfolders(folder: Path) -> Iterator[Path]:
 
 
 def files_under(folder: Path) -> Iterator[Path]:
-    """The files in a folder and those under it, in order of their paths; links aren't followed.
+    """Yield the files in and under a folder, in the order of their paths; links aren't followed.
 
-    Raises UserError if there are more than a dataset has, or a folder can't be read.
+    Raises UserError for too many files, or a folder that can't be read.
     """
 
     def fail(error: OSError) -> None:
@@ -61,9 +61,9 @@ def files_under(folder: Path) -> Iterator[Path]:
         if n_seen > MAX_FILES:
             raise _too_many(folder, f"{MAX_FILES:,} files")
         if len(Path(parent).relative_to(folder).parts) > MAX_DEPTH_OF_FILES:
-            raise _too_many(folder, f"{MAX_DEPTH_OF_FILES} folders in one another")
+            raise _too_many(folder, f"{MAX_DEPTH_OF_FILES} levels of folders")
         yield from (Path(parent, name) for name in sorted(names))
 
 
 def _too_many(folder: Path, what: str) -> UserError:
-    return UserError(f"{folder} holds more than {what}: give the folder of the dataset alone")
+    return UserError(f"{folder} has more than {what}: give only the dataset's folder")

@@ -1,8 +1,8 @@
 """ParaRel's patterns and facts (Elazar et al. 2021).
 
 Layout: `pattern_data/P*.jsonl` or `pattern_data/graphs_json/P*.jsonl` (pattern, lemma,
-extended_lemma, tense), `trex_lms_vocab/P*.jsonl` (facts in LAMA's form whose objects are one
-token in BERT, RoBERTa and ALBERT), the two in one folder or under `data`.
+extended_lemma, tense), `trex_lms_vocab/P*.jsonl` (facts in LAMA's format, whose objects are one
+token in BERT, RoBERTa and ALBERT); both in one folder or under `data`.
 """
 
 from pathlib import Path
@@ -14,29 +14,29 @@ from lama_core.types import Fact, Prompt
 
 ORIGIN = "pararel"
 PATTERNS, FACTS = "pattern_data", "trex_lms_vocab"
-LACKING = f"is not ParaRel: it has neither {PATTERNS} nor {FACTS}"
+MISSING = f"is not ParaRel: it has neither {PATTERNS} nor {FACTS}"
 
 Patterns = dict[str, tuple[Prompt, ...]]
 
 
 def find_root(path: Path) -> Path | None:
-    """The folder at or under `path` that holds `pattern_data` or `trex_lms_vocab`, or None."""
+    """Return the folder at or under `path` with ParaRel's patterns or facts, or None."""
     return find_folder(
         path, lambda folder: (folder / PATTERNS).is_dir() or (folder / FACTS).is_dir()
     )
 
 
 def load_patterns(path: Path) -> Patterns:
-    """The paraphrase patterns by relation, in the file's order."""
-    return _read_patterns(Reading.at(find_root(path), path, LACKING))
+    """Return the paraphrase patterns by relation, in file order."""
+    return _read_patterns(Reading.at(find_root(path), path, MISSING))
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
-    """ParaRel's facts, each relation with its patterns as prompts; no facts is said in a note.
+    """Return ParaRel's facts, and each relation with its patterns as prompts.
 
-    Raises UserError if `path` holds neither patterns nor facts.
+    Without facts, the report has a note. Raises UserError if `path` has neither patterns nor facts.
     """
-    reading = Reading.at(find_root(path), path, LACKING)
+    reading = Reading.at(find_root(path), path, MISSING)
     patterns = _read_patterns(reading)
     for file in sorted((reading.root / FACTS).glob("*.jsonl")):
         lines: dict[str, int] = {}
@@ -63,7 +63,7 @@ def _read_patterns(reading: Reading) -> Patterns:
             with reading.line(file, number):
                 pattern = usable(required_text(row, "pattern"))
                 if pattern in found:
-                    raise Rejected(f"the pattern {pattern!r} was there already")
+                    raise Rejected(f"duplicate pattern {pattern!r}")
                 found[pattern] = Prompt(pattern, ORIGIN)
         patterns[file.stem] = tuple(found.values())
     return patterns

@@ -1,13 +1,13 @@
-"""Texts to read from: the embedded model's training text or the user's own, as passages.
+"""Corpora for retrieval, cut into passages: the embedded model's training text or a user's text.
 
-    starter     the training text of minilm-mlm, where it is built
-    FOLDER      its .txt and .jsonl files, in the order of their names
-    FILE.txt    UTF-8, one paragraph a line
-    FILE.jsonl  one object a line, with the paragraph under "text"
+    starter     the training text of minilm-mlm, if it has been built
+    FOLDER      its .txt and .jsonl files, sorted by name
+    FILE.txt    UTF-8, one paragraph per line
+    FILE.jsonl  one object per line, with the paragraph under "text"
 
-A passage is as many of a paragraph's sentences, one after the other, as have at most 60 words
-together; a longer sentence is cut. Signs that a model could take for a blank or for a token of its
-own are written otherwise: (MASK) for [MASK].
+A passage is a run of a paragraph's sentences of at most 60 words; a longer sentence is cut.
+Characters that a model could take for a blank or a special token are replaced: [MASK] becomes
+(MASK), and three or more underscores become "…".
 """
 
 import hashlib
@@ -26,51 +26,51 @@ from lama_core.paths import corpus_files
 
 STARTER = "starter"
 MAX_WORDS = 60  # of a passage
-MAX_LINE = 20_000  # characters of a paragraph: the rest is not read
-MAX_READ = 16 << 20  # characters of a line that are held at once
+MAX_LINE = 20_000  # characters of a paragraph; the rest is ignored
+MAX_READ = 16 << 20  # characters of a line that are held in memory
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"“(])")
 SIGNS = str.maketrans("[]<>", "()()")
 UNDERSCORES = re.compile(r"_{3,}")
 LINES, JSONL = ".txt", ".jsonl"
-CUT = 1  # of how passages are cut; raised when the same text would give others
+CUT = 1  # version of the cutting rules; raise it when the same text gives other passages
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts to read from. name: for people. files: in the order in which they are read."""
+    """A corpus of text files, in reading order. name: for display."""
 
     name: str
     files: tuple[Path, ...]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the files' bytes and of how they are cut; not of their names."""
+        """SHA-256 of the files' content and the version of the cutting rules; names don't count."""
         parts = [str(CUT)]
         for path in self.files:
-            with open_file(path) as file:  # says what is no plain file
+            with open_file(path) as file:  # refuses what isn't a regular file
                 now = os.fstat(file.fileno())
             parts += [path.suffix.lower(), _digest(path, now.st_size, now.st_mtime_ns)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def sentences(self) -> Iterator[str]:
-        """The sentences. Raises UserError for a file that can't be read, and if there are none."""
-        return self._some(
+        """Yield the sentences. Raises UserError if there are none or a file can't be read."""
+        return self._nonempty(
             sentence for paragraph in self._paragraphs() for sentence in _sentences(paragraph)
         )
 
     def passages(self) -> Iterator[str]:
-        """The passages, each a line. Raises as `sentences`."""
-        return self._some(
+        """Yield the passages, each on one line. Raises as `sentences`."""
+        return self._nonempty(
             passage for paragraph in self._paragraphs() for passage in _passages(paragraph)
         )
 
-    def _some(self, texts: Iterator[str]) -> Iterator[str]:
-        n = 0
+    def _nonempty(self, texts: Iterator[str]) -> Iterator[str]:
+        is_empty = True
         for text in texts:
-            n += 1
+            is_empty = False
             yield text
-        if not n:
-            raise UserError(f"The corpus {self.name} holds no text: give files with words in them.")
+        if is_empty:
+            raise UserError(f"The corpus {self.name} has no text: give files with words in them.")
 
     def _paragraphs(self) -> Iterator[str]:
         for path in self.files:
@@ -78,49 +78,51 @@ class Corpus:
 
 
 def load_corpus(reference: str) -> Corpus:
-    """The corpus that a user means: `starter`, a folder, a text file or a JSONL file.
+    """Return the corpus of a user's reference: `starter`, a folder, a text or JSONL file.
 
-    Raises UserError if it isn't here, or has no file of these kinds.
+    Raises UserError if it doesn't exist or has no text or JSONL file.
     """
     if reference == STARTER:
         return Corpus(STARTER, tuple(starter_files()))
     path = user_path(reference)
     if path.is_dir():
-        found = sorted(one for one in path.iterdir() if one.suffix.lower() in (LINES, JSONL))
+        found = sorted(file for file in path.iterdir() if file.suffix.lower() in (LINES, JSONL))
         if not found:
-            raise UserError(f"{path}: the folder has no {LINES} or {JSONL} file: put texts there.")
+            raise UserError(
+                f"{path} has no {LINES} or {JSONL} file: add text files to this folder."
+            )
         return Corpus(path.name or str(path), tuple(found))
     if not path.exists():
         raise UserError(
-            f"There is no corpus {reference[:200]!r}: give {STARTER}, a folder of texts, or a "
-            f"{JSONL} file."
+            f"Unknown corpus {reference[:200]!r}: give {STARTER}, a folder of texts, or a {LINES} "
+            f"or {JSONL} file."
         )
     if path.suffix.lower() not in (LINES, JSONL):
-        raise UserError(f"{path}: a corpus is a folder, or a {LINES} or {JSONL} file.")
+        raise UserError(f"{path} can't be a corpus: give a folder, or a {LINES} or {JSONL} file.")
     return Corpus(path.name, (path,))
 
 
 def starter_files() -> list[Path]:
-    """The files of the embedded model's training text. Raises UserError if it isn't built here."""
+    """Return the files of the embedded model's training text. Raises UserError if not built."""
     files = corpus_files()
     if not files:
         raise UserError(
-            "MiniLM-MLM's corpus is not built here: `lama-explorer data "
-            "build-corpus` fetches its sources and builds it, or give a text of your own."
+            "MiniLM-MLM's corpus isn't built on this computer: build it with `lama-explorer data "
+            "build-corpus`, or give another text."
         )
     return files
 
 
 def read_sentences(path: Path) -> Iterator[str]:
-    """The sentences of a text file, line by line. Raises UserError as `read_lines`."""
+    """Yield the sentences of a text file. Raises UserError as `read_lines`."""
     for line in read_lines(path):
         yield from _sentences(line)
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, each of at most MAX_LINE characters.
+    """Yield the lines of a text file, each cut to MAX_LINE characters.
 
-    Raises UserError if the file is missing, not UTF-8 text, or holds zero bytes.
+    Raises UserError if the file can't be read, isn't UTF-8 text or has null bytes.
     """
     for line in _whole_lines(path):
         yield line[:MAX_LINE]
@@ -131,12 +133,14 @@ def _whole_lines(path: Path) -> Iterator[str]:
         with io.TextIOWrapper(open_file(path), encoding="utf-8-sig") as file:
             while line := file.readline(MAX_READ):
                 if "\0" in line:
-                    raise UserError(f"{path}: the text holds zero bytes: it is no text file.")
+                    raise UserError(f"{path} is not a text file: it has null bytes.")
                 yield line
     except OSError as error:
-        raise UserError(f"{path}: the text can't be read: {error.strerror}.") from error
+        raise UserError(f"{path} can't be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text (byte {error.start}).") from error
+        raise UserError(
+            f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."
+        ) from error
 
 
 def _read_jsonl(path: Path) -> Iterator[str]:
@@ -146,7 +150,7 @@ def _read_jsonl(path: Path) -> Iterator[str]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}, line {number}: no JSON object.") from error
+            raise UserError(f"{path}, line {number}: not a JSON object.") from error
         text = entry.get("text") if isinstance(entry, dict) else None
         if not isinstance(text, str):
             raise UserError(f'{path}, line {number}: write the paragraph as {{"text": "..."}}.')
@@ -176,6 +180,6 @@ def _passages(paragraph: str) -> Iterator[str]:
 
 @cache
 def _digest(path: Path, size: int, changed: int) -> str:
-    """SHA-256 of a file's bytes, known while its size and date stay. Raises as `open_file`."""
+    """Return the SHA-256 of a file, cached by size and date. Raises as `open_file`."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,15 +1,15 @@
-"""The prompts of a relation by where they come from, and their combinations as in the paper.
+"""The prompts of a relation by origin, and the paper's combinations of them.
 
     manual              LAMA's template
-    mined               found in sentences that hold a subject and its object
+    mined               found in sentences with a subject and its object
     mined-paraphrased   paraphrases of the best mined prompt
-    manual-paraphrased  paraphrases of the manual one
-    user                typed
+    manual-paraphrased  paraphrases of the manual prompt
+    user                written by the user
 
-Two prompts are the same when they differ only in spaces: `[X] of [Y] .` and `[X] of [Y].` give
-every model the same tokens. Case and the full stop itself do count. The released files hold such
-twins (20 of 527 paraphrases of mined prompts, 19 of 510 of manual ones): of a file the first is
-kept and the others are named; of prompts that a user gives they are refused.
+Prompts that differ only in spaces are duplicates: `[X] of [Y] .` and `[X] of [Y].` give the same
+tokens with every model. Case and the full stop do count. The released files have such duplicates
+(20 of 527 paraphrases of mined prompts, 19 of 510 of manual ones): the first of a file is kept, and
+the others are listed in the notes. Duplicates in a user's prompts are refused.
 """
 
 import re
@@ -26,7 +26,7 @@ from lama_core.types import Prompt, Relation
 Origin = Literal["manual", "mined", "mined-paraphrased", "manual-paraphrased", "user"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
-# Jiang et al. 2020, section 5.1. The released files of paraphrases begin with their seed.
+# Jiang et al. 2020, section 5.1. A released file of paraphrases begins with the original prompt.
 COMBINATIONS: dict[str, tuple[Origin, ...]] = {
     "manual": ("manual",),
     "mine": ("mined",),
@@ -38,8 +38,8 @@ COMBINATIONS: dict[str, tuple[Origin, ...]] = {
 }
 TITLES = {name: name.title() for name in COMBINATIONS} | {"user": "Own"}
 MEANINGS = {
-    "manual": "the data set's template",
-    "mine": "mined from sentences that hold a subject and its object",
+    "manual": "the dataset's template",
+    "mine": "mined from sentences with a subject and its object",
     "mine+man": "the mined prompts and the manual one",
     "mine+para": "paraphrases of the best mined prompt",
     "man+para": "the manual prompt and its paraphrases",
@@ -56,7 +56,7 @@ SPACE_BEFORE_SIGN = re.compile(r"\s+([.,;:!?)\]}])(?!\w)|(?<=[(\[{])\s+")
 
 
 def normalise_template(template: str) -> str:
-    """The template without the spaces that no model sees: the form in which twins are found."""
+    """Return the template without spaces that change no tokens, to find duplicates."""
     joined = " ".join(template.split())
     return SPACE_BEFORE_SIGN.sub(lambda match: match.group(1) or "", joined)
 
@@ -65,7 +65,7 @@ def normalise_template(template: str) -> str:
 class Entry:
     """A prompt and the sets it belongs to, such as `mined` and `mined-paraphrased`.
 
-    aside: it is asked, and neither chosen nor weighted.
+    aside: it is scored, but never part of an ensemble.
     """
 
     prompt: Prompt
@@ -75,9 +75,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class PromptPool:
-    """All prompts of one relation, each once, in the order of their sets.
+    """All prompts of one relation without duplicates, in the order of their sets.
 
-    notes: sentences about what was left out.
+    notes: sentences about excluded prompts.
     """
 
     relation: str
@@ -95,7 +95,7 @@ class PromptPool:
         return tuple(entry.prompt.template for entry in self.entries)
 
     def members(self, combination: str) -> tuple[int, ...]:
-        """Positions of the prompts of a combination; empty if the relation has none of them.
+        """Return the positions of a combination's prompts; empty if the relation has none.
 
         Raises UserError for an unknown combination.
         """
@@ -103,35 +103,37 @@ class PromptPool:
         return tuple(at for at, entry in enumerate(self.entries) if entry.origins & wanted)
 
     def eligible(self, combination: str) -> tuple[int, ...]:
-        """Positions of its prompts from which ensembles are made: those that aren't set aside."""
+        """Return the positions of a combination's prompts that ensembles may use."""
         return tuple(at for at in self.members(combination) if not self.entries[at].aside)
 
     @property
     def manual(self) -> int | None:
-        """The position of the manual prompt; None without one."""
-        return next((at for at, one in enumerate(self.entries) if "manual" in one.origins), None)
+        """Position of the manual prompt; None without one."""
+        return next(
+            (at for at, entry in enumerate(self.entries) if "manual" in entry.origins), None
+        )
 
     def find(self, template: str) -> int | None:
-        """The position of a prompt or its twin; None if it isn't here."""
-        known = [normalise_template(one) for one in self.templates]
+        """Return the position of a prompt or its duplicate, or None."""
+        known = [normalise_template(text) for text in self.templates]
         wanted = normalise_template(template)
         return known.index(wanted) if wanted in known else None
 
     def only(self, combinations: Iterable[str]) -> "PromptPool":
-        """The pool with the prompts of these combinations alone."""
+        """Return the pool with only the prompts of these combinations."""
         kept = {number for name in combinations for number in self.members(name)}
         return replace(self, entries=tuple(self.entries[number] for number in sorted(kept)))
 
     def combinations(self) -> tuple[str, ...]:
-        """The combinations of which every part is here, in the paper's order."""
+        """Return the combinations whose sets all have prompts here, in the paper's order."""
         here = {origin for entry in self.entries for origin in entry.origins}
         wanted = COMBINATIONS | {"all": tuple(here)} if here else COMBINATIONS
         return tuple(name for name, parts in wanted.items() if here.issuperset(parts))
 
     def with_user(self, templates: Sequence[str]) -> "PromptPool":
-        """The pool with a user's own prompts at the end.
+        """Return the pool with a user's prompts appended.
 
-        Raises UserError for one without [X] or [Y], or the same as another after normalising.
+        Raises UserError for a prompt without [X] or [Y], and for a duplicate.
         """
         check_templates(templates, others=self.templates)
         own = tuple(Entry(Prompt(text, "user"), frozenset({"user"})) for text in templates)
@@ -139,12 +141,12 @@ class PromptPool:
 
 
 def parse_combination(name: str) -> tuple[Origin, ...]:
-    """The sets that make a combination. Raises UserError, with the nearest name, if unknown."""
+    """Return the sets of a combination. Raises UserError, with the nearest name, if unknown."""
     return COMBINATIONS[choose(name, COMBINATIONS, "prompts")]
 
 
 def check_templates(templates: Sequence[str], *, others: Iterable[str] = ()) -> None:
-    """Raise UserError, naming it, for a prompt without [X] or [Y], or one that is there already."""
+    """Raise UserError for a prompt without [X] or [Y], and for a duplicate."""
     seen = {normalise_template(other): other for other in others}
     for template in templates:
         fault = template_fault(template)
@@ -153,15 +155,15 @@ def check_templates(templates: Sequence[str], *, others: Iterable[str] = ()) -> 
         twin = seen.get(normalise_template(template))
         if twin is not None:
             raise UserError(
-                f"The prompts {twin!r} and {template!r} are the same but for spaces: keep one."
+                f"The prompts {twin!r} and {template!r} differ only in spaces: remove one."
             )
         seen[normalise_template(template)] = template
 
 
 def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool:
-    """The prompts of a relation from its sets; twins become one prompt of several sets.
+    """Return the prompts of a relation; duplicates in different sets become one entry.
 
-    A prompt without [X] or [Y] is left out and named in `notes`, and so are twins in one set.
+    Prompts without [X] or [Y] and duplicates within a set are excluded and listed in `notes`.
     """
     entries: dict[str, Entry] = {}
     notes: list[str] = []
@@ -169,7 +171,7 @@ def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool
         for prompt in sets.get(origin, ()):
             fault = template_fault(prompt.template)
             if fault:
-                notes.append(f"{relation}, {origin}: {fault}; it is left out")
+                notes.append(f"{relation}, {origin}: {fault}; excluded")
                 continue
             key = normalise_template(prompt.template)
             known = entries.get(key)
@@ -178,8 +180,8 @@ def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool
                 continue
             if origin in known.origins:
                 notes.append(
-                    f"{relation}, {origin}: {prompt.template!r} is {known.prompt.template!r} but "
-                    "for spaces; it is left out"
+                    f"{relation}, {origin}: {prompt.template!r} differs from "
+                    f"{known.prompt.template!r} only in spaces; excluded"
                 )
             weight = known.prompt.weight if known.prompt.weight is not None else prompt.weight
             entries[key] = Entry(replace(known.prompt, weight=weight), known.origins | {origin})
@@ -187,7 +189,7 @@ def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool
 
 
 def folders_in(folder: Path) -> dict[Origin, Path]:
-    """LPAQA's folders that are in `folder`, or in its `prompt` folder, by what they hold.
+    """Return LPAQA's folders in `folder`, or in its `prompt` folder, by origin of their prompts.
 
     Raises UserError if there are none.
     """
@@ -195,14 +197,14 @@ def folders_in(folder: Path) -> dict[Origin, Path]:
     found = {origin: root / name for origin, name in FOLDERS.items() if (root / name).is_dir()}
     if not found:
         raise UserError(
-            f"{folder} has none of LPAQA's folders ({', '.join(FOLDERS.values())}): give the "
-            "folder that holds them."
+            f"{folder} has none of LPAQA's folders ({', '.join(FOLDERS.values())}): give their "
+            "parent folder."
         )
     return found
 
 
 def relations_in(folder: Path) -> frozenset[str]:
-    """The relations that a folder has prompts of. Raises UserError as `folders_in`."""
+    """Return the relations that have prompts in a folder. Raises UserError as `folders_in`."""
     files = (file for path in folders_in(folder).values() for file in path.iterdir())
     return frozenset(file.stem for file in files if file.suffix in (".jsonl", ".txt"))
 
@@ -210,11 +212,16 @@ def relations_in(folder: Path) -> frozenset[str]:
 def load_pool(
     relation: Relation, *, folder: Path | None = None, user: Sequence[str] = ()
 ) -> PromptPool:
-    """The prompts of a relation: its own template and paraphrases, LPAQA's files, and the user's.
+    """Return the prompts of a relation: those of its dataset, LPAQA's, and the user's.
 
-    folder: with `mine`, `paraphrase` and `manual_paraphrase` in it, or in its `prompt` folder;
-    None takes the relation's own paraphrases only.
-    Raises UserError if the folder holds none of these, or for a faulty prompt of the user's.
+    Args:
+        relation: Has the manual template and its paraphrases.
+        folder: Folder with LPAQA's `mine`, `paraphrase` and `manual_paraphrase`, or with `prompt`,
+            which has these; None for no prompts of LPAQA.
+        user: The user's templates.
+
+    Raises:
+        UserError: If the folder has none of LPAQA's folders, or a user's prompt is unusable.
     """
     sets: dict[Origin, Sequence[Prompt]] = {
         "manual": relation.prompts[:1],

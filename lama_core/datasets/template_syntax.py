@@ -1,13 +1,13 @@
-"""What makes a template usable: one [X] for the subject and one [Y] for the blank."""
+"""The syntax of templates: one [X] for the subject and one [Y] for the blank."""
 
 
 def template_fault(template: str) -> str | None:
-    """Why `template` can't be used, as a clause; None when it can."""
+    """Return why `template` is unusable, as a clause; None if it is usable."""
     n_subjects, n_objects = template.count("[X]"), template.count("[Y]")
     if n_subjects == 0:
-        return f"the template {template!r} has no [X]: add it where the subject stands"
+        return f"the template {template!r} has no [X]: add it in place of the subject"
     if n_objects == 0:
-        return f"the template {template!r} has no [Y]: add it where the object stands"
+        return f"the template {template!r} has no [Y]: add it in place of the object"
     if n_subjects > 1:
         return f"the template {template!r} has {n_subjects} [X]: keep one"
     if n_objects > 1:

@@ -1,13 +1,13 @@
-"""A user's own facts: a CSV, TSV or JSONL file with a row a fact.
+"""A user's facts: a CSV, TSV or JSONL file with one fact per row.
 
-Columns (or JSON fields): `subject` and `object`, needed; `relation` (the file's name if missing),
+Columns (or JSON fields): `subject` and `object` (required), `relation` (default: the file's name),
 `template`, `negated_template`, `sentence` (a cloze sentence with [MASK]), `id`, `type`, `label`,
-`origin`. LAMA's names (`sub_label`, `obj_label`, `predicate_id`, ...) work too. Every different
-template of a relation becomes one of its prompts. A row stands on one line: a cell can't hold a
-line break, so that one broken row can't swallow the next.
+`origin`. LAMA's names (`sub_label`, `obj_label`, `predicate_id`, ...) work, too. Every distinct
+template of a relation becomes one of its prompts. A row is one line: cells can't have line breaks,
+so that a broken row can't include the next one.
 
-Columns of other names, and templates for rows without one, are given as `Columns`; an imported
-table has them in a file next to it (`FILE.columns.json`).
+`Columns` gives other column names, and templates for rows without one. An imported table has them
+in a file next to it (`FILE.columns.json`).
 """
 
 import csv
@@ -44,7 +44,7 @@ _SUBJECT = ("subject", "sub_label", "sub")
 _OBJECT = ("object", "obj_label", "obj")
 _RELATION = ("relation", "predicate_id", "pred")
 _NEEDED = ("subject", "object")
-# Of each role that a column can have, the names that are taken without asking.
+# Role of a column -> the column names that are recognized for it.
 ROLES: dict[str, tuple[str, ...]] = {
     "subject": _SUBJECT,
     "object": _OBJECT,
@@ -55,11 +55,14 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are what, and templates for rows that have none.
+    """The roles of a table's columns, and templates for rows without one.
 
     Attributes:
-        subject: Name of the column; empty: the one named as in `ROLES`. So are the others.
-        templates: Relation -> template with [X] and [Y]; the relation "" stands for all others.
+        subject: Name of the column of subjects; empty for a name in `ROLES`.
+        object: The same for objects.
+        relation: The same for relations.
+        template: The same for templates.
+        templates: Relation -> template with [X] and [Y]; "" for all other relations.
     """
 
     subject: str = ""
@@ -72,10 +75,10 @@ class Columns:
     def given(
         cls, *, subject: str, object: str, relation: str, template: str, templates: Sequence[str]
     ) -> Self:
-        """Return the columns of these names. templates: each `TEMPLATE` or `RELATION=TEMPLATE`.
+        """Return the columns with these names. templates: `TEMPLATE` or `RELATION=TEMPLATE`.
 
         Raises:
-            UserError: For a template without one [X] and one [Y], or two for one relation.
+            UserError: For a template without one [X] and one [Y], or two templates of a relation.
         """
         found: dict[str, str] = {}
         for text in templates:
@@ -84,32 +87,27 @@ class Columns:
                 name, rest = "", text
             name, rest = name.strip(), rest.strip()
             if name in found:
-                raise UserError(f"There are two templates for {name or 'all relations'}: keep one.")
+                raise UserError(f"Two templates for {name or 'all relations'}: keep one.")
             if fault := template_fault(rest):
                 raise UserError(f"{fault[0].upper()}{fault[1:]}.")
             found[name] = rest
         return cls(subject, object, relation, template, found)
 
     def of(self, role: str) -> str:
-        """Return the name that was given for the column of a role; empty if none was."""
-        names = {"subject": self.subject, "object": self.object, "relation": self.relation}
-        return {**names, "template": self.template}[role]
+        """Return the given name of the column with a role; empty if none was given."""
+        name: str = getattr(self, role)
+        return name
 
     def lowered(self) -> Self:
-        """Return the same for a header in lower case."""
-        return replace(
-            self,
-            subject=self.subject.strip().lower(),
-            object=self.object.strip().lower(),
-            relation=self.relation.strip().lower(),
-            template=self.template.strip().lower(),
-        )
+        """Return the columns with lower-case, stripped names."""
+        subject, object, relation, template = (self.of(role).strip().lower() for role in ROLES)
+        return type(self)(subject, object, relation, template, self.templates)
 
     def renamed(self, row: JsonObject) -> JsonObject:
-        """Return a row with the reader's own names for the columns that were chosen.
+        """Return a row with the given column names replaced by the reader's.
 
         Raises:
-            Rejected: If it has nothing in the chosen column of subjects or objects.
+            Rejected: If the given column of subjects or objects is empty.
         """
         chosen = {role: name for role in ROLES if (name := self.of(role))}
         if not chosen:
@@ -118,20 +116,20 @@ class Columns:
             if role in chosen and row.get(chosen[role]) is None:
                 raise Rejected(f"no {role}: {chosen[role]!r} is empty")
         replaced = {*chosen.values(), *(name for role in chosen for name in ROLES[role])}
-        kept = {name: value for name, value in row.items() if name not in replaced}
-        return kept | {role: row[name] for role, name in chosen.items() if name in row}
+        others = {name: value for name, value in row.items() if name not in replaced}
+        return others | {role: row[name] for role, name in chosen.items() if name in row}
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What reading a table finds, also where nothing of it can be used.
+    """The content of a table, even if none of it is usable.
 
     Attributes:
         relations: The relations' names, in order of first appearance.
-        unasked: Those of them with facts that have neither a template nor a sentence.
-        n_facts: Facts that can be queried.
-        objects: The different objects of all facts, also of those that can't be queried.
-        dropped: The rows that can't be read, or stand twice; not those that only lack a template.
+        unasked: The relations that have facts with neither a template nor a sentence.
+        n_facts: Number of facts that can be queried.
+        objects: The distinct objects of all facts, including those that can't be queried.
+        dropped: The unreadable and duplicate rows; rows that only lack a template are not included.
     """
 
     relations: tuple[str, ...]
@@ -148,13 +146,13 @@ def load(
 
     Args:
         path: A CSV, TSV or JSONL file.
-        name: Of the dataset; without one, the file's.
-        columns: Which columns are what; without it, as kept next to the file, else by their names.
+        name: Name of the dataset. Default: that of the file.
+        columns: Default: those stored next to the file, or else the recognized column names.
         about: `licence` and `citation`.
 
     Raises:
-        UserError: For another kind of file, a header without subject and object, a template for a
-            relation that isn't in the file, or no usable row.
+        UserError: If the file isn't a table, has no columns for subject and object or no usable
+            row, or if a template is for a relation that isn't in the file.
     """
     columns = kept_columns(path) if columns is None else columns
     reading, relations, lines = _read(path, columns)
@@ -163,8 +161,8 @@ def load(
         if _is_asked(fact, relations):
             facts.append(fact)
         else:
-            unasked = f"{fact.relation} has no template and this row no sentence: nothing to ask"
-            reading.drop(path, lines[fact.id], unasked)
+            reason = f"nothing to query: {fact.relation} has no template, and the row no sentence"
+            reading.drop(path, lines[fact.id], reason)
     for relation in columns.templates:
         if relation and relation not in relations:
             hint = did_you_mean(relation, relations)
@@ -178,7 +176,7 @@ def load(
 
 
 def scan(path: Path, columns: Columns) -> Scan:
-    """Return what is in a table. Raises UserError for one without subject and object."""
+    """Return the content of a table. Raises UserError without subject and object columns."""
     reading, relations, _ = _read(path, columns)
     asked = [fact for fact in reading.facts if _is_asked(fact, relations)]
     unasked = (fact.relation for fact in reading.facts if not _is_asked(fact, relations))
@@ -192,33 +190,33 @@ def scan(path: Path, columns: Columns) -> Scan:
 
 
 def first_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...], tuple[JsonObject, ...]]:
-    """Return the names of a table's columns, and its first rows that can be read.
+    """Return the names of a table's columns, and its first readable rows.
 
     Raises:
-        UserError: For another kind of file, or one that can't be read.
+        UserError: If the file isn't a table or can't be read.
     """
     reading = _reading(path)
     if _is_jsonl(path):
         rows = tuple(row for _, row in islice(reading.objects(path), n_rows))
         return tuple(dict.fromkeys(name for row in rows for name in row)), rows
-    header, cells = _csv_rows(reading, str)
+    header, cells = csv_rows(reading, str)
     return header, tuple(row for _, row in islice(cells, n_rows))
 
 
 def named_column(header: Sequence[str], role: str) -> str:
-    """Return the column that has a role by its name; empty if there is none."""
+    """Return the column whose name is recognized for a role; empty without one."""
     by_name = {name.strip().lower(): name for name in reversed(header)}
     return next((by_name[name] for name in ROLES[role] if name in by_name), "")
 
 
 def write_columns(path: Path, columns: Columns) -> None:
-    """Keep the columns of the table at `path` next to it."""
+    """Store the columns of the table at `path` next to it."""
     text = msgspec.json.format(msgspec.json.encode(asdict(columns))).decode()
     write_text_atomically(_columns_file(path), text)
 
 
 def kept_columns(path: Path) -> Columns:
-    """Return the columns that are kept next to a table, or none. Raises UserError if damaged."""
+    """Return the columns stored next to a table, if any. Raises UserError if damaged."""
     file = _columns_file(path)
     if not file.is_file():
         return Columns()
@@ -242,12 +240,12 @@ def _is_asked(fact: Fact, relations: Mapping[str, Relation]) -> bool:
 
 def _reading(path: Path) -> Reading:
     if path.suffix.lower() not in SUFFIXES:
-        raise UserError(f"{path} is no table: expected a {', '.join(SUFFIXES)} file")
+        raise UserError(f"{path} is not a table: expected a {', '.join(SUFFIXES)} file")
     return Reading(path)
 
 
 def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
-    """Read every row: the facts, the relations by name, and the line of each fact by its id."""
+    """Return the facts read, the relations by name, and the line of each fact by id."""
     reading = _reading(path)
     relations: dict[str, Relation] = {}
     lines: dict[str, int] = {}
@@ -255,7 +253,7 @@ def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], d
         rows = reading.objects(path)
     else:
         columns = columns.lowered()
-        header, rows = _csv_rows(reading, str.lower)
+        header, rows = csv_rows(reading, str.lower)
         _check_header(path, header, columns)
     for number, row in rows:
         with reading.line(path, number):
@@ -264,25 +262,26 @@ def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], d
 
 
 def _check_header(path: Path, header: tuple[str, ...], columns: Columns) -> None:
-    """Raise UserError for a column that is named and not there, or without subject and object."""
+    """Raise UserError if a given column, or that of subjects or objects, is missing."""
     shown = ", ".join(header)[:200] or "none"
     for role in ROLES:
         name = columns.of(role)
         if name and name not in header:
             raise UserError(
-                f"{path} has no column {name!r} for the {role}{did_you_mean(name, header)}; it "
-                f"has: {shown}"
+                f"{path} has no column {name!r} for the {role}{did_you_mean(name, header)}; its "
+                f"columns are: {shown}"
             )
     if any(not columns.of(role) and not set(header) & set(ROLES[role]) for role in _NEEDED):
         raise UserError(
-            f"{path} needs the columns subject and object in its first line; it has: {shown}"
+            f"{path} needs the columns subject and object in its first line; its columns are: "
+            f"{shown}"
         )
 
 
-def _csv_rows(
+def csv_rows(
     reading: Reading, spelled: Callable[[str], str]
 ) -> tuple[tuple[str, ...], Iterator[tuple[int, JsonObject]]]:
-    """The header, its names as `spelled` writes them, and the rows by line number."""
+    """Return the header, its names changed by `spelled`, and (line, row) of each row."""
     path = reading.root
     lines = reading.lines(path)
     _, first = next(lines, (0, ""))
@@ -292,7 +291,7 @@ def _csv_rows(
             spelled(cell.strip()) for cell in next(csv.reader([first], delimiter=separator), [])
         )
     except csv.Error as error:
-        raise UserError(f"{path} has no header that can be read ({error})") from error
+        raise UserError(f"{path}: the first line is not a valid header ({error})") from error
     return header, _iter_cells(reading, lines, header, separator)
 
 
@@ -307,7 +306,7 @@ def _iter_cells(
                 raise Rejected(f"not a valid row ({error})") from error
             if len(cells) != len(header):
                 n = len(header)
-                raise Rejected(f"{len(cells)} cells were found where the header has {n}")
+                raise Rejected(f"{len(cells)} cells, but the header has {n}")
             yield (
                 number,
                 {key: cell for key, cell in zip(header, cells, strict=True) if cell.strip()},
@@ -322,7 +321,7 @@ def _read_row(
     number: int,
     templates: Mapping[str, str],
 ) -> None:
-    """Add a row's fact, and what it says of its relation. templates: for rows without one."""
+    """Add a row's fact, and update its relation. templates: for rows without one."""
     subject = required_text(row, *_SUBJECT)
     obj = required_text(row, *_OBJECT)
     name = optional_text(row, *_RELATION) or reading.root.stem
@@ -333,10 +332,12 @@ def _read_row(
     sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
     for sentence in sentences:
         if BLANK not in sentence:
-            raise Rejected(f"the sentence {sentence!r} has no {BLANK} where the object stands")
-    stated = optional_text(row, "id") or optional_text(row, "uuid")
+            raise Rejected(
+                f"the sentence {sentence!r} has no {BLANK}: write it in place of the object"
+            )
+    given_id = optional_text(row, "id") or optional_text(row, "uuid")
     fact = Fact(
-        f"{name}:{stated or f'{subject}|{obj}'}",
+        f"{name}:{given_id or f'{subject}|{obj}'}",
         subject,
         name,
         obj,
@@ -350,7 +351,7 @@ def _read_row(
     known = relations.get(name) or Relation(name, SOURCE, label)
     kind = RELATION_TYPES.get(optional_text(row, "type"))
     negated = optional_text(row, "negated_template")
-    reading.fact(fact, number, lines, f"the id {stated!r}" if stated else "")
+    reading.fact(fact, number, lines, f"the id {given_id!r}" if given_id else "")
     prompts = [*known.prompts, *([Prompt(template, "user")] if template else [])]
     usable = negated if negated and not template_fault(negated) else None
     relations[name] = replace(

@@ -1,9 +1,9 @@
-"""LAMA's variants: without facts that names give away, negated, misprimed.
+"""LAMA's variants: UHN (unhelpful names), negated and misprimed queries.
 
-UHN (Poerner et al. 2020, section 2): a dataset in, a dataset and the excluded facts out. Facts keep
-their ids, so that runs on a dataset and on its variant can be paired fact by fact.
-Negated and misprimed (Kassner and Schütze 2020): a query's text in, the changed one out; a run asks
-them by its prompt set.
+UHN (Poerner et al. 2020, section 2): functions from a dataset to the filtered dataset and the
+excluded facts. Facts keep their ids, so that runs on a dataset and on its variant can be paired.
+Negated and misprimed (Kassner and Schütze 2020): functions from a query's text to the changed text;
+a run uses them through its prompt set.
 """
 
 import random
@@ -15,7 +15,7 @@ from functools import cache
 from lama_core.datasets.dataset import Dataset, make_dataset
 from lama_core.types import Fact
 
-# Called with a cloze text (blank written [MASK]) and k: the k most probable words, best first.
+# (cloze text with [MASK], k) -> the k most probable words, best first.
 Guess = Callable[[str, int], Sequence[str]]
 
 UHN_SOURCES = ("Google_RE", "TREx")
@@ -35,21 +35,21 @@ _IRREGULAR_VERBS = {"has": "have", "does": "do", "goes": "go"}
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """A fact that a variant leaves out, and why."""
+    """A fact that a variant excludes, and why."""
 
     fact: Fact
     reason: str
 
 
-# The changed dataset, and the facts that aren't in it.
+# The filtered dataset, and the facts that it excludes.
 Variant = tuple[Dataset, tuple[Excluded, ...]]
 
 
 def uhn(dataset: Dataset, *, guess: Guess | None = None) -> Variant:
-    """LAMA-UHN: without facts whose object the subject's name gives away.
+    """Return LAMA-UHN: the dataset without facts whose object the subject's name gives away.
 
-    First the substring filter, then, with a name guesser, the name filter. Only Google-RE and
-    T-REx are filtered; facts of other sources stay.
+    The substring filter comes first, then, with a name guesser, the name filter. Only Google-RE and
+    T-REx are filtered; facts of other sources are kept.
     """
     dataset, excluded = uhn_substring(dataset)
     if guess is None:
@@ -59,23 +59,23 @@ def uhn(dataset: Dataset, *, guess: Guess | None = None) -> Variant:
 
 
 def uhn_substring(dataset: Dataset) -> Variant:
-    """Without facts whose lower-cased object is a substring of the lower-cased subject."""
+    """Exclude facts whose lower-cased object is a substring of the lower-cased subject."""
 
     def reason(fact: Fact) -> str | None:
         if fact.source in UHN_SOURCES and fact.object.lower() in fact.subject.lower():
-            return f"the object {fact.object!r} stands in the subject {fact.subject!r}"
+            return f"the object {fact.object!r} is part of the subject {fact.subject!r}"
         return None
 
     return _without(dataset, reason, "uhn-substring")
 
 
 def uhn_names(dataset: Dataset, guess: Guess, *, top_k: int = NAME_TOP_K) -> Variant:
-    """Without facts whose object is guessed from a part of the subject's name.
+    """Exclude facts whose object can be guessed from a part of the subject's name.
 
-    For place of birth and death, citizenship and languages, each whitespace part of the subject is
-    put into "NAME is a common name in the following city : [MASK] ."; the fact goes when the object
-    is among the `top_k` guesses (of the whole vocabulary of bert-base-cased in the paper). Case is
-    ignored, so that an uncased guesser works too.
+    For place of birth and death, citizenship and languages, each word of the subject is put into
+    "NAME is a common name in the following city : [MASK] ."; the fact is excluded if the object is
+    among the `top_k` guesses (of the whole vocabulary of bert-base-cased in the paper). Case is
+    ignored, so that an uncased guesser works, too.
     Departure: Facts that names give away
     """
 
@@ -96,10 +96,10 @@ def uhn_names(dataset: Dataset, guess: Guess, *, top_k: int = NAME_TOP_K) -> Var
 
 
 def negate_template(template: str) -> str | None:
-    """The template with its verb negated, or None where the rules don't reach.
+    """Return the template with its verb negated, or None if the rules don't cover it.
 
-    "is", "can" and their like get a "not" (unless one stands there); a verb right after [X] gets
-    "does not" or "did not".
+    "is", "can" and other auxiliaries get a "not"; a verb right after [X] gets "does not" or
+    "did not". A template that is negative already isn't covered.
     Departure: Negated and misprimed queries
     """
     if re.search(r"\b(not|cannot|never)\b", template):
@@ -123,12 +123,12 @@ def negate_template(template: str) -> str | None:
 
 
 def misprime(query: str, word: str) -> str:
-    """ "WORD? " before a query. Source: Kassner and Schütze 2020, section 2."""
+    """Return the query with "WORD? " prepended (Kassner and Schütze 2020, section 2)."""
     return f"{word[:1].upper()}{word[1:]}? {query}"
 
 
 def wrong_word(pool: Sequence[str], right: set[str], fact_id: str) -> str | None:
-    """A word of `pool` that isn't right, drawn by the fact's id; None if there is none.
+    """Draw a wrong word from `pool`, with the fact's id as seed; None if all are right.
 
     Departure: Negated and misprimed queries
     """
@@ -141,7 +141,7 @@ def wrong_word(pool: Sequence[str], right: set[str], fact_id: str) -> str | None
 
 
 def _without(dataset: Dataset, reason: Callable[[Fact], str | None], variant: str) -> Variant:
-    """The dataset without the facts that there is a reason against, and these."""
+    """Return the dataset without the facts that `reason` gives a reason to exclude, and these."""
     kept, excluded = [], []
     for fact in dataset.facts:
         why = reason(fact)

@@ -1,4 +1,4 @@
-"""Files from elsewhere: fetch and resume, remember checksums, unpack safely."""
+"""Downloads that can be resumed, stored checksums, and safe unpacking of archives."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ _GB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to fetch.
+    """A file to download.
 
-    size: bytes, approximate unless there is a checksum. max_bytes: a larger answer is refused.
-    by_hand: what to do with a file that was obtained another way.
+    size: bytes, approximate without a checksum. max_bytes: larger responses are refused.
+    by_hand: how to use a file that the user got another way, for error messages.
     """
 
     url: str

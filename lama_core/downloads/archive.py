@@ -1,9 +1,9 @@
-"""Unpacking of archives from elsewhere: nothing leaves the folder, nothing fills disk or memory.
+"""Safe unpacking of untrusted archives: only into the given folder, within limits of size.
 
 Refused, before or while unpacking: absolute paths and `..`, links and devices, encrypted members,
-names that no folder should have, more members, more bytes or more archives within archives than the
-budget that all of them share. The sizes that an archive declares are not trusted: bytes are counted
-as they are read and written.
+unsafe names, and more members, bytes or nested archives than the budget allows, which an archive
+and those nested in it share. Declared sizes are not trusted: bytes are counted as they are read and
+written.
 """
 
 import bz2
@@ -29,16 +29,15 @@ SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 MAX_MEMBERS = 50_000
 MAX_DEPTH = 3
 MAX_FOLDERS_DEEP = 32
-MAX_NAME_BYTES = 255  # of one folder or file, on every file system
-# No text packs better; what does was made to fill a disk.
-MAX_RATIO = 200
+MAX_NAME_BYTES = 255  # of a folder or file; the limit of common file systems
+MAX_RATIO = 200  # of unpacked to packed bytes; text doesn't reach it, zip bombs do
 _FREE_BYTES = 64 << 20
 _CHUNK = 1 << 20
 _SMALL_CHUNK = 1 << 12
 _MAX_HEADER = 16 << 20
 _OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open))
 
-# Whatever the readers of the standard library raise for bytes that are no sound archive.
+# What the standard library raises for invalid archives.
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -58,16 +57,16 @@ OnBytes = Callable[[int], None]
 
 
 def is_archive(path: Path) -> bool:
-    """Whether the file's name ends like an archive that `unpack` reads."""
+    """Whether the file has a suffix that `unpack` supports."""
     return path.name.lower().endswith(SUFFIXES)
 
 
 @dataclass
 class Budget:
-    """What an archive and all that is packed in it may bring, and what they brought so far.
+    """Limits for an archive with its nested archives, and the amounts used so far.
 
-    name: of the outermost archive or folder. max_members: files and folders. on_bytes: called with
-    the number of bytes written so far.
+    name: that of the outermost archive or folder. max_members: files and folders. on_bytes: called
+    with the number of bytes written so far. written, read: bytes.
     """
 
     name: str
@@ -79,42 +78,42 @@ class Budget:
     members: int = 0
 
     def check(self, n_bytes: int) -> None:
-        """Raise UserError if so many bytes are more than may be written."""
+        """Raise UserError if `n_bytes` is more than may be written."""
         if n_bytes > self.max_bytes:
             raise UserError(
                 f"{self.name} unpacks to more than {self.max_bytes:,} bytes; nothing was kept"
             )
 
     def spend(self, n_bytes: int) -> None:
-        """Count bytes that were written."""
+        """Count written bytes. Raises UserError above the limit."""
         self.written += n_bytes
         self.check(self.written)
         if self.on_bytes:
             self.on_bytes(self.written)
 
     def spend_read(self, n_bytes: int) -> None:
-        """Count bytes that came out of a packed stream, whether they are written or not."""
+        """Count bytes read from a compressed stream. Raises UserError far above the limit."""
         self.read += n_bytes
         if self.read > 2 * self.max_bytes + _FREE_BYTES:
             self.check(self.read)
 
     def count(self, n_members: int = 1) -> None:
-        """Count files and folders."""
+        """Count files and folders. Raises UserError above the limit."""
         self.members += n_members
         if self.members > self.max_members:
             raise UserError(
-                f"{self.name} holds more than {self.max_members:,} files; nothing was kept"
+                f"{self.name} has more than {self.max_members:,} files; nothing was kept"
             )
 
     def make_folder(self, folder: Path) -> None:
-        """Make a folder and those above it, each counted once."""
+        """Make a folder and its missing parents, and count them."""
         missing = []
         while not folder.is_dir():
             missing.append(folder)
             folder = folder.parent
-        for one in reversed(missing):
+        for parent in reversed(missing):
             self.count()
-            one.mkdir()
+            parent.mkdir()
 
 
 def unpack(
@@ -125,11 +124,17 @@ def unpack(
     max_members: int = MAX_MEMBERS,
     on_bytes: OnBytes | None = None,
 ) -> None:
-    """Unpack `archive`, and what is packed in it, into the new folder `folder`.
+    """Unpack `archive` and the archives nested in it into the new folder `folder`.
 
-    max_bytes: the most that may be written. on_bytes: called with the number so far.
-    Raises UserError for an archive that is broken, truncated, too large or unsafe; the folder is
-    removed again then.
+    Args:
+        archive: The archive.
+        folder: Must not exist yet; removed after an error.
+        max_bytes: Maximum number of bytes to write.
+        max_members: Maximum number of files and folders.
+        on_bytes: Called with the number of bytes written so far.
+
+    Raises:
+        UserError: If the archive is broken, too large or unsafe.
     """
     with open_file(archive) as file:
         n_packed = os.fstat(file.fileno()).st_size
@@ -145,47 +150,47 @@ def unpack(
 
 
 def unpack_nested(folder: Path, budget: Budget) -> None:
-    """Unpack archives within a folder, each in its place (LPAQA's TREx_train.tar.gz).
+    """Unpack the archives in a folder, each in its place (LPAQA's TREx_train.tar.gz).
 
-    Raises UserError for more than `MAX_DEPTH` archives within one another.
+    Raises UserError for more than `MAX_DEPTH` levels of nested archives.
     """
-    waiting = [(path, 1) for path in _archives_in(folder)]
-    while waiting:
-        inner, depth = waiting.pop(0)
+    queue = [(path, 1) for path in _archives_in(folder)]
+    while queue:
+        inner, depth = queue.pop(0)
         if depth > MAX_DEPTH:
             raise UserError(
-                f"{budget.name} holds archives within archives, more than {MAX_DEPTH} deep; "
-                "unpack it and give the folder with the data"
+                f"{budget.name} has more than {MAX_DEPTH} levels of nested archives: unpack it, "
+                "and give the folder with the data"
             )
         try:
-            brought = _unpack_in_place(inner, budget)
+            added = _unpack_in_place(inner, budget)
         except OSError as error:
             raise UserError(f"{budget.name} can't be unpacked: {_reason(error)}") from error
-        waiting += [(path, depth + 1) for one in brought for path in _archives_in(one)]
+        queue += [(path, depth + 1) for child in added for path in _archives_in(child)]
 
 
 def _unpack_in_place(inner: Path, budget: Budget) -> list[Path]:
-    """Put what an archive holds in its stead; what came. Files that were there before stay."""
-    beside = Path(tempfile.mkdtemp(dir=inner.parent))
-    unpack_into(inner, beside, budget)
+    """Replace an archive by its content; return the new paths. Existing files are kept."""
+    unpacked = Path(tempfile.mkdtemp(dir=inner.parent))
+    unpack_into(inner, unpacked, budget)
     inner.unlink()
-    brought = []
-    for child in sorted(beside.iterdir()):
+    added = []
+    for child in sorted(unpacked.iterdir()):
         target = inner.parent / child.name
         if not target.exists():
-            brought.append(child.rename(target))
-    shutil.rmtree(beside)
-    return brought
+            added.append(child.rename(target))
+    shutil.rmtree(unpacked)
+    return added
 
 
 def _archives_in(path: Path) -> list[Path]:
     if path.is_file():
         return [path] if is_archive(path) else []
-    return sorted(one for one in path.rglob("*") if is_archive(one) and one.is_file())
+    return sorted(file for file in path.rglob("*") if is_archive(file) and file.is_file())
 
 
 def unpack_into(archive: Path, folder: Path, budget: Budget) -> None:
-    """Unpack one archive into a folder. Raises UserError if it is broken, too large or unsafe."""
+    """Unpack an archive, but none nested in it. Raises UserError if broken, too large or unsafe."""
     shown = _shown(archive.name)
     try:
         with open_file(archive) as raw:
@@ -197,10 +202,10 @@ def unpack_into(archive: Path, folder: Path, budget: Budget) -> None:
         raise UserError(f"{shown} can't be unpacked: {_reason(error)}") from error
 
 
-class _Watched:
-    """A stream whose single reads are bounded and whose bytes are counted.
+class _LimitedStream:
+    """A stream that limits the size of a read, and counts the bytes.
 
-    The standard library reads a header of the length that it states: gigabytes, if it says so.
+    The standard library reads headers of any declared length, even of gigabytes.
     """
 
     def __init__(self, stream: IO[bytes], shown: str, count: OnBytes) -> None:
@@ -209,68 +214,71 @@ class _Watched:
         self._count = count
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes. Raises UserError for more than a header needs."""
+        """Return at most `size` bytes. Raises UserError for more than a header needs."""
         if size > _MAX_HEADER:
-            raise UserError(f"{self._shown} has a header of {size:,} bytes: it was made to do harm")
+            raise UserError(
+                f"Refused: {self._shown} has a header of {size:,} bytes (likely malicious)"
+            )
         data = self._stream.read(_MAX_HEADER + 1 if size < 0 else size)
         if len(data) > _MAX_HEADER:
-            raise UserError(f"{self._shown} has no end: it was made to do harm")
+            raise UserError(f"Refused: {self._shown} has an endless header (likely malicious)")
         self._count(len(data))
         return data
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """As of a file; forward, the bytes on the way are counted."""
+        """Seek as a file does; bytes skipped forward are counted."""
         before = self._stream.tell()
         if whence == 0 and offset > before:
             self._count(offset - before)
         return self._stream.seek(offset, whence)
 
     def tell(self) -> int:
-        """As of a file."""
+        """Return the position."""
         return self._stream.tell()
 
     def seekable(self) -> bool:
-        """As of a file."""
+        """Return True."""
         return True
 
     def close(self) -> None:
-        """Nothing: who opened the stream closes it."""
+        """Do nothing; the caller closes the underlying stream."""
 
 
 def _unpack_zip(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None:
-    watched = _Watched(raw, shown, lambda _: None)  # packed bytes are bounded by the file
-    with zipfile.ZipFile(cast(IO[bytes], watched)) as opened:
+    # The file's size limits the packed bytes, so they needn't be counted.
+    limited = _LimitedStream(raw, shown, lambda _: None)
+    with zipfile.ZipFile(cast(IO[bytes], limited)) as opened:
         members = opened.infolist()
         if budget.members + len(members) > budget.max_members:
             budget.count(len(members))
-        # What it declares may be a lie, but an honest bomb needn't be unpacked first.
+        # The declared sizes may be wrong, but if they are too large, nothing needs unpacking.
         budget.check(budget.written + sum(member.file_size for member in members))
         for member in members:
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise UserError(f"{shown} holds a link or device, {member.filename!r}")
+                raise UserError(f"{shown} contains a link or device, {member.filename!r}")
             if member.flag_bits & 0x1:
                 raise UserError(f"{shown} is encrypted: unpack it and import the folder")
             target = folder / safe_path(shown, member.filename)
             if member.is_dir():
                 budget.make_folder(target)
                 continue
-            # Of other methods, a piece of the packed bytes is unpacked in one go.
-            gentle = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            # With other methods, zipfile decompresses all of a packed chunk at once.
+            is_limited = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
             with opened.open(member) as source:
-                _copy(source, target, budget, _CHUNK if gentle else _SMALL_CHUNK)
+                _copy(source, target, budget, _CHUNK if is_limited else _SMALL_CHUNK)
 
 
 def _unpack_tar(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None:
-    begin = raw.read(8)
+    first_bytes = raw.read(8)
     raw.seek(0)
-    opener = next((one for magic, one in _OPENERS if begin.startswith(magic)), None)
+    opener = next((opener for magic, opener in _OPENERS if first_bytes.startswith(magic)), None)
     stream = cast(IO[bytes], opener(raw, "rb")) if opener else raw
-    watched = _Watched(stream, shown, budget.spend_read)
-    with tarfile.open(fileobj=cast(IO[bytes], watched), mode="r:") as opened:
+    limited = _LimitedStream(stream, shown, budget.spend_read)
+    with tarfile.open(fileobj=cast(IO[bytes], limited), mode="r:") as opened:
         for member in opened:
             if not (member.isfile() or member.isdir()):
-                raise UserError(f"{shown} holds a link or device, {member.name!r}")
+                raise UserError(f"{shown} contains a link or device, {member.name!r}")
             target = folder / safe_path(shown, member.name)
             if member.isdir():
                 budget.make_folder(target)
@@ -282,34 +290,33 @@ def _unpack_tar(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None
 
 
 def safe_path(shown: str, name: str) -> PurePath:
-    """The path of a member within its folder. shown: what it is in, for people.
+    """Return the relative path of a member. shown: name of the archive, for messages.
 
-    Raises UserError if it leads out, isn't UTF-8 text, or is longer or deeper than file systems
-    take.
+    Raises UserError if the path leaves the folder, isn't UTF-8 text, or is too long or deep.
     """
     path = PurePosixPath(name.replace("\\", "/"))
     drive = path.parts and path.parts[0].endswith(":")
     if path.is_absolute() or ".." in path.parts or drive or "\0" in name:
-        raise UserError(f"{shown} holds the path {_short(name)}, which leads out of its folder")
+        raise UserError(f"{shown} contains the unsafe path {_short(name)}, outside its folder")
     try:
         sizes = [len(part.encode()) for part in path.parts]
     except UnicodeEncodeError:
         raise UserError(
-            f"{shown} holds the name {_short(name)}, which is not UTF-8 text: rename it"
+            f"{shown} contains the name {_short(name)}, which is not UTF-8 text: rename it"
         ) from None
     if len(sizes) > MAX_FOLDERS_DEEP:
         raise UserError(
-            f"{shown} holds {_short(name)}, which lies more than {MAX_FOLDERS_DEEP} folders deep"
+            f"{shown} contains {_short(name)}, more than {MAX_FOLDERS_DEEP} folders deep"
         )
     if any(size > MAX_NAME_BYTES for size in sizes):
         raise UserError(
-            f"{shown} holds {_short(name)}, a name of more than {MAX_NAME_BYTES} bytes: shorten it"
+            f"{shown} contains {_short(name)}, longer than {MAX_NAME_BYTES} bytes: shorten the name"
         )
     return path
 
 
 def _shown(name: str) -> str:
-    """A name as it can be printed, even one that is not UTF-8 text."""
+    """Return a printable form of a name, even if it is not UTF-8 text."""
     return ascii(name)[1:-1] if not name.isprintable() else name
 
 
@@ -328,6 +335,6 @@ def _copy(source: IO[bytes], target: Path, budget: Budget, chunk_bytes: int) -> 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
-        return f"{error.strerror or error} (what was there before is untouched)"
-    said = str(error).splitlines() or [type(error).__name__]
-    return f"it is broken or truncated ({ascii(said[0])[1:-1]})"
+        return f"{error.strerror or error} (existing files are unchanged)"
+    lines = str(error).splitlines() or [type(error).__name__]
+    return f"it is broken or truncated ({ascii(lines[0])[1:-1]})"

@@ -1,4 +1,4 @@
-"""Checksums remembered at the first fetch, so that a later change of the source is noticed."""
+"""Checksums stored at the first download, to detect later changes of a source."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from lama_core.files import read_file, write_text_atomically
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """A JSON file of pins by name: a checksum each, or an object with the given `fields`."""
+    """A JSON file of pins by name. A pin is a checksum, or an object with at least `fields`."""
 
     path: Path
     fields: frozenset[str] = frozenset()
 
     def read(self) -> dict[str, Any]:
-        """Return all pins. Raises UserError if the file is damaged: nothing is accepted then."""
+        """Return all pins. Raises UserError if the file is damaged, so that nothing is accepted."""
         if not os.path.lexists(self.path):
             return {}
         try:
@@ -31,8 +31,8 @@ class Pins:
             whole = False
         if not whole:
             raise UserError(
-                f"{self.path} is damaged: without it no fetch can be compared with the first one; "
-                "fix it, or remove it to accept what comes now."
+                f"{self.path} is damaged, so downloads can't be compared with the first ones: fix "
+                "it, or delete it to accept new downloads without a comparison."
             )
         return pins
 
@@ -41,11 +41,11 @@ class Pins:
         return self.read().get(name)
 
     def keep(self, name: str, pin: str | dict[str, str]) -> None:
-        """Remember a pin, in place of an earlier one."""
+        """Store a pin, replacing an earlier one."""
         self._write(self.read() | {name: pin})
 
     def drop(self, name: str) -> None:
-        """Forget a pin."""
+        """Delete a pin."""
         self._write({other: pin for other, pin in self.read().items() if other != name})
 
     def _write(self, pins: dict[str, Any]) -> None:

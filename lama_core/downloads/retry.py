@@ -1,4 +1,4 @@
-"""Retries of requests whose failure may be temporary."""
+"""Retries of requests after failures that may be temporary."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait and how often to try.
+    """Timeouts and retries; times in seconds.
 
-    connect, read: seconds without an answer or a byte. whole: seconds for an answer that is read
-    into memory. attempts: tries in a row without progress before giving up. pause: seconds before
-    the second try, doubled for each further one.
+    connect: until the connection is made. read: without a received byte. whole: for a complete
+    response that is read into memory. attempts: attempts in a row without progress before giving
+    up. pause: before the second attempt, doubled for each further one.
     """
 
     connect: float = 10.0
@@ -29,7 +29,7 @@ class Patience:
 
 
 class TryAgain(Exception):
-    """A failure that may be temporary. wait: seconds that the server asks for."""
+    """A failure that may be temporary. wait: seconds to wait that the server requested."""
 
     def __init__(self, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason)
@@ -38,24 +38,24 @@ class TryAgain(Exception):
 
 @contextmanager
 def passing_faults(patience: Patience) -> Iterator[None]:
-    """Raise TryAgain for a failure of the block's connection that may be temporary."""
+    """Raise TryAgain for connection failures in the block that may be temporary."""
     try:
         yield
     except (requests.exceptions.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-        raise TryAgain(f"nothing within {patience.read:g} seconds") from error
+        raise TryAgain(f"no data within {patience.read:g} seconds") from error
     except (
         requests.exceptions.ConnectionError,
         requests.exceptions.ChunkedEncodingError,
         urllib3.exceptions.HTTPError,
     ) as error:
         refused = "Connection refused" in str(error)
-        raise TryAgain(f"the connection {'is refused' if refused else 'broke'}") from error
+        raise TryAgain(f"the connection {'was refused' if refused else 'broke'}") from error
 
 
 def retried(work: Callable[[], T], patience: Patience, done: Callable[[], int] = lambda: 0) -> T:
-    """Return `work()`, tried again after TryAgain; raise the last one when patience ends.
+    """Return `work()`, retried after TryAgain; the last TryAgain is raised in the end.
 
-    done: how far the work is: a try that got further than all before starts the count again.
+    done: returns the progress so far; an attempt with progress resets the count of attempts.
     """
     best = done()
 
@@ -66,8 +66,8 @@ def retried(work: Callable[[], T], patience: Patience, done: Callable[[], int] =
 
     def pause(state: RetryCallState) -> float:
         reason = state.outcome.exception() if state.outcome else None
-        asked = reason.wait if isinstance(reason, TryAgain) else 0.0
-        return max(asked, patience.pause * 2 ** (state.attempt_number - 1))
+        requested = reason.wait if isinstance(reason, TryAgain) else 0.0
+        return max(requested, patience.pause * 2 ** (state.attempt_number - 1))
 
     return Retrying(
         retry=retry_if_exception_type(TryAgain),

@@ -1,8 +1,8 @@
-"""Fetching of one file: resumes after a break, checks what came, keeps what was whole.
+"""Downloads of files: resumed after interruptions and verified.
 
-Bytes go to `NAME.part`; beside it, `NAME.part.json` keeps the server's validator (ETag or date), so
-that a continued file is the same file. Only when length and checksum are right is the part renamed.
-Where no checksum is published, that of the first complete fetch is pinned and later ones must
+Bytes go to `NAME.part`. `NAME.part.json` next to it has the server's validator (ETag or date), so
+that only the same file is resumed. The part is renamed when its length and checksum are right. If
+no checksum is published, that of the first complete download is stored, and later downloads must
 match it.
 """
 
@@ -24,7 +24,7 @@ from lama_core.progress import OnProgress, Progress
 _CHUNK = 1 << 16
 PINS_FILE = "checksums.json"
 
-# Called with (bytes so far, bytes in all or None).
+# Called with (bytes so far, total bytes or None).
 OnBytes = Callable[[int, int | None], None]
 
 
@@ -38,10 +38,10 @@ def fetched(
     patience: Patience | None = None,
     repin: bool = False,
 ) -> Iterator[list[Path]]:
-    """The files in `folder`, fetched where needed, for a block that reads them.
+    """Download the missing files to `folder`, and yield the paths for a block that reads them.
 
-    If the block raises UserError they are removed with their pins: the page of an error or of a
-    portal may come with status 200.
+    If the block raises UserError, the files and their pins are deleted: servers may send an error
+    or login page with status 200.
     """
     paths = []
     for file in files:
@@ -67,10 +67,17 @@ def fetch(
     patience: Patience | None = None,
     repin: bool = False,
 ) -> Path:
-    """Return the path of `file` in `folder`, fetched unless it is there whole.
+    """Return the path of `file` in `folder`, downloaded unless it is already complete.
 
-    repin: accept a file that differs from the one pinned at the first fetch.
-    Raises UserError when the server can't be reached, refuses, or sends something else.
+    Args:
+        file: The file.
+        folder: Where to store it.
+        on_bytes: Called with the bytes so far and the total.
+        patience: Timeouts and retries.
+        repin: Accept a file that differs from its first download.
+
+    Raises:
+        UserError: If the server can't be reached, refuses, or sends another file.
     """
     patience = patience or Patience()
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,8 +92,8 @@ def fetch(
         raise UserError(_given_up(file, str(reason), _size(part))) from reason
     except OSError as error:
         raise UserError(
-            f"{file.name} could not be written: {error.strerror or error}; what was fetched so far "
-            "is kept, the same command continues from there"
+            f"{file.name} could not be written: {error.strerror or error}; the partial download is "
+            "kept: run the command again to resume"
         ) from error
     fault = _fault(file, part, folder, repin=repin)
     if fault:
@@ -99,14 +106,14 @@ def fetch(
 
 
 def _given_up(file: SourceFile, reason: str, n_bytes: int) -> str:
-    said = f"{file.url} could not be fetched: {reason}"
+    failure = f"{file.url} could not be downloaded: {reason}"
     if n_bytes:
-        return f"{said}; {n_bytes:,} bytes are kept, the same command continues from there"
-    return f"{said}; check the network, or get the file another way and {file.by_hand}"
+        return f"{failure}; {n_bytes:,} bytes are kept: run the command again to resume"
+    return f"{failure}; check the network, or get the file another way and {file.by_hand}"
 
 
 def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnBytes | None) -> None:
-    """Fetch what the part lacks. Raises TryAgain, or UserError where trying again is no use."""
+    """Download the rest of the part. Raises TryAgain for temporary failures, else UserError."""
     have = _size(part)
     headers = {"Accept-Encoding": "identity"}
     validator = _read_validator(part)
@@ -119,25 +126,25 @@ def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnByte
                 file.url, headers=headers, stream=True, timeout=(patience.connect, patience.read)
             ) as response,
         ):
-            _check_answer(file, response)
+            _check_response(file, response)
             if response.status_code == 416:
                 _discard(part)
-                raise TryAgain("the server has no more bytes than the part that was kept")
+                raise TryAgain("the partial download was longer than the file")
             start = have if response.status_code == 206 else 0
-            place = response.headers.get("Content-Range", "")
-            if response.status_code == 206 and not place.startswith(f"bytes {have}-"):
+            content_range = response.headers.get("Content-Range", "")
+            if response.status_code == 206 and not content_range.startswith(f"bytes {have}-"):
                 _discard(part)
-                raise TryAgain("the server continued from another place than asked")
+                raise TryAgain("the server resumed at the wrong byte")
             length = response.headers.get("Content-Length", "")
             total = start + int(length) if length.isdigit() else None
             _check_size(file, total or 0)
             _write_validator(part, response)
             _write(file, response, part, start, total, on_bytes)
     except requests.exceptions.RequestException as error:
-        raise UserError(f"{file.url} could not be fetched: {error}") from error
+        raise UserError(f"{file.url} could not be downloaded: {error}") from error
 
 
-def _check_answer(file: SourceFile, response: requests.Response) -> None:
+def _check_response(file: SourceFile, response: requests.Response) -> None:
     if file.url.startswith("https:") and not response.url.startswith("https:"):
         raise UserError(f"{file.url} redirects to {response.url}, which is not encrypted")
     status = response.status_code
@@ -146,8 +153,8 @@ def _check_answer(file: SourceFile, response: requests.Response) -> None:
     if status == 429 or status >= 500:
         raise TryAgain(f"the server answered {status} {response.reason}")
     raise UserError(
-        f"{file.url} could not be fetched: the server answered {status} {response.reason}; if the "
-        f"file has moved, download it yourself and {file.by_hand}"
+        f"{file.url} could not be downloaded: the server answered {status} {response.reason}; if "
+        f"the file has moved, download it yourself and {file.by_hand}"
     )
 
 
@@ -163,7 +170,7 @@ def _write(
     with part.open("r+b" if start else "wb") as out:
         out.seek(start)
         out.truncate()
-        # As they come: `iter_content` would lose up to a chunk when the connection breaks.
+        # Write all bytes received: `iter_content` loses up to a chunk when the connection breaks.
         while chunk := response.raw.read1(_CHUNK):
             out.write(chunk)
             done += len(chunk)
@@ -176,19 +183,19 @@ def _write(
 
 def _check_size(file: SourceFile, size: int) -> None:
     if size > file.max_bytes:
-        raise UserError(f"{file.url} is larger than the {file.max_bytes:,} bytes that it may have")
+        raise UserError(f"{file.url} is larger than the limit of {file.max_bytes:,} bytes")
 
 
 def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | None:
-    """Why the complete file isn't the right one, or None."""
+    """Return why a complete file isn't the right one, or None."""
     for algorithm, published in (("sha256", file.sha256), ("sha1", file.sha1)):
         if published and _digest(path, algorithm) != published:
             return f"{file.url} is not the published file: its checksum differs; nothing was kept"
     pinned = _pins(folder).find(file.url)
     if pinned and not repin and _digest(path) != pinned:
         return (
-            f"{file.url} differs from what it was when it was first fetched; nothing was kept. "
-            "If the change is expected, fetch it again with --repin"
+            f"{file.url} has changed since its first download; nothing was kept. If you expect the "
+            "change, download it again with --repin"
         )
     return None
 
@@ -211,13 +218,13 @@ def _read_validator(part: Path) -> str:
     try:
         stored = json.loads(read_file(path)) if path.exists() else {}
     except (ValueError, RecursionError):
-        return ""  # the file is fetched from its beginning
+        return ""  # the download starts from the beginning
     return str(stored.get("validator", "")) if isinstance(stored, dict) else ""
 
 
 def _write_validator(part: Path, response: requests.Response) -> None:
     etag = response.headers.get("ETag", "")
-    # A weak ETag may not be used to continue a file (RFC 9110, 13.1.5).
+    # A weak ETag must not be used to resume a file (RFC 9110, 13.1.5).
     strong = etag if etag and not etag.startswith("W/") else ""
     validator = strong or response.headers.get("Last-Modified", "")
     _validator_file(part).write_text(json.dumps({"validator": validator}), "utf-8")

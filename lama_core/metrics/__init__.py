@@ -1,6 +1,6 @@
-"""Figures of ranks and of finished runs: pure functions, one family a file.
+"""Metrics of ranks and of finished runs: pure functions, one family per file.
 
-`METRICS` describes each figure to people, so that no page or command needs a text of its own.
+`METRICS` holds the label, formula and meaning of each metric, which pages and commands show.
 """
 
 from lama_core.metrics.calibration import expected_calibration_error as expected_calibration_error

@@ -1,6 +1,6 @@
 """The Freq baseline: rank words by how often they are objects of the relation in the test data.
 
-Words that are never objects come after all that are; ties in the order of first appearance.
+Words that are never objects rank last. Ties rank in the order of first appearance.
 Source: Petroni et al. 2019, section 4.3.
 """
 
@@ -12,17 +12,19 @@ Ints = NDArray[np.int64]
 
 
 def freq_ranks(relations: Ints, objects: Ints, subjects: Ints | None = None) -> Ints:
-    """The baseline's rank of each fact's object among its relation's, int64 [fact], 1 = best.
+    """Return the baseline's rank of each fact's object in its relation, int64 [fact], 1 = best.
 
-    relations, objects, subjects: int64 [fact], equal numbers for equal names. subjects: given, the
-    other objects of the same relation and subject are removed first (filtered ranking); None ranks
-    raw.
+    Args:
+        relations: Codes of the relations, int64 [fact].
+        objects: Codes of the objects, int64 [fact].
+        subjects: Codes of the subjects, int64 [fact]. If given, other objects of the same relation
+            and subject are removed (filtered ranking); None is the raw ranking.
     """
     facts = pd.DataFrame({"relation": relations, "object": objects})
     words = facts.groupby(["relation", "object"], sort=False).size()
     places = words.groupby(level="relation").rank(method="first", ascending=False)
     ranks = pd.Series(places.reindex(pd.MultiIndex.from_frame(facts)).to_numpy())
     if subjects is not None:
-        # A subject's objects in order of place: each is preceded by those that are removed for it.
+        # Filtered: subtract the number of better-ranked objects of the same subject.
         ranks = ranks - (ranks.groupby([relations, subjects]).rank(method="dense") - 1)
     return ranks.to_numpy(dtype=np.int64)

@@ -1,10 +1,11 @@
-"""Whether a model's confidence in its first answer is the share of its right first answers.
+"""Calibration: how well a model's confidence in its first answers matches their accuracy.
 
     ECE = sum over bins of (facts in bin / facts) * |accuracy of bin - mean confidence of bin|
 
 with bins of equal width over [0, 1]; a confidence on a border belongs to the bin below it.
-Confidence is the probability of the first answer over the whole vocabulary, not renormalised; of
-statements, over the relation's answers: the softmax of their scores, all right ones among them.
+Confidence is the probability of the first answer over the whole vocabulary, not renormalised. For
+statements it is the softmax over the scores of all the relation's answers, including other right
+ones.
 Source: Naeini et al. 2015; Guo et al. 2017, equation 3.
 """
 
@@ -18,7 +19,7 @@ N_BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Facts whose confidence is above `low` and at most `high`; NaN means where there are none."""
+    """Facts with confidence in (`low`, `high`]; the means are NaN if there are none."""
 
     low: float
     high: float
@@ -30,9 +31,9 @@ class ReliabilityBin:
 def reliability_bins(
     confidence: NDArray[np.float64], correct: NDArray[np.bool_], *, n_bins: int = N_BINS
 ) -> tuple[ReliabilityBin, ...]:
-    """The bins of the reliability diagram, from low to high confidence.
+    """Return the bins of the reliability diagram, from low to high confidence.
 
-    confidence: float64 [fact], probabilities. correct: bool [fact].
+    confidence: probabilities, float64 [fact]. correct: bool [fact].
     """
     edges = np.linspace(0, 1, n_bins + 1)
     numbers = np.clip(np.ceil(confidence * n_bins).astype(np.int64) - 1, 0, n_bins - 1)
@@ -45,7 +46,7 @@ def reliability_bins(
 
 
 def expected_calibration_error(bins: tuple[ReliabilityBin, ...]) -> float:
-    """The mean gap between accuracy and confidence, weighted by facts; NaN without facts."""
+    """Return the mean gap between accuracy and confidence, weighted by facts; NaN without facts."""
     total = sum(bin_.n for bin_ in bins)
     if not total:
         return float("nan")

@@ -1,18 +1,19 @@
-"""Two runs on the same facts: differences with intervals and tests, agreement, flips.
+"""Comparison of two runs on the same facts: differences with intervals and tests, agreement, flips.
 
-Rows are paired by fact and prompt; rows that only one of the runs counts are left out and counted.
-The difference is given twice, each time with the interval and the test of the same unit:
+Rows are paired by fact and prompt. Rows that only one of the runs counts are excluded; their number
+is reported. The difference is computed in two ways, each with its own interval and test:
 
-    over facts       every paired fact counts the same: (only B - only A) / n. Interval: Tango's of
-                     paired shares. Test: McNemar's, exact: of the b + c facts on which only one run
-                     is right, the number that only A gets right is Binomial(b + c, 1/2) if neither
-                     is better; p is two-sided.
-    over relations   every relation counts the same, as in LAMA's tables: the mean of the relations'
-                     differences. Interval and test: Student's, of that sample of relations.
+    over facts       each paired fact has the same weight: (only B - only A) / n. Interval: Tango's
+                     for paired shares. Test: McNemar's exact test, two-sided: under the null
+                     hypothesis, of the b + c facts that only one run gets right, the number that
+                     only A gets right is Binomial(b + c, 1/2).
+    over relations   each relation has the same weight, as in LAMA's tables: the mean of the
+                     relations' differences. Interval and test: Student's, over the relations.
 
-Where a fact is asked in several wordings, the unit of the first is the query.
-Cohen's kappa = (observed - expected agreement) / (1 - expected), of being right.
-Source: McNemar 1947; Cohen 1960; intervals see `intervals`.
+If a fact has queries in several wordings, "over facts" means over queries.
+Cohen's kappa = (observed - expected agreement) / (1 - expected), where agreement means that both
+runs are right or both are wrong.
+Source: McNemar 1947; Cohen 1960. For the intervals see `intervals`.
 """
 
 from collections.abc import Sequence
@@ -36,24 +37,24 @@ Unit = Literal["fact", "query"]
 
 @dataclass(frozen=True)
 class CompareRequest(Request):
-    """Two finished runs to compare on the same facts: the fields of `compare`."""
+    """Request to compare two finished runs on the same facts: the fields of `compare`."""
 
     command: ClassVar[tuple[str, ...]] = ("compare",)
     python: ClassVar[str] = "compare"
 
-    run_a: Annotated[str, argument("The run to compare with.")]
-    run_b: Annotated[str, argument("The run that is compared.")]
+    run_a: Annotated[str, argument("Run A, the reference.")]
+    run_b: Annotated[str, argument("Run B; differences are B minus A.")]
     ranking: shared_fields.Ranking = "filtered"
     k: Annotated[int, option("Count a hit if the gold answer is in the top k.", ge=1)] = 1
     relations: shared_fields.Relations = ()
     slices: Annotated[
-        bool, option("Instead: the difference on slices of the facts, as of `results --slices`.")
+        bool, option("Show the difference on slices of the facts (see `results --slices`) instead.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """only_a, only_b: facts that only one run gets right. p: two-sided, 1 where there are none."""
+    """Facts that only A or only B gets right, and the two-sided p-value; 1 without such facts."""
 
     only_a: int
     only_b: int
@@ -62,10 +63,10 @@ class McNemar:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """P@k of B minus P@k of A, over the same facts.
+    """P@k of B minus P@k of A on the same n facts.
 
-    relation: empty for the facts of all relations together. interval: of the difference. only_a,
-    only_b: facts that only one run gets right.
+    relation: "" for the facts of all relations together. a, b: P@k of each run. interval: of the
+    difference. only_a, only_b: facts that only this run gets right.
     """
 
     relation: str
@@ -80,10 +81,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """The unweighted mean over relations of P@k of B minus P@k of A.
+    """P@k of B minus P@k of A, as the unweighted mean over n relations.
 
-    n: relations. interval, p: over relations (Student), NaN where they don't vary. ahead_a,
-    ahead_b: relations in which that run is ahead; `equal` is the rest.
+    a, b: mean P@k of each run. interval, p: Student's, over relations; NaN if all differences are
+    equal. ahead_a, ahead_b: relations in which this run has the higher P@k.
     """
 
     n: int
@@ -97,15 +98,15 @@ class MeanDifference:
 
     @property
     def equal(self) -> int:
-        """Relations in which neither run is ahead."""
+        """Relations in which both runs have the same P@k."""
         return self.n - self.ahead_a - self.ahead_b
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Shares of the paired facts.
+    """Agreement of two runs, as shares of the paired facts, and Cohen's kappa.
 
-    same_first: both give the same first answer, compared without case. kappa: of being right.
+    same_first: both runs give the same first answer, ignoring case. kappa: of being right.
     """
 
     same_first: float
@@ -118,12 +119,17 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs compared.
+    """The comparison of two runs.
 
-    over_facts, mcnemar: of all paired facts. over_relations: of the relations' differences.
-    relations: each one's, over its facts. unit: what a row of `pairs` is, `query` where a fact is
-    asked in several wordings. pairs: one row a paired fact, with `right_a`, `right_b`, ranks, first
-    answers. n_unpaired: rows that only one run counts.
+    Attributes:
+        over_facts: Difference over all paired facts.
+        over_relations: Mean of the relations' differences.
+        relations: Difference of each relation, over its facts.
+        unit: What a row of `pairs` is: `query` if facts have queries in several wordings.
+        mcnemar: McNemar's test over all paired facts.
+        agreement: How far the runs agree.
+        pairs: One row per paired fact, with `right_a`, `right_b`, ranks and first answers.
+        n_unpaired: Rows that only one run counts.
     """
 
     over_facts: Difference
@@ -137,7 +143,7 @@ class Comparison:
 
     @property
     def units(self) -> str:
-        """What the rows of `pairs` are, in words."""
+        """Plural of `unit`."""
         return {"fact": "facts", "query": "queries"}[self.unit]
 
     @property
@@ -147,8 +153,8 @@ class Comparison:
 
 
 def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
-    """McNemar's exact test on paired outcomes, bool [fact] each."""
-    from scipy.stats import binomtest  # half a second, which a page's first paint can do without
+    """Return McNemar's exact test of paired outcomes, bool [fact] each."""
+    from scipy.stats import binomtest  # imported here because it takes half a second
 
     only_a = int((right_a & ~right_b).sum())
     only_b = int((right_b & ~right_a).sum())
@@ -159,7 +165,7 @@ def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
 def agreement(
     right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], same_first: NDArray[np.bool_]
 ) -> Agreement:
-    """How far two runs agree, in shares of the facts; NaN without facts."""
+    """Return how far two runs agree, as shares of the facts; NaN without facts."""
     if not len(right_a):
         return Agreement(*[float("nan")] * 6)
     both, neither = float(np.mean(right_a & right_b)), float(np.mean(~right_a & ~right_b))
@@ -170,7 +176,7 @@ def agreement(
 
 
 def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
-    """The rows that both runs count, side by side, and how many only one of them counts."""
+    """Return the rows that both runs count, joined, and the number of rows that only one counts."""
     columns = ["fact_id", "prompt", f"rank_{ranking}", "log_prob", "first"]
     both = ["relation", "source", "type", "subject", "object", "query"]
     left = a.facts.loc[a.facts["excluded"].isna(), [*columns, *both]]
@@ -185,24 +191,24 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
 
 
 def what_differs(a: RunInfo, b: RunInfo) -> str:
-    """What two runs ranked otherwise, in words: their difference is of that, too. Else nothing."""
+    """Explain how the runs' candidates differ, which affects their difference; "" if they don't."""
     if a.ranks_statements != b.ranks_statements:
         statements, words = (a, b) if a.ranks_statements else (b, a)
         return (
-            f"Not the same is ranked: one run ranks whole answers ({statements.n_said}) by the "
-            f"likelihood of the statement, the other words at the blank ({words.n_said}). With "
-            "fewer of them every rank is better."
+            f"The candidates differ: one run ranks whole answers ({statements.n_said}) by the "
+            f"likelihood of the statement, the other words at the blank ({words.n_said}). Ranks "
+            "improve with fewer candidates."
         )
     if differing_candidates((a, b)):
         return (
-            f"Not the same words are ranked: {a.n_said} in A, {b.n_said} in B. With fewer of them "
-            "every rank is better."
+            f"The candidates differ: A ranks {a.n_said} words, B {b.n_said}. Ranks improve with "
+            "fewer candidates."
         )
-    exact_to = [one.exact_to for one in (a, b) if one.exact_to is not None]
+    exact_to = [run.exact_to for run in (a, b) if run.exact_to is not None]
     if exact_to:
         return (
-            f"Both are ranked on the words that both ranked ({a.n_said}), from the ten best that a "
-            f"run keeps: P@k is exact up to k = {min(exact_to)}."
+            f"Both runs are ranked on their shared candidates ({a.n_said}), using the ten best "
+            f"predictions that a run stores. P@k is exact up to k = {min(exact_to)}."
         )
     return ""
 
@@ -216,16 +222,25 @@ def compare(
     relations: Sequence[str] | None = None,
     level: float = LEVEL,
 ) -> Comparison:
-    """Run B against run A, by relation, over all facts, and over relations.
+    """Compare run B with run A: by relation, over all facts, and over relations.
 
-    relations: only these. Raises UserError if the runs have no fact in common.
+    Args:
+        a: Run A.
+        b: Run B.
+        ranking: Filtered or raw.
+        k: A fact is right if its rank is at most k.
+        relations: Names of the relations to include; None is all.
+        level: Confidence level of the intervals.
+
+    Raises:
+        UserError: If no fact counts in both runs.
     """
     pairs, n_unpaired = pair_rows(a, b, ranking=ranking, k=k)
     if relations is not None:
         pairs = pairs[pairs["relation"].isin(relations)]
     if pairs.empty:
         raise UserError(
-            f"The runs {a.info.id} and {b.info.id} have no fact in common that both count."
+            f"No fact counts in both {a.info.id} and {b.info.id}. Choose runs of the same data."
         )
     pairs = pairs.reset_index(drop=True)
     right_a, right_b = pairs["right_a"], pairs["right_b"]
@@ -262,7 +277,7 @@ def compare(
 def paired_difference(
     right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], *, level: float = LEVEL
 ) -> Difference:
-    """The difference over facts that each count the same, bool [fact] each, at least one."""
+    """Return the difference over facts, bool [fact] each, with at least one fact."""
     n, only_a, only_b = len(right_a), (right_a & ~right_b).sum(), (right_b & ~right_a).sum()
     counts = (np.array([count], dtype=np.int64) for count in (only_b, only_a, n))
     return Difference(
@@ -280,7 +295,10 @@ def paired_difference(
 def _differences(
     right: pd.DataFrame, totals: "pd.Series[int]", level: float
 ) -> tuple[Difference, ...]:
-    """The difference of each group. right: facts that a, b and only one of them gets right."""
+    """Return the difference of each group.
+
+    right: for each group, the facts that A, B, only A and only B get right. totals: facts.
+    """
     n = totals.to_numpy().astype(np.int64)
     a, b, only_a, only_b = (right[name].to_numpy() for name in ("a", "b", "only_a", "only_b"))
     ends = difference_intervals(only_b, only_a, n, level=level)

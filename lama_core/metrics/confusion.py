@@ -1,10 +1,10 @@
-"""Golds by first answers: which words a model says for which.
+"""Confusion matrix: gold answers by first answers.
 
-    n        facts with this gold to which the model gives this answer
-    share    n / facts with this gold that have an answer
+    n        facts with this gold answer and this first answer
+    share    n / facts with this gold answer that have a first answer
 
-Words that differ only in case are the same one. The grid holds the most frequent golds and answers;
-the others are one row and one column, so that its cells sum up to all facts.
+Words are compared ignoring case. The matrix has the most frequent gold and first answers. All
+others share one row and one column, so that the cells sum up to all facts.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,12 @@ N_WORDS = 20
 
 @dataclass(frozen=True)
 class Confusion:
-    """Golds by first answers.
+    """Gold answers by first answers.
 
-    pairs: DataFrame of every gold and answer that meet, most frequent first: gold, answer, n,
-    share. golds, answers: the grid's most frequent words. n_golds, n_answers: of all words.
-    counts: int64 [gold, answer], with a last row or column of the others where there are more.
+    pairs: DataFrame of all pairs that occur, most frequent first: gold, answer, n, share.
+    golds, answers: labels of the matrix. n_golds, n_answers: number of distinct words, including
+    those without a label. counts: int64 [gold, answer]; if there are more words than labels, the
+    last row or column counts the others.
     """
 
     pairs: pd.DataFrame
@@ -42,10 +43,10 @@ class Confusion:
 
 
 def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORDS) -> Confusion:
-    """Golds by first answers of the run `of` on these rows; the grid with n words a side.
+    """Return the confusion matrix of run number `of` on these rows, with n words per axis.
 
-    Rows without an answer (left out, or not asked) aren't counted. Golds stand in the order of
-    their frequency; answers that are among them come first, in the same order.
+    Rows without an answer (excluded, or not in this run) aren't counted. Gold answers are sorted by
+    frequency. Answers that are also gold answers come first, in the same order.
     """
     answer = joined.runs[of].answer
     rows = rows[answer.codes[rows] >= 0]
@@ -82,7 +83,7 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
 
 
 def _by_frequency(words: pd.Categorical, rows: Ints) -> tuple[NDArray[np.object_], Ints]:
-    """The words of some rows, most frequent first, object [word]; and each row's, int64 [row]."""
+    """Return the words of some rows by frequency, object [word], and each row's index, int64."""
     spelled = np.array([str(word) for word in words.categories], dtype=object)
     merged, _ = pd.factorize(np.array([word.lower() for word in spelled], dtype=object))
     codes = merged[words.codes[rows]]

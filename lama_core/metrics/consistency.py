@@ -1,17 +1,18 @@
-"""Whether a model says the same when the same is asked in other words, or the opposite.
+"""Consistency of a model's answers to paraphrases and to negated or misprimed queries.
 
 Paraphrases (Elazar et al. 2021, ParaRel): of all pairs of paraphrases of a relation, the share that
 give the same first prediction for a fact,
 
     consistency = sum over facts of sum over words of C(m, 2) / sum over facts of C(n, 2)
 
-with n paraphrases asked and m of them answered by the word. Consistent accuracy: the share of facts
-that every paraphrase gets right. The paper's candidates are the relation's own objects.
+where n is the number of queried paraphrases and m the number of them with this word as the first
+prediction. Consistent accuracy: the share of facts that every paraphrase gets right. The paper's
+candidates are the relation's own objects.
 Departure: Agreement of paraphrases
 
 Negated and misprimed queries (Kassner & Schütze 2020, sections 4 and 5): the share of facts with
-the same first prediction for the query and the altered one, and Spearman's correlation of the two
-distributions over the candidates. A model that hears a negation has a low overlap.
+the same first prediction for the query and the altered query, and Spearman's correlation of the two
+distributions over the candidates. A model that understands negation has a low overlap.
 """
 
 from dataclasses import dataclass
@@ -26,10 +27,10 @@ from lama_core.scoring.ranking import Ranking
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Of one relation, or the unweighted mean over relations.
+    """Consistency of one relation, or the unweighted mean over relations.
 
     consistency: share of agreeing pairs. accuracy: P@1 over all prompts. consistent_accuracy: share
-    of facts that every prompt gets right. n_facts: with at least two prompts asked.
+    of facts that every prompt gets right. n_facts: facts with at least two queried prompts.
     """
 
     relation: str
@@ -43,7 +44,7 @@ class Consistency:
 def paraphrase_consistency(
     facts: pd.DataFrame, *, ranking: Ranking = "filtered"
 ) -> tuple[Consistency, ...]:
-    """One row a relation that was asked with several prompts, in the rows' order.
+    """Return the consistency of each relation with several prompts, in the rows' order.
 
     facts: rows of a run with several prompts (`Run.facts`).
     """
@@ -81,11 +82,15 @@ def paraphrase_consistency(
 
 
 def contrast(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:
-    """How far altered queries are answered as the plain ones are, a row a relation.
+    """Compare the answers to altered and plain queries: one row per relation.
 
-    run: of kind `contrast`. Columns: run, model, source, relation, n (facts with both texts),
-    overlap (share with the same first prediction), spearman (mean over facts), plain and altered
-    (P@1 on the same facts).
+    Args:
+        run: A run of kind `contrast`.
+        ranking: Filtered or raw.
+
+    Returns:
+        Columns: run, model, source, relation, n (facts with both queries), overlap (share with the
+        same first prediction), spearman (mean over facts), plain and altered (P@1 on these facts).
     """
     facts = run.facts
     kept = facts[facts["excluded"].isna() & facts["plain"].notna()]
@@ -111,7 +116,7 @@ def contrast(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:
 def spearman_rows(
     log_probs: NDArray[np.float32], other: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Spearman's rank correlation of two distributions, float64 [query]; NaN if one is flat.
+    """Return Spearman's correlation of two distributions, float64 [query]; NaN if one is constant.
 
     log_probs, other: float32 [query, candidate]. Ties get their mean rank.
     """

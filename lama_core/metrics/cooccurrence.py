@@ -1,8 +1,8 @@
-"""Which facts' pairs co-occur in a training text: subject and object in one passage.
+"""Which facts' subject and object co-occur in a passage of a training text.
 
-The file is tab-separated text in gzip, next to the counts of `counts`: subject and object as the
-data has them, and 1 where they co-occur, else 0. It names every pair that was looked for, so that
-nothing is said of others.
+The file is gzipped tab-separated text, in the same folder as the corpus counts (`word_counts`):
+subject and object as in the data, and 1 if they co-occur, else 0. It lists every pair that was
+searched for; for any other pair, co-occurrence is unknown.
 """
 
 import re
@@ -25,22 +25,21 @@ Pair = tuple[str, str]
 
 
 class PairIndex:
-    """Pairs of a subject and an object to look for in passages.
+    """Pairs of a subject and an object to search for in passages.
 
-    Words are compared without case, and the object stands outside the subject. A subject of more
-    than MAX_SUBJECT_WORDS words is never found.
+    Case is ignored, and the object must occur outside the subject. A subject of more than
+    MAX_SUBJECT_WORDS words is never found.
     """
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
-        self._by_subject: dict[tuple[str, ...], list[tuple[Pair, tuple[str, ...]]]]
-        self._by_subject = defaultdict(list)
+        self._by_subject = defaultdict[tuple[str, ...], list[tuple[Pair, tuple[str, ...]]]](list)
         for pair in pairs:
             subject, gold = (tuple(_WORD.findall(name.lower())) for name in pair)
             self._by_subject[subject].append((pair, gold))
         self._first_words = {subject[0] for subject in self._by_subject if subject}
 
     def find(self, passages: Iterable[str]) -> frozenset[Pair]:
-        """Return the pairs that stand together in a passage."""
+        """Return the pairs that co-occur in at least one passage."""
         found: set[Pair] = set()
         by_subject, first_words = self._by_subject, self._first_words
         for passage in passages:
@@ -50,18 +49,18 @@ class PairIndex:
                     end = start + length
                     for pair, gold in by_subject.get(tuple(words[start:end]), ()):
                         if pair not in found and (
-                            _stands_in(gold, words[:start]) or _stands_in(gold, words[end:])
+                            _contains(words[:start], gold) or _contains(words[end:], gold)
                         ):
                             found.add(pair)
         return frozenset(found)
 
 
 def find_stated(pairs: Iterable[Pair], passages: Iterable[str]) -> frozenset[Pair]:
-    """Return the pairs that stand together in a passage; see `PairIndex`."""
+    """Return the pairs that co-occur in at least one passage; see `PairIndex`."""
     return PairIndex(pairs).find(passages)
 
 
-def _stands_in(wanted: Sequence[str], words: Sequence[str]) -> bool:
+def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
     n = len(wanted)
     return bool(n) and any(
         tuple(words[at : at + n]) == tuple(wanted)
@@ -71,43 +70,48 @@ def _stands_in(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def save_stated(pairs: Iterable[Pair], stated: frozenset[Pair], path: Path) -> None:
-    """Write which of the pairs are stated; the same give the same bytes."""
+    """Write which of the pairs co-occur; the same pairs give the same bytes."""
     known = sorted(set(pairs))
     write_gzip_lines(path, ("\t".join((*one, str(int(one in stated)))) for one in known))
 
 
 def load_stated(path: Path) -> dict[Pair, bool]:
-    """Of each pair that was looked for, whether it is stated. Raises UserError for another file."""
+    """Return whether each searched pair co-occurs, or raise UserError for another kind of file."""
     rows = read_counts(path, "stated facts")
     return {(subject, gold): bool(is_stated) for subject, gold, is_stated in rows}
 
 
 def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
-    """Return in which of the models' training texts each fact's pair co-occurs, in words, [row].
+    """Return a label for each fact: the models in whose training text its pair co-occurs.
 
-    facts: with `subject` and `object`. None where no model's text is known for any of them.
+    Args:
+        facts: Rows with `subject` and `object`.
+        models: Names of models.
+
+    Returns:
+        Labels [row] (see `training_texts.label`); None if no pair was searched for in any text.
     """
     known = {name: pairs for name in models if (pairs := _of_model(name))}
     rows = list(zip(facts["subject"].astype(str), facts["object"].astype(str), strict=True))
-    words = {row: _in_words(row, known) for row in dict.fromkeys(rows)}
+    words = {row: _label_of(row, known) for row in dict.fromkeys(rows)}
     if set(words.values()) <= {NOT_LOOKED_FOR}:
         return None
     return tuple(words[row] for row in rows)
 
 
 def pair_labels(models: Sequence[str]) -> tuple[str, ...]:
-    """Return all labels that `stated_in_texts` gives for these models."""
+    """Return all labels that `stated_in_texts` can give for these models."""
     return labels([name for name in models if _of_model(name)])
 
 
-def _in_words(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
+def _label_of(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
     if not any(pair in pairs for pairs in known.values()):
         return NOT_LOOKED_FOR
     return label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
 
 
 def _of_model(name: str) -> Mapping[Pair, bool]:
-    """What was looked for in a model's text; nothing of models without such a file."""
+    """Return the pairs searched for in a model's training text; {} for models without the file."""
     path = text_file(name, STATED_FILE)
     return _read(path, path.stat().st_mtime_ns) if path is not None else {}
 

@@ -1,16 +1,16 @@
-"""Figure 3: what goes together with a right first answer.
+"""Figure 3: what correlates with a right first answer.
 
-Pearson's correlation, over facts, of P@1 (1 when the gold is first) with
+Pearson's correlation, over facts, of P@1 (1 if the gold answer is first) with
 
     SM    mentions of the subject in the training text
     OM    mentions of the object in the training text
-    LPFP  log-probability of the first prediction, of the ranking that P@1 is of
-    SOCS  cosine of the subject's and the object's vectors
+    LPFP  log-probability of the first prediction, in the same ranking as P@1
+    SOCS  cosine similarity of the subject's and the object's vectors
     ST    words of the subject (standard tokenisation)
-    SWP   pieces of the subject (the model's tokenisation)
+    SWP   subword tokens of the subject (the model's tokenizer)
 
-Source: Petroni et al. 2019, Figure 3, which is on T-REx. The facts are those of T-REx where a run
-has any, unless another source is asked for.
+Source: Petroni et al. 2019, Figure 3, which uses T-REx. By default the facts are those of T-REx if
+the run has any.
 
 Departure: Vectors and mentions of Figure 3
 """
@@ -49,9 +49,9 @@ WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Mentions:
-    """How often a name stands in some text.
+    """Counts of names in some text.
 
-    source: what was counted, for people. count: names -> float64 [name], NaN where unknown.
+    source: what was counted, as a caption. count: names -> float64 [name], NaN if unknown.
     """
 
     source: str
@@ -62,8 +62,8 @@ class Mentions:
 class Correlations:
     """Figure 3 as data.
 
-    matrix: DataFrame [name, name] of correlations, NaN where a column doesn't vary. mentions: what
-    was counted. n: facts. source: theirs, or `ALL_SOURCES`.
+    matrix: DataFrame [name, name] of correlations, NaN if a column is constant. mentions: what was
+    counted. n: facts. source: their source, or `ALL_SOURCES`.
     """
 
     matrix: pd.DataFrame
@@ -73,9 +73,9 @@ class Correlations:
 
 
 def correlation_sources(info: RunInfo, relations: Sequence[str] | None = None) -> tuple[str, ...]:
-    """What Figure 3 can be of, the default first: T-REx, or all sources of a run without it.
+    """Return the sources that Figure 3 can use, the default first: T-REx, else all sources.
 
-    relations: only the sources of these.
+    relations: limits the sources to those of these relations.
     """
     known = dict.fromkeys(
         one.source for one in info.relations if one.n and (not relations or one.name in relations)
@@ -94,21 +94,29 @@ def correlate(
     relations: Sequence[str] | None = None,
     source: str | None = None,
 ) -> Correlations:
-    """Figure 3's matrix for one run.
+    """Compute Figure 3's matrix for one run.
 
-    word_vectors: words -> float32 [word, dim], such as a model's `word_vectors`; None leaves SOCS
-    out (NaN). relations: only these. source: one of `correlation_sources`; None is the first.
-    Raises UserError for a source that the run has not.
+    Args:
+        run: A finished run.
+        mentions: How to count names.
+        word_vectors: Words -> float32 [word, dim], such as a model's `word_vectors`. If None, SOCS
+            is NaN.
+        ranking: Filtered or raw.
+        relations: Names of the relations to include; None is all.
+        source: One of `correlation_sources`; None is the first.
+
+    Raises:
+        UserError: If the run has no facts of this source.
     """
     sources = correlation_sources(run.info, relations)
-    of = sources[0] if source is None else choose(source, sources, "source")
+    chosen = sources[0] if source is None else choose(source, sources, "source")
     facts = run.facts
     kept = facts["excluded"].isna()
     if relations is not None:
         kept &= facts["relation"].isin(relations)
-    if of != ALL_SOURCES:
-        of_source = [one.name for one in run.info.relations if one.source == of]
-        kept &= facts["relation"].isin(of_source)
+    if chosen != ALL_SOURCES:
+        names = [relation.name for relation in run.info.relations if relation.source == chosen]
+        kept &= facts["relation"].isin(names)
     facts = facts[kept]
     subjects, objects = facts["subject"].astype(str), facts["object"].astype(str)
     table = pd.DataFrame(
@@ -124,13 +132,13 @@ def correlate(
             "P@1": (facts[f"rank_{ranking}"] == 1).to_numpy(dtype=np.float64),
         }
     )
-    return Correlations(pearson_matrix(table), mentions.source, len(table), of)
+    return Correlations(pearson_matrix(table), mentions.source, len(table), chosen)
 
 
 def pearson_matrix(table: pd.DataFrame) -> pd.DataFrame:
-    """Pearson's correlation of every pair of columns over the rows where both are known.
+    """Return Pearson's correlation of each pair of columns, over the rows where both are known.
 
-    NaN where a column doesn't vary.
+    NaN if a column is constant.
     """
     return table.astype(np.float64).corr(method="pearson", min_periods=2)
 
@@ -138,7 +146,7 @@ def pearson_matrix(table: pd.DataFrame) -> pd.DataFrame:
 def cosines(
     word_vectors: WordVectors, subjects: Sequence[str], objects: Sequence[str]
 ) -> NDArray[np.float64]:
-    """Cosine of each subject's and object's vectors, float64 [fact]; NaN for a zero vector."""
+    """Return the cosine of each subject's and object's vectors, float64 [fact]; NaN if zero."""
     names = list(dict.fromkeys([*subjects, *objects]))
     vectors = np.asarray(word_vectors(names), dtype=np.float64)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -151,9 +159,10 @@ def cosines(
 
 
 def corpus_mentions(folder: Path) -> Mentions:
-    """Mentions in the text that the embedded model was trained on, from its folder of counts.
+    """Return the mentions in a model's training text, from the counts in the model's folder.
 
-    Raises UserError if the folder has no counts.
+    Raises:
+        UserError: If the folder has no counts.
     """
     counts = load_corpus_counts(folder)
 
@@ -164,9 +173,9 @@ def corpus_mentions(folder: Path) -> Mentions:
 
 
 def wordfreq_mentions() -> Mentions:
-    """Occurrences in a thousand million words of English, by the package wordfreq.
+    """Return occurrences per billion words of English, from the package wordfreq.
 
-    A name of several words gets what the package makes of its words' frequencies.
+    For a name of several words, the package combines the words' frequencies.
     """
 
     def count(names: Sequence[str]) -> NDArray[np.float64]:
@@ -174,13 +183,14 @@ def wordfreq_mentions() -> Mentions:
 
         return np.array([word_frequency(name, "en") * 1e9 for name in names], dtype=np.float64)
 
-    return Mentions("wordfreq (occurrences in a thousand million words of English)", count)
+    return Mentions("wordfreq (occurrences per billion words of English)", count)
 
 
 def mentions_of(model: str) -> Mentions:
-    """Counts in a model's own training text where they came with it, else wordfreq's.
+    """Return the counts in a model's training text if they come with the model, else wordfreq's.
 
-    Raises UserError for a model that is none.
+    Raises:
+        UserError: If the model is unknown.
     """
     located = locate(find_model(model))
     if located is not None and (located.folder / COUNTS_FILE).is_file():

@@ -1,13 +1,13 @@
-"""Several runs' answers to the same facts side by side, for looking at errors one by one.
+"""Answers of several runs to the same facts, joined row by row for error analysis.
 
-    right             the gold's rank is at most k
-    right type        the answer is wrong, but an object of the relation in the data
-    another valid     the answer is another object that the data gives for this very subject
+    right             the gold answer's rank is at most k
+    right type        the answer is wrong, but is an object of the relation in the data
+    another valid     the answer is another object that the data gives for the same subject
     gold in subject   the lower-cased object is part of the lower-cased subject (UHN's first rule,
                       Poerner et al. 2020)
 
-Rows are facts; with prompts of several kinds, a fact and a prompt. The answer is the first
-prediction of the chosen ranking: under `filtered`, without the other valid objects.
+A row is a fact, or a fact and a prompt if the runs have several prompts. The answer is the first
+prediction of the chosen ranking; the filtered ranking removes the other valid objects.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,15 +44,22 @@ _BASE = ("fact_id", *_WORDS, "prompt", "query", "n_valid", "object_count", "subj
 
 @dataclass(frozen=True)
 class RunAnswers:
-    """One run's answers, in the rows of `JoinedAnswers`.
+    """One run's answers, in the rows of `JoinedAnswers`; every array is [row].
 
-    at: int64 [row], the row of `Run.facts`, -1 where the run hasn't asked. rank, log_prob (of the
-    gold), confidence (probability of the answer): NaN where the run doesn't count the row.
-    answer: a categorical, null there. is_object, is_valid: of the answer. excluded: the reason.
-    pieces: of the subject, by the model's tokenizer; NaN where the run hasn't asked.
-    margin: the gold's score less that of the best wrong answer; NaN of runs that rank no
-    statements, and where the row doesn't count. n_answers: words that its relation ranked, NaN
-    where the run doesn't say.
+    Attributes:
+        run: The run.
+        at: Row of `Run.facts`, or -1 if the run doesn't have this row.
+        rank: Rank of the gold answer; NaN where excluded.
+        log_prob: Log-probability of the gold answer; NaN where excluded.
+        confidence: Probability of the answer; NaN where excluded.
+        answer: The first prediction; null where excluded.
+        is_object: Whether the answer is an object of the relation in the data.
+        is_valid: Whether the answer is another valid object of the subject.
+        excluded: Reason of the exclusion.
+        pieces: Subword tokens of the subject, by the model's tokenizer; NaN if not in the run.
+        margin: Score of the gold answer minus the score of the best wrong answer; NaN where
+            excluded and in runs that don't rank statements.
+        n_answers: Number of words that the relation ranked; NaN if unknown.
     """
 
     run: Run
@@ -71,19 +78,31 @@ class RunAnswers:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFilter:
-    """Which rows to look at; everything left alone lets all rows pass.
+    """A filter of rows; a field with its default value lets all rows pass.
 
-    of: the run that `counting`, `rank_*`, `confidence_*`, `margin_*`, `answer`, `wrong_kind`,
-    `pieces_*`, `answers_*` and `tags` are about. right, wrong: runs that must be right or wrong, in
-    the order they were joined.
-    types, origins: "" is a relation without a type, a fact without an origin. confidence: above the
-    lower end (or at it, if 0) and at most the upper one, as the bins of the reliability diagram.
-    margin: above the lower end and at most the upper one. answers: that the relation ranked.
-    domains: of the relation; one of several is enough, and "" is a relation without any.
-    contained: whether the gold is in the subject. count: facts of the relation with the same gold.
-    words, pieces: of the subject. gold, answer: the whole word, without case. tags: rows that have
-    one of them. stated, wording: in which of the models' training texts the pair co-occurs and the
-    wording occurs, as `JoinedAnswers.stated` and `JoinedAnswers.wording` say.
+    Attributes:
+        of: Number of the run to which `counting`, `rank_*`, `confidence_*`, `margin_*`, `answer`,
+            `wrong_kind`, `pieces_*`, `answers_*` and `tags` apply.
+        right: Numbers of runs that must be right, in the order of joining.
+        wrong: Numbers of runs that must be wrong.
+        types: Types of relation; "" is a relation without a type.
+        origins: Origins of facts; "" is a fact without an origin.
+        domains: Topics, at least one of which the relation must have; "" is a relation without.
+        stated: Accepted labels of `JoinedAnswers.stated`.
+        wording: Accepted labels of `JoinedAnswers.wording`.
+        confidence_min: Exclusive lower end, as in the reliability diagram; 0 is inclusive.
+        margin_min: Exclusive lower end.
+        contained: Whether the subject contains the gold answer.
+        count_min: Facts of the relation with the same gold answer.
+        words_min: Words of the subject.
+        pieces_min: Subword tokens of the subject.
+        answers_min: Number of words that the relation ranked.
+        gold: The gold answer, ignoring case.
+        answer: The run's answer, ignoring case.
+        tags: Tags, at least one of which the row must have.
+        text: Part of the subject, gold answer, query or an answer, ignoring case.
+        popularity_min: Popularity of the subject; facts whose data give none don't pass once an end
+            is set.
     """
 
     of: int = 0
@@ -113,6 +132,8 @@ class AnswerFilter:
     pieces_max: int | None = None
     answers_min: int | None = None
     answers_max: int | None = None
+    popularity_min: int | None = None
+    popularity_max: int | None = None
     wrong_kind: WrongKind | None = None
     gold: str = ""
     answer: str = ""
@@ -124,8 +145,8 @@ class AnswerFilter:
 class JoinedAnswers:
     """Facts with the answers of several runs.
 
-    facts: DataFrame [row], what the data says. runs: the answers, in the order of joining. readers:
-    the models whose training texts are looked into.
+    facts: DataFrame [row], the columns from the data. runs: the answers, in the order of joining.
+    readers: the models whose training texts are used for `stated` and `wording`.
     """
 
     facts: pd.DataFrame
@@ -134,27 +155,39 @@ class JoinedAnswers:
 
     @cached_property
     def domains(self) -> dict[str, tuple[str, ...]]:
-        """Relation -> what it is about, as the runs have it from the data."""
+        """Relation -> its topics in the data."""
         return {one.name: one.domains for run in self.runs for one in run.run.info.relations}
 
     @cached_property
+    def popularity(self) -> NDArray[np.float64]:
+        """Popularity of the subject, float64 [row]; NaN where no run has it from the data."""
+        known: dict[str, float] = {}
+        for run in self.runs:
+            if "popularity" in (facts := run.run.facts):
+                known.update(zip(facts["fact_id"], facts["popularity"], strict=True))
+        if not known:
+            return np.full(len(self.facts), np.nan)
+        values = (known.get(fact, np.nan) for fact in self.facts["fact_id"])
+        return np.fromiter(values, np.float64, len(self.facts))
+
+    @cached_property
     def contained(self) -> Bools:
-        """Whether the gold is part of the subject, bool [row]."""
+        """Whether the subject contains the gold answer, bool [row]."""
         pairs = zip(_lower(self.facts["subject"]), _lower(self.facts["object"]), strict=True)
         return np.fromiter((gold in subject for subject, gold in pairs), bool, len(self.facts))
 
     @cached_property
     def stated(self) -> tuple[str, ...] | None:
-        """In which of the readers' training texts each pair co-occurs, [row]; None: none known."""
+        """Label of the training texts in which each pair co-occurs, [row]; None if unknown."""
         return stated_in_texts(self.facts, self.readers)
 
     @cached_property
     def wording(self) -> tuple[str, ...] | None:
-        """In which of the readers' training texts each wording occurs, [row]; None: none known."""
+        """Label of the training texts in which each wording occurs, [row]; None if unknown."""
         return wordings_in_texts(self.facts, self.readers)
 
     def select(self, chosen: AnswerFilter) -> Ints:
-        """The rows that pass, int64, in the order of the data."""
+        """Return the rows that pass a filter, int64, in the order of the data."""
         keep = np.ones(len(self.facts), dtype=bool)
         for name, wanted in (
             ("relation", chosen.relations),
@@ -165,12 +198,12 @@ class JoinedAnswers:
             if wanted:
                 keep &= _is_one_of(self.facts[name], wanted)
         if chosen.domains:
-            about = [
+            relations = [
                 name
                 for name, domains in self.domains.items()
                 if not set(chosen.domains).isdisjoint(domains or ("",))
             ]
-            keep &= _is_one_of(self.facts["relation"], about)
+            keep &= _is_one_of(self.facts["relation"], relations)
         if chosen.stated:
             keep &= self._labelled(self.stated, chosen.stated)
         if chosen.wording:
@@ -189,7 +222,7 @@ class JoinedAnswers:
                 keep &= self.runs[number].rank > chosen.k
             above_confidence = chosen.confidence_min or None
             to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
-            # Values, the least and the most; a lower end that is itself outside.
+            # Values, inclusive lower end, exclusive lower end, inclusive upper end.
             for values, least, above, most in (
                 (focus.rank, chosen.rank_min, None, chosen.rank_max),
                 (self.facts["object_count"], chosen.count_min, None, chosen.count_max),
@@ -198,6 +231,7 @@ class JoinedAnswers:
                 (focus.n_answers, chosen.answers_min, None, chosen.answers_max),
                 (focus.confidence, None, above_confidence, to_confidence),
                 (focus.margin.astype(np.float64), None, chosen.margin_min, chosen.margin_max),
+                (self.popularity, chosen.popularity_min, None, chosen.popularity_max),
             ):
                 if least is not None:
                     keep &= values >= least
@@ -221,11 +255,11 @@ class JoinedAnswers:
         return np.flatnonzero(keep)
 
     def _labelled(self, labels: Sequence[str] | None, wanted: Sequence[str]) -> Bools:
-        """Whether a row's label is a wanted one, bool [row]; no row has it without labels."""
+        """Whether each row has one of the wanted labels, bool [row]; False without labels."""
         return np.isin(np.array(labels or [""] * len(self.facts)), wanted)
 
     def _holds(self, text: str) -> Bools:
-        """Whether a text is in the subject, gold, query or an answer, without case, bool [row]."""
+        """Whether subject, gold answer, query or an answer contain a text, bool [row]."""
         queries = pa.array(self.facts["query"], pa.string())
         found = pc.match_substring(queries, text, ignore_case=True)
         holds: Bools = found.fill_null(False).to_numpy(zero_copy_only=False)
@@ -235,7 +269,7 @@ class JoinedAnswers:
         return holds
 
     def tags(self, number: int) -> list[tuple[str, ...]]:
-        """The tags that each row has in a run, as its file says now."""
+        """Return the tags of each row in a run, read from its file."""
         known = read_tags(self.runs[number].run.info)
         if not known:
             return [()] * len(self.facts)
@@ -243,13 +277,13 @@ class JoinedAnswers:
         return [known.get(row, ()) for row in rows]
 
     def right(self, number: int, k: int = 1) -> Bools:
-        """Whether the run's gold is among the k best, bool [row]; false where it doesn't count."""
+        """Whether the gold answer is among the run's k best, bool [row]; False where excluded."""
         with np.errstate(invalid="ignore"):
             return self.runs[number].rank <= k
 
 
 def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
-    """Of the wrong answers, bool [row] each: what they are to the relation and the subject."""
+    """Classify the wrong first answers: for each kind, bool [row]."""
     with np.errstate(invalid="ignore"):
         wrong = run.rank > 1
     return {
@@ -262,9 +296,9 @@ def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
 def join_answers(
     runs: Sequence[Run], *, ranking: Ranking = "filtered", readers: Sequence[str] = ()
 ) -> JoinedAnswers:
-    """The answers of some runs by fact and prompt; facts that only some asked come last.
+    """Join the answers of runs by fact and prompt; rows that the first run doesn't have come last.
 
-    readers: models whose training texts are looked into; the runs' own if it is empty.
+    readers: models whose training texts are used; by default the runs' models.
     """
     if not runs:
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
@@ -287,10 +321,10 @@ def join_answers(
 
 
 def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame:
-    """The words that each run gives when it is wrong, on these rows, most frequent first.
+    """Return the most frequent wrong answers of each run on these rows, at most n per run.
 
     Columns: number (of the run), answer, n, share (of the run's wrong answers), n_relations,
-    right_type (share that are objects of the relation). At most n words a run.
+    right_type (share that are objects of the relation).
     """
     names = ["number", "answer", "n", "share", "n_relations", "right_type"]
     tables = [pd.DataFrame(columns=names)]
@@ -341,8 +375,8 @@ def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAns
 
     is_object, is_valid = facts["first_is_object"].to_numpy(), facts["first_is_valid"].to_numpy()
     if ranking == "filtered":
-        # The flags are about the best of all candidates; where the other valid objects stood
-        # before the best of the rest, what that one is to the relation must be looked up.
+        # The stored flags describe the raw first answer. Where filtering removed that answer, look
+        # up whether the new one is an object of the relation.
         moved = facts["first"].astype("str").to_numpy() != facts[name].astype("str").to_numpy()
         is_object, is_valid = _looked_up(facts, name, moved, is_object), is_valid & ~moved
     return RunAnswers(
@@ -362,9 +396,9 @@ def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAns
 
 
 def margins_of(run: Run) -> NDArray[np.float32]:
-    """The gold's score less that of the best wrong answer, float32 [row of `Run.facts`].
+    """Return the gold answer's score minus the best wrong answer's, float32 [row of `Run.facts`].
 
-    NaN of runs that rank no statements, and where a row doesn't count.
+    NaN where excluded, and in runs that don't rank statements.
     """
     facts = run.facts
     if "margin" not in facts:
@@ -374,10 +408,10 @@ def margins_of(run: Run) -> NDArray[np.float32]:
 
 
 def right_answers(run: Run, row: int) -> frozenset[str]:
-    """The objects that the run's facts give for the subject and relation of a row of `Run.facts`.
+    """Return the objects that the run's facts give for the subject and relation of one row.
 
-    `n_valid` of the row says how many the data have: a run of a relation's first facts may know
-    fewer.
+    These can be fewer than the row's `n_valid`, which counts objects in the whole data, if the run
+    is limited to the first facts of each relation.
     """
     facts = run.facts
     of = "query" if facts["source"].iloc[row] == SQUAD else "subject"
@@ -386,14 +420,14 @@ def right_answers(run: Run, row: int) -> frozenset[str]:
 
 
 def _n_answers(run: Run) -> NDArray[np.float32]:
-    """Words that the relation of each row of `Run.facts` ranked, float32; NaN where not known."""
+    """Return the number of words ranked for each row of `Run.facts`, float32; NaN if unknown."""
     relations = run.facts["relation"].cat
     sizes = [run.n_words.get(str(name), np.nan) for name in relations.categories]
     return np.array([*sizes, np.nan], dtype=np.float32)[relations.codes.to_numpy()]
 
 
 def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -> Bools:
-    """`is_object`, with the rows of `moved` looked up among the run's own objects."""
+    """Return `is_object`, with the `moved` rows looked up among the objects in the run."""
     rows = np.flatnonzero(moved & facts[name].notna().to_numpy())
     if not len(rows):
         return is_object
@@ -406,22 +440,22 @@ def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -
 
 
 def by_word(column: "pd.Categorical | pd.Series", of: Callable[[str], Any], none: Any) -> Any:
-    """A function of a categorical's words, [row]; none: of a row without a word."""
+    """Apply a function once per category, and return its values [row]; `none` for missing words."""
     words: pd.Categorical = column.array if isinstance(column, pd.Series) else column
     values = [*(of(str(word)) for word in words.categories), none]
     return np.array(values, dtype=object if isinstance(none, str) else None)[words.codes]
 
 
 def _lower(column: pd.Series) -> NDArray[np.object_]:
-    """A categorical column's words in lower case, object [row]."""
+    """Return a categorical column's words in lower case, object [row]."""
     return by_word(column, str.lower, "")
 
 
 def _is_one_of(column: pd.Series, wanted: Sequence[str]) -> Bools:
-    """Whether a categorical column has one of the wanted words, bool [row]; "" is none."""
+    """Whether a categorical is one of the wanted words, bool [row]; "" matches missing words."""
     return by_word(column, lambda word: word in wanted, "" in wanted)
 
 
 def _is_word(column: "pd.Categorical | pd.Series", wanted: str) -> Bools:
-    """Whether a categorical is this word, without case, bool [row]."""
+    """Whether a categorical is this word, ignoring case, bool [row]."""
     return by_word(column, lambda word: word.lower() == wanted.lower(), False)

@@ -1,10 +1,9 @@
-"""Who is ahead, as one sentence made from the numbers.
+"""Headlines: sentences that name the best model, generated from the scores.
 
-The figure of a run is the unweighted mean over its relations (Petroni et al. 2019, section 4.4), of
-all sources together; its interval is `mean_interval`'s. Runs whose figures print the same are
-level. Two intervals overlap where they share a value. That alone doesn't show that two models are
-equally good: `comparison` tests the difference on the facts that both count, and `paired_headline`
-says what it finds.
+A run's score is the unweighted mean over its relations (Petroni et al. 2019, section 4.4) from all
+sources; its interval is that of `mean_interval`. Runs whose rounded scores are equal are called
+level. Overlapping intervals don't show that two models are equally good: `comparison` tests the
+difference on the facts that both count, and `paired_headline` reports the result.
 """
 
 from collections.abc import Sequence
@@ -18,14 +17,15 @@ from lama_core.metrics.intervals import Interval, Intervals, mean_interval
 from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.rounding import percent
 
-MOST_NAMED = 3  # relations; of more the headline gives the number
+MOST_NAMED = 3  # relations that a headline names; if there are more, it gives their number
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A run's figure. title: as people read it. low, high: the 95 % interval; NaN for none.
+    """A run's score.
 
-    value: NaN where no fact counts. n: facts that count. n_relations: relations that have any.
+    title: displayed name of the run. value: NaN if no fact counts. low, high: 95 % interval, or
+    NaN. n: facts that count. n_relations: relations with such facts.
     """
 
     title: str
@@ -38,9 +38,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """text: who is ahead, and by which figure. counted: what the figure counts, in a sentence.
+    """A headline.
 
-    order: the titles of the runs that have a figure, best first.
+    text: the best model and its score. counted: explanation of the score. order: the titles of the
+    runs that have a score, best first.
     """
 
     text: str
@@ -49,9 +50,9 @@ class Headline:
 
 
 def overall(scores: pd.DataFrame) -> pd.DataFrame:
-    """One row a run: the mean over the relations of a score table, with the columns of a source's.
+    """Return the mean over all relations for each run, with the columns of a score table.
 
-    scores: of `score_table` by relation, with the runs told apart by the column `name`.
+    scores: `score_table` by relation, with a column `name` that identifies the run.
     """
     lines = []
     for name, part in scores.groupby("name", sort=False):
@@ -69,7 +70,7 @@ def overall(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def standings(table: pd.DataFrame, column: str) -> list[Standing]:
-    """The rows of `overall` by one of its figures. Only P@k, column `p_at_k`, has intervals."""
+    """Return the rows of `overall` with one of its scores; only column `p_at_k` has intervals."""
     nan = float("nan")
     return [
         Standing(
@@ -94,22 +95,22 @@ def headline(
     counts: str = "facts",
     differ: str = "",
 ) -> Headline:
-    """Return who is ahead in one sentence, and what is counted.
+    """Return a headline that names the best run.
 
     Args:
-        runs: In any order.
-        metric: Of their figures.
-        k: They are P@k for this k; None for the metric's own.
-        relations: The labels of the chosen relations; () is all.
-        source: What all relations are of, `T-REx` say; empty for several sources.
+        runs: The runs' scores, in any order.
+        metric: The metric of the scores.
+        k: If given, the scores are P@k for this k.
+        relations: Labels of the chosen relations; () is all.
+        source: Source of all relations, such as `T-REx`; "" for several sources.
         counts: What n counts: `facts` or `queries`.
-        differ: Why the figures aren't on an equal footing, as a clause; empty where they are.
+        differ: Why the scores aren't directly comparable, as a clause; "" if they are.
     """
     known = [one for one in runs if not np.isnan(one.value)]
     known.sort(key=lambda one: one.value, reverse=metric.higher_is_better)
     order = tuple(one.title for one in known)
     if not known:
-        return Headline(f"None of these {counts} counts for these models", "", order)
+        return Headline(f"None of these {counts} can be scored for these models", "", order)
     first = known[0]
     level = [one for one in known if metric.shown(one.value) == metric.shown(first.value)]
     on = ""
@@ -129,10 +130,15 @@ def headline(
 
 
 def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -> str:
-    """Return which of two runs is ahead on the facts that both count, and by how much.
+    """Return which of two runs is better on the facts that both count, and by how much.
 
-    titles: of A and B. The mean over relations is added where its interval doesn't lie on the same
-    side of 0: other relations could change who is ahead.
+    Adds the mean over relations if its interval doesn't exclude 0 on the same side, because then
+    the result could be different for other relations.
+
+    Args:
+        found: The comparison of the runs.
+        titles: Displayed names of A and B.
+        k: The k of the comparison.
     """
     whole, mean = found.over_facts, found.over_relations
     right = "first answers are right"
@@ -158,7 +164,7 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
 
 
 def _points(difference: float, interval: Interval, sign: int) -> str:
-    """A difference and its interval in percentage points, from the side of the one ahead."""
+    """Return a difference and its interval in percentage points; `sign` -1 swaps the runs."""
     value, *ends = (sign * one for one in (difference, interval.low, interval.high))
     low, high = sorted(ends)
     return f"{percent(value)} points ({percent(low)} to {percent(high)})"
@@ -167,7 +173,7 @@ def _points(difference: float, interval: Interval, sign: int) -> str:
 def _figure(
     level: Sequence[Standing], metric: Metric, k: int | None, counts: str, source: str
 ) -> str:
-    """The figure of runs that are level, with their intervals and what it is of."""
+    """Return the score of runs that are level, with their intervals and what was counted."""
     one = level[0]
     ends = [f"{percent(run.low)} to {percent(run.high)}" for run in level if run.low == run.low]
     value = metric.shown(one.value) + " %" * metric.is_share
@@ -185,19 +191,20 @@ def _figure(
 
 
 def _overlaps(known: Sequence[Standing]) -> str:
-    """Which intervals overlap that of the first, as a clause; empty where there are none."""
-    first, others = known[0], known[1:]
+    """Return a clause on the intervals that overlap the best run's; "" without intervals."""
+    best, others = known[0], known[1:]
     if np.isnan([(one.low, one.high) for one in known]).any():
         return ""
-    met = [one.title for one in others if one.low <= first.high and first.low <= one.high]
-    if len(others) == 1 or len(met) == 1:
-        both = _joined([first.title, *(met or (others[0].title,))])
-        return f"; the intervals of {both} {'' if met else 'do not '}overlap"
-    return f"; its interval overlaps {f'those of {_joined(met)}' if met else 'no other'}"
+    overlapping = [one.title for one in others if one.low <= best.high and best.low <= one.high]
+    if len(others) == 1 or len(overlapping) == 1:
+        both = _joined([best.title, *(overlapping or (others[0].title,))])
+        return f"; the intervals of {both} {'' if overlapping else 'do not '}overlap"
+    which = f"those of {_joined(overlapping)}" if overlapping else "no other"
+    return f"; its interval overlaps {which}"
 
 
 def _counted(known: Sequence[Standing], metric: Metric, k: int | None, counts: str) -> str:
-    """What the figures count, in words."""
+    """Return the explanation of the scores: definition, mean, number of facts, interval."""
     first = known[0]
     if k is None:
         said = f"{metric.label}: {metric.meaning.rstrip('.')}"

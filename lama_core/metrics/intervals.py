@@ -1,23 +1,23 @@
-"""95 % score intervals: how far a figure would move with other facts of the same kind.
+"""95 % score intervals: how much a figure would vary with other facts of the same kind.
 
-One method for every share and every difference of shares. It never closes to a point, not even
-for 0 of n or n of n, and it stays within what is possible.
+Score intervals are used for every share and every difference of shares. They have a positive width
+even for 0 of n and n of n, and stay within the possible range.
 
     share of c in n        Wilson's: all p with |c/n - p| <= z sqrt(p (1 - p) / n)
     paired difference      Tango's: the same for (gains - losses) / n, all d with
                            |gains - losses - n d| <= z sqrt(n (2 q + d (1 - d))), where q is the
-                           likeliest share of losses under d
+                           maximum-likelihood share of losses given d
     mean over relations    of Zou, Huang and Zhang, from each relation's p, low and high:
                            mean(p) - sqrt(sum (p - low)^2) / R  to
                            mean(p) + sqrt(sum (high - p)^2) / R
 
-The facts are taken as drawn within their relation, and the relations as chosen. The mean's
-interval is that of the share where there is one relation. (A resample of 0 of n is always 0 of n,
-and the posterior draws of many small relations are drawn towards 1/2, away from their mean: with
-15 facts in each of 41 relations of which 5 % are known, hardly any such interval holds the truth,
-of those above nine in ten.)
+The facts are treated as a sample within each relation, the relations as fixed. With one relation,
+the mean's interval equals the share's. Bootstrap and Bayesian intervals are not used: a resample of
+0 of n is always 0 of n, and posterior draws for many small relations shrink towards 1/2. With 41
+relations of 15 facts, 5 % of them known, such intervals almost never contain the true value; those
+above contain it in more than nine of ten cases.
 
-Where the relations themselves are the sample, `mean_of_sample` has Student's interval and test.
+If the relations themselves are the sample, `mean_of_sample` gives Student's interval and test.
 
 Sources: Wilson 1927; Tango 1998; Zou, Huang and Zhang 2009 (after Newcombe 1998); Student 1908.
 Departure: Intervals
@@ -33,7 +33,7 @@ LEVEL = 0.95
 METHOD = "Wilson's score interval"
 METHOD_OF_MEANS = f"{METHOD} of each relation, combined as in Zou et al. 2009"
 METHOD_OF_DIFFERENCES = "Tango's score interval of paired shares"
-N_HALVINGS = 55  # of [-1, 1]: to the last digits of a float
+N_HALVINGS = 55  # bisections of [-1, 1], down to the precision of a float
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Lower and upper end; NaN where there is none."""
+    """Lower and upper end of one interval; NaN if undefined."""
 
     low: float
     high: float
@@ -49,7 +49,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Lower and upper ends, float64 of one shape; NaN where there are no facts."""
+    """Lower and upper ends of several intervals, float64 of the same shape; NaN without facts."""
 
     low: Floats
     high: Floats
@@ -60,9 +60,9 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class SampleMean:
-    """The mean of a sample with its interval, and the two-sided p of its being 0.
+    """The mean of a sample, its interval, and the two-sided p-value of the hypothesis mean = 0.
 
-    NaN where a sample has less than two values, or all are the same: it says nothing of others.
+    Interval and p are NaN for fewer than two values, and if all values are equal.
     """
 
     mean: float
@@ -71,14 +71,14 @@ class SampleMean:
 
 
 def share_intervals(successes: Ints, totals: Ints, *, level: float = LEVEL) -> Intervals:
-    """Wilson's interval of each share. successes, totals: int64 of one shape."""
+    """Return Wilson's interval of each share; successes, totals: int64 of the same shape."""
     z2 = _z(level) ** 2
     n = np.where(totals > 0, totals, np.nan)
     share = successes / n
     centre = share + z2 / (2 * n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n)))
     low, high = (centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n)
-    # With rounding, the ends of 0 of n and n of n would miss 0 and 1 by a last digit.
+    # Avoid rounding errors: 0 of n starts at exactly 0, n of n ends at exactly 1.
     low = np.where(successes == 0, 0.0 * n, np.minimum(low, share))
     high = np.where(successes == totals, 1.0 + 0.0 * n, np.maximum(high, share))
     return Intervals(low, high)
@@ -87,16 +87,16 @@ def share_intervals(successes: Ints, totals: Ints, *, level: float = LEVEL) -> I
 def difference_intervals(
     gains: Ints, losses: Ints, totals: Ints, *, level: float = LEVEL
 ) -> Intervals:
-    """Tango's interval of each paired difference (gains - losses) / totals.
+    """Return Tango's interval of each paired difference (gains - losses) / totals.
 
-    gains, losses: int64 [group], facts that only the second, or only the first, gets right.
+    gains, losses: int64 [group], facts that only the second, or only the first, run gets right.
     """
     z = _z(level)
     n = np.where(totals > 0, totals, np.nan)
     estimate = (gains - losses) / n
 
     def above(difference: Floats) -> Floats:
-        """By how many standard errors the estimate lies above a difference; falls with it."""
+        """Standard errors by which the estimate exceeds a difference; a decreasing function."""
         b = -gains - losses + (2 * n - gains + losses) * difference
         c = -losses * difference * (1 - difference)
         lost = (np.sqrt(np.maximum(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
@@ -117,9 +117,14 @@ def difference_intervals(
 
 
 def mean_interval(values: Floats, ends: Intervals) -> Intervals:
-    """The interval of the mean over the first axis, of float64 [relation, ...] with their ends.
+    """Return the interval of the mean of float64 [relation, ...] over the first axis.
 
-    Raises ValueError without relations.
+    Args:
+        values: The relations' values.
+        ends: The relations' intervals.
+
+    Raises:
+        ValueError: If `values` is empty.
     """
     if not len(values):
         raise ValueError("the mean over no relations has no interval")
@@ -130,8 +135,8 @@ def mean_interval(values: Floats, ends: Intervals) -> Intervals:
 
 
 def mean_of_sample(values: Floats, *, level: float = LEVEL) -> SampleMean:
-    """Student's interval and one-sample test of a mean, float64 [value]; ends within [-1, 1]."""
-    from scipy.stats import t  # half a second, which a page's first paint can do without
+    """Return Student's interval, cut to [-1, 1], and one-sample test of a mean, float64 [value]."""
+    from scipy.stats import t  # imported here because it takes half a second
 
     mean = float(values.mean()) if len(values) else float("nan")
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0

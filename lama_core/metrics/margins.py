@@ -1,10 +1,10 @@
-"""How far ahead the right answer is: margins of statements, counted in bins of equal width.
+"""Histogram of margins: how far the right answer's statement is ahead of the wrong ones.
 
-    margin = score of the gold - best score of the answers that aren't right
+    margin = score of the gold answer - best score of the wrong answers
 
-in nats of log-likelihood (of `mean`, a token). A margin above 0 puts the gold first in the filtered
-ranking. The bins have 0 as a border; a margin on a border belongs to the bin below it. What lies
-beyond the outermost of them is in that bin, which is as wide as it must be.
+in nats of log-likelihood (nats per token for the score `mean`). With a margin above 0 the gold
+answer is first in the filtered ranking. The bins have equal width and a border at 0; a margin on a
+border belongs to the bin below it. The two outermost bins are open-ended.
 Source: Wiland et al. 2024 (BEAR), section 3, rank the same scores.
 """
 
@@ -21,7 +21,7 @@ from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
 N_BINS = 24
-# The middle share of the margins decides the width: one far out shall not hide the others.
+# Quantiles between which the bins are spread, so that outliers don't widen them.
 MIDDLE = (0.02, 0.98)
 
 
@@ -31,9 +31,9 @@ def margin_histogram(
     ranking: Ranking = "filtered",
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Facts by margin, the right and the wrong ones apart; runs without margins have no row.
+    """Count facts by margin, separately for right and wrong ones; skips runs without margins.
 
-    Columns run, model, right (rank 1 in the ranking), low, high (-inf and inf at the ends), n,
+    Columns: run, model, right (rank 1 in the ranking), low, high (-inf and inf at the ends), n,
     share (of the run's facts that have a margin).
     """
     found = []
@@ -59,7 +59,7 @@ def margin_histogram(
 
 
 def _borders(margins: Sequence[np.ndarray]) -> np.ndarray:
-    """The borders between bins, float64 ascending, 0 among them: multiples of 1, 2 or 5 x 10^n."""
+    """Return the borders between bins, ascending and including 0: multiples of 1, 2 or 5 x 10^n."""
     finite = np.concatenate(margins)
     finite = finite[np.isfinite(finite)]
     low, high = (0.0, 0.0) if not len(finite) else np.quantile(finite, MIDDLE).tolist()
@@ -70,7 +70,7 @@ def _borders(margins: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _round_width(width: float) -> float:
-    """The next of 1, 2 and 5 x 10^n that is at least so wide."""
+    """Round a width up to 1, 2 or 5 x 10^n."""
     if width <= 0 or not isfinite(width):
         return 1.0
     power = 10.0 ** floor(log10(width))

@@ -1,12 +1,12 @@
-"""How many of a run's facts come from sources that its model was trained on, and P@k on them.
+"""Share of a run's facts that come from its model's training sources, and P@k on these facts.
 
-    share   facts that count and come from such a source / facts that count
-    P@k     of those, of the others, and of each source: facts with rank at most k / facts
-    gain    facts that one run alone gets right - those that another run alone gets right
+    share   facts that count and come from a training source / facts that count
+    P@k     on these facts, on the others, and on each source: facts with rank at most k / facts
+    gain    facts that only one run gets right - facts that only the other run gets right
 
-Over facts, whatever their relation: no mean over relations. A fact comes from a source when its
-origin names it, as the catalogue does (`Entry.trained_on`); one of several sources counts for each.
-That a fact of another origin isn't in the training text, nobody says.
+All are over facts, not means over relations. A fact comes from a training source if its origin
+contains the source's name in the catalogue (`Entry.trained_on`). A fact of several sources counts
+for each of them. Facts of other origins can still occur in the training text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,22 +27,23 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the facts that count. n_right: those with rank at most k."""
+    """A group of n facts that count. n_right: those with rank at most k."""
 
     n: int
     n_right: int
 
     @property
     def p_at_k(self) -> float:
-        """The share that is right; NaN where there is no fact."""
+        """Share of right facts; NaN without facts."""
         return self.n_right / self.n if self.n else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedOn:
-    """The facts that count, by whether they come from sources that the model was trained on.
+    """The facts that count, split by whether they come from the model's training sources.
 
-    sources: the facts of each such source that any fact comes from, most facts first.
+    inside, outside: facts from training sources, and the others. sources: the facts of each
+    training source that has any, largest first.
     """
 
     inside: Part
@@ -51,18 +52,18 @@ class TrainedOn:
 
     @property
     def share(self) -> float:
-        """Of the facts that count, those from the training sources; NaN where none counts."""
+        """Share of the facts that come from training sources; NaN without facts."""
         n = self.inside.n + self.outside.n
         return self.inside.n / n if n else float("nan")
 
 
 def training_sources(model: str) -> tuple[str, ...]:
-    """The sources that a model was trained on; () where the catalogue names none."""
+    """Return the sources that a model was trained on; () if the catalogue has none."""
     return {entry.name: entry.trained_on for entry in known_models()}.get(model, ())
 
 
 def n_from_training(model: str, origins: Iterable[str]) -> int:
-    """How many facts of these origins come from sources that the model was trained on."""
+    """Return how many facts of these origins come from the model's training sources."""
     known = training_sources(model)
     return sum(any(source in origin for source in known) for origin in origins)
 
@@ -70,9 +71,15 @@ def n_from_training(model: str, origins: Iterable[str]) -> int:
 def trained_on(
     run: Run, *, ranking: Ranking = "filtered", k: int = 1, relations: Sequence[str] = ()
 ) -> TrainedOn | None:
-    """What a run gets right by its model's training sources. relations: only these; () is all.
+    """Split a run's facts by its model's training sources.
 
-    None where the catalogue names no sources of the model, or the data no origin of any fact.
+    None if the catalogue has no training sources of the model, or the data no origins.
+
+    Args:
+        run: A finished run.
+        ranking: Filtered or raw.
+        k: A fact is right if its rank is at most k.
+        relations: Names of the relations to include; () is all.
     """
     known = training_sources(run.info.model)
     facts = run.facts
@@ -94,10 +101,10 @@ def trained_on(
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How many more facts one run gets right than another: those it alone gets right, less those
-    that the other alone gets right.
+    """How many more facts one run gets right than another.
 
-    n_from_training: of facts from sources that the run's model was trained on.
+    n: facts that only this run gets right, minus those that only the other gets right.
+    n_from_training: the same, over facts from the training sources of the run's model.
     """
 
     n: int
@@ -105,7 +112,7 @@ class Gain:
 
     @property
     def share(self) -> float:
-        """Of the gain, the part on facts from training sources; NaN where nothing is gained."""
+        """Share of the gain on facts from training sources; NaN without a gain."""
         return self.n_from_training / self.n if self.n > 0 else float("nan")
 
 
@@ -114,9 +121,9 @@ def gain_from_training(run: Run, other: Run, *, k: int = 1, relations: Sequence[
     joined = join_answers([run, other])
     chosen = AnswerFilter(counting="all", relations=tuple(relations))
     rows = joined.select(chosen)
-    ours, theirs = (one.rank[rows] for one in joined.runs)
-    both = ~np.isnan(ours) & ~np.isnan(theirs)
-    gained = (ours <= k).astype(np.int64) - (theirs <= k)
+    rank, other_rank = (answers.rank[rows] for answers in joined.runs)
+    both = ~np.isnan(rank) & ~np.isnan(other_rank)
+    gained = (rank <= k).astype(np.int64) - (other_rank <= k)
     known = training_sources(run.info.model)
     from_training = by_word(
         joined.facts["origin"], lambda origin: any(name in origin for name in known), False
@@ -133,7 +140,7 @@ def _part(rows: Bools, counted: Bools, right: Bools) -> Part:
 
 
 def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> str:
-    """What people are told beside the model's P@k. counts: `RunInfo.counts`."""
+    """Return the sentence shown next to the model's P@k. counts: `RunInfo.counts`."""
     inside, outside = found.inside, found.outside
     n = inside.n + outside.n
     if not inside.n:

@@ -1,6 +1,7 @@
-"""P@k and macro P@k of one set of ranks, for what is no run of its own (see `figures`).
+"""P@k and macro P@k of a set of ranks; for finished runs see `relation_figures`.
 
-Both take the ranks of facts that count, int or float [fact], 1 = best, and give NaN for no facts.
+Both take the ranks of the facts that count, int or float [fact], 1 = best, and return NaN without
+facts.
 """
 
 from collections.abc import Sequence
@@ -13,16 +14,16 @@ Ranks = NDArray[np.int64] | NDArray[np.float64]
 
 
 def precision_at(ranks: Ranks, k: int = 1) -> float:
-    """Share of facts whose gold is among the k best. Raises ValueError for k below 1."""
+    """Share of facts whose gold answer is among the k best, or ValueError for k below 1."""
     if k < 1:
-        raise ValueError(f"k is {k}: P@k needs k of at least 1")
+        raise ValueError(f"k is {k}; it must be at least 1")
     return float((ranks <= k).mean()) if len(ranks) else float("nan")
 
 
 def macro_precision_at(ranks: Ranks, objects: Sequence[str], k: int = 1) -> float:
-    """P@k of each object's facts, then the mean over the objects.
+    """Mean over objects of P@k of the object's facts.
 
-    A model that always gives the most frequent object of n scores 1 / n.
+    A majority-class predictor scores 1 / n for n objects.
     """
     names = np.asarray(objects, dtype=object).astype(str)
     return float(group_shares(names, ranks <= k)[1].mean()) if len(ranks) else float("nan")
@@ -31,13 +32,13 @@ def macro_precision_at(ranks: Ranks, objects: Sequence[str], k: int = 1) -> floa
 def group_shares(
     keys: NDArray[Any], right: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The different keys, and of each the share of its rows that are right, float64 [key]."""
+    """Return the distinct keys, and the share of right rows for each, float64 [key]."""
     known, codes = np.unique(keys, return_inverse=True)
     return known, np.bincount(codes, right) / np.bincount(codes)
 
 
 def means(groups: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """The mean of each group's values, float64 [group]; NaN for one without. groups: below n."""
+    """Return the mean value of each of n groups, float64 [group]; NaN for an empty group."""
     counts = np.bincount(groups, minlength=n)
     sums = np.bincount(groups, values, minlength=n)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

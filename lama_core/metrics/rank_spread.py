@@ -1,8 +1,9 @@
-"""Figure 4: how much a fact's rank depends on the sentence that asks for it.
+"""Figure 4: how much a fact's rank depends on the sentence used as the query.
 
-For at most 100 facts a relation, drawn among those that count and have at least ten sentences, ten
-of them drawn: the mean rank over the ten, and its distribution over facts. The run is made with the
-prompts `ten-sentences`. Source: Petroni et al. 2019, section 5 and Figure 4.
+The run is made with the prompts `ten-sentences`: it samples at most 100 facts per relation from
+those that count and have at least ten sentences, and ten sentences of each. The figure shows the
+distribution over facts of the mean rank over the ten sentences.
+Source: Petroni et al. 2019, section 5 and Figure 4.
 """
 
 import pandas as pd
@@ -12,7 +13,7 @@ from lama_core.scoring.ranking import Ranking
 
 
 def average_ranks(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:
-    """One row a fact: relation, fact_id, subject, object, mean_rank, sd (NaN of one), n queries."""
+    """One row per fact: relation, fact_id, subject, object, mean_rank, sd (NaN if n is 1), n."""
     facts = run.facts
     kept = facts[facts["excluded"].isna()]
     by = ["relation", "fact_id", "subject", "object"]

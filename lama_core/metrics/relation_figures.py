@@ -1,13 +1,13 @@
-"""The figures of a relation, by name: what the tables of command line and pages are made of.
+"""Metrics of a relation, by name, for the tables of the command line and the pages.
 
     P@k      = |{facts: rank <= k}| / |facts|
-    MRR      = mean of 1 / rank; of 0 for ranks beyond a chosen depth
+    MRR      = mean of 1 / rank, with 0 for ranks beyond a chosen depth
     macro    = mean over objects of (P@1 over the facts with that object)
-    chance   = k / answers, P@k of a random order; the other right answers, which the filtered
-               ranking takes out, aren't counted
+    chance   = min(1, k / answers), P@k of a random order; ignores that the filtered ranking
+               removes other right answers
 
-over the facts that count, 1 = best. Source: Petroni et al. 2019, section 4.4; macro: Jiang et al.
-2020, section 5.1. A new figure is a function here and a row in `METRICS`.
+over the facts that count; rank 1 = best. Source: Petroni et al. 2019, section 4.4; macro: Jiang et
+al. 2020, section 5.1. To add a metric, add a function and a row in `METRICS`.
 
 Departure: Reciprocal ranks beyond 10,000
 """
@@ -39,13 +39,18 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Scored:
-    """The rows of a run that count, as columns, under one ranking.
+    """The rows of a run that count, as columns, for one ranking.
 
-    relations: the chosen ones. relation: int64 [row], an index into them. ranks: int64 [row].
-    objects, subjects: int64 [row], equal for equal ones. at: int64 [row], the row of `Run.facts`.
-    n_answers: float64 [relation], words that it ranked; NaN where the run doesn't say.
-    mrr_depth: The last rank that counts in MRR; None: all do.
-    texts: Of generated answers, float64 [row] for each name of `TEXT_METRICS`; else empty.
+    Attributes:
+        relations: The chosen relations.
+        relation: Index into `relations`, int64 [row].
+        ranks: Rank of the gold answer, int64 [row].
+        objects: Code of the object, int64 [row].
+        subjects: Code of the subject, int64 [row].
+        at: Row of `Run.facts`, int64 [row].
+        n_answers: Number of words that the relation ranked, float64 [relation]; NaN if unknown.
+        mrr_depth: Ranks beyond this count as 0 in MRR; None means unlimited.
+        texts: For generated answers, float64 [row] for each name of `TEXT_METRICS`; else empty.
     """
 
     ranking: Ranking
@@ -61,11 +66,11 @@ class Scored:
 
     @cached_property
     def n(self) -> Ints:
-        """Rows of each relation, int64 [relation]."""
+        """Number of rows of each relation, int64 [relation]."""
         return np.bincount(self.relation, minlength=len(self.relations))
 
     def mean(self, values: NDArray[np.generic]) -> Floats:
-        """Mean of a value over each relation's rows, float64 [relation]; NaN where it has none."""
+        """Return the mean of a value over each relation's rows, float64 [relation]; NaN if none."""
         return means(self.relation, values.astype(np.float64), len(self.relations))
 
 
@@ -76,7 +81,7 @@ def scored_rows(
     *,
     mrr_depth: int | None = None,
 ) -> Scored:
-    """The rows of a run that count, of these relations (all by default)."""
+    """Return the rows of a run that count, for these relations (all by default)."""
     facts = run.facts
     wanted = None if relations is None else set(relations)
     chosen = tuple(r for r in run.info.relations if wanted is None or r.name in wanted)
@@ -87,10 +92,10 @@ def scored_rows(
     ranks = facts[f"rank_{ranking}"].to_numpy()
     at = np.flatnonzero((relation >= 0) & ~np.isnan(ranks))
     subjects = facts["subject"].cat.codes.to_numpy().astype(np.int64)[at]
-    # A SQuAD question has no subject that it could share with another.
-    alone = np.array([one.source == SQUAD for one in chosen], dtype=bool)
-    on_its_own = alone[relation[at]] if len(chosen) else np.zeros(0, dtype=bool)
-    subjects[on_its_own] = len(facts) + at[on_its_own]
+    # SQuAD questions have no subject: give each question its own code.
+    from_squad = np.array([one.source == SQUAD for one in chosen], dtype=bool)
+    no_subject = from_squad[relation[at]] if len(chosen) else np.zeros(0, dtype=bool)
+    subjects[no_subject] = len(facts) + at[no_subject]
     return Scored(
         ranking,
         chosen,
@@ -108,14 +113,14 @@ def scored_rows(
 
 
 def macro_precision(rows: Scored) -> Floats:
-    """P@1 of each object's facts, then the mean over the relation's objects, float64 [relation]."""
+    """Mean over the relation's objects of P@1 of the object's facts, float64 [relation]."""
     width = max(int(rows.objects.max(initial=-1)) + 1, 1)
     keys, shares = group_shares(rows.relation * width + rows.objects, rows.ranks == 1)
     return means(keys // width, shares, len(rows.relations))
 
 
 def reciprocal_rank(rows: Scored) -> Floats:
-    """The mean of 1 / rank, float64 [relation]; ranks beyond `mrr_depth` count as 0."""
+    """Mean of 1 / rank, float64 [relation]; ranks beyond `mrr_depth` count as 0."""
     values = 1.0 / rows.ranks
     if rows.mrr_depth is not None:
         values[rows.ranks > rows.mrr_depth] = 0.0
@@ -123,7 +128,7 @@ def reciprocal_rank(rows: Scored) -> Floats:
 
 
 def median_rank(rows: Scored) -> Floats:
-    """The middle rank of each relation, float64 [relation]; of an even number, of both a mean."""
+    """Median rank, float64 [relation]; the mean of the two middle ranks for an even number."""
     medians = pd.Series(rows.ranks).groupby(rows.relation).median()
     return medians.reindex(range(len(rows.relations))).to_numpy(dtype=np.float64)
 
@@ -134,7 +139,7 @@ def chance_precision(rows: Scored, k: int = 1) -> Floats:
 
 
 def freq_precision(rows: Scored) -> Floats:
-    """P@1 of the Freq baseline on the rows that count, float64 [relation]."""
+    """P@1 of the Freq baseline on the same rows, float64 [relation]."""
     subjects = None if rows.ranking == "raw" else rows.subjects
     return rows.mean(freq_ranks(rows.relation, rows.objects, subjects) == 1)
 
@@ -149,10 +154,19 @@ def _as_rank(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure: how it is computed, and how people read it.
+    """A metric: how it is computed and displayed.
 
-    name: the column of the tables. compute: float64 [relation]. form: a value as text. is_share:
-    between 0 and 1, shown in percent. in_json: `results --json` prints it. unit: of what is shown.
+    Attributes:
+        name: Column in tables.
+        label: Displayed name.
+        formula: Formula in words.
+        meaning: Explanation for users.
+        higher_is_better: Whether higher values are better.
+        compute: Returns the values, float64 [relation].
+        form: Formats a value.
+        is_share: Whether values are between 0 and 1 and shown in percent.
+        in_json: Whether `results --json` includes the metric.
+        unit: Unit of displayed values.
     """
 
     name: str
@@ -167,7 +181,7 @@ class Metric:
     unit: str = "% of facts"
 
     def shown(self, value: float) -> str:
-        """A value as text; empty for what is not a number."""
+        """Return a value as text; "" for NaN."""
         return "" if np.isnan(value) else self.form(value)
 
 
@@ -205,8 +219,8 @@ METRICS: dict[str, Metric] = {
             "macro_p_at_1",
             "macro P@1",
             "mean over objects of (P@1 of the facts with that object)",
-            "Every answer word counts the same, so always giving the most frequent one scores "
-            "little.",
+            "Each answer word has the same weight, so a model that always gives the most frequent "
+            "one scores low.",
             True,
             macro_precision,
             unit="%, mean over objects",
@@ -215,8 +229,8 @@ METRICS: dict[str, Metric] = {
             "mean_rank",
             "mean rank",
             "mean of the ranks",
-            "Where the right word stands on average among the candidates; few very bad ranks weigh "
-            "heavily.",
+            "Average rank of the right word among the candidates; a few very bad ranks change it a "
+            "lot.",
             False,
             lambda rows: rows.mean(rows.ranks),
             _as_rank,
@@ -226,8 +240,8 @@ METRICS: dict[str, Metric] = {
         Metric(
             "median_rank",
             "median rank",
-            "the middle one of the ranks",
-            "Half of the facts have their right word at this rank or better.",
+            "median of the ranks",
+            "For half of the facts, the right word has this rank or a better one.",
             False,
             median_rank,
             _as_rank,
@@ -239,7 +253,7 @@ METRICS: dict[str, Metric] = {
             "freq",
             "Freq",
             "P@1 of always giving the relation's most frequent object",
-            "What knowing only the relation, and not the subject, would reach.",
+            "Baseline that knows only the relation, not the subject.",
             True,
             freq_precision,
             in_json=False,
@@ -288,7 +302,7 @@ OF_RANKS = ("p_at_10", "mrr", "mean_rank", "median_rank")  # mean nothing for ge
 
 
 def figures_text() -> str:
-    """What the figures mean, a section of the glossary in Markdown."""
+    """Return the glossary section on the metrics, in Markdown."""
     parts = ["## Figures of runs"]
     for one in (*METRICS.values(), *TEXT_METRICS.values()):
         parts += [f"### {one.label}", one.meaning, f"`{one.label} = {one.formula}`"]

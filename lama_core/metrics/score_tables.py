@@ -1,17 +1,17 @@
-"""Tables over many runs at once, for the Results page and the command line.
+"""Score tables over several runs, for the Results page and the command line.
 
-The score table is made in three steps, so that a page recomputes only what a click has changed:
+A score table is computed in three steps, so that a page repeats only those that a click affects:
 
-    relation_figures    what depends on neither k nor the chosen relations
+    relation_figures    metrics that depend on neither k nor the chosen relations
     relation_precision  P@k and its interval, for one k
     summarise           both, over the chosen relations, by relation, source or type
 
-A relation's figure is over its facts. A source's (or type's) is the unweighted mean over its
-relations (Petroni et al. 2019, section 4.4); a relation without a fact that counts is left out of
-that mean and stays a row of its own, with n = 0. ConceptNet's total is that mean, too, or the mean
-over its facts, each relation weighted by its own: the released code asks it as one relation.
-Intervals of P@k: see `intervals`. Everything works on whole columns: 6 models x 41 relations x
-34,000 facts take a few tens of milliseconds.
+A relation's score is over its facts. The score of a source (or type) is the unweighted mean over
+its relations (Petroni et al. 2019, section 4.4). A relation without facts that count is excluded
+from the mean, but keeps its row, with n = 0. ConceptNet's total is either this mean or the mean
+over its facts, because the released code treats ConceptNet as one relation. For intervals of P@k
+see `intervals`. All computations are vectorised: 6 models x 41 relations x 34,000 facts take a few
+tens of milliseconds.
 
 Departure: ConceptNet's total
 """
@@ -48,46 +48,46 @@ By = Literal["relation", "source", "type"]
 BYS: tuple[By, ...] = ("relation", "source", "type")
 Average = Literal["relations", "facts"]
 AVERAGES: tuple[Average, ...] = ("relations", "facts")
-CONCEPTNET = "ConceptNet"  # the source whose total is had both ways
+CONCEPTNET = "ConceptNet"  # the source whose total can be averaged in two ways
 
 
 @dataclass(frozen=True)
 class ResultsRequest(Request):
-    """Finished runs, and a table of them: the fields of `results`."""
+    """Request for a score table of finished runs: the fields of `results`."""
 
     command: ClassVar[tuple[str, ...]] = ("results",)
     python: ClassVar[str] = "results"
 
     runs: Annotated[
         Sequence[str],
-        argument("Names of runs (or how they begin), or their folders. Default: all."),
+        argument("Names of runs (or their beginnings), or folders of runs. Default: all."),
     ] = ()
-    by: Annotated[By, option("A row for each relation, source or type of relation.")] = "relation"
+    by: Annotated[By, option("One row per relation, source or type of relation.")] = "relation"
     ranking: Annotated[
         Ranking | None, option("filtered or raw. Default: the ranking each run was made with.")
     ] = None
-    k: Annotated[int, option("Also P@k for this k.", ge=1)] = 1
+    k: Annotated[int, option("Also show P@k for this k.", ge=1)] = 1
     relations: shared_fields.Relations = ()
     wording: Annotated[
         bool,
         option(
-            "Instead: what other wordings change (consistency of paraphrases; negated and "
-            "misprimed queries compared with plain ones)."
+            "Show the effect of the wording instead: consistency of paraphrases, and negated and "
+            "misprimed queries compared with plain ones."
         ),
     ] = False
     slices: Annotated[
         bool,
         option(
-            "Instead: P@k and kinds of wrong answers on slices of the facts, by the gold answer's "
-            "frequency, the subject's length, gold answer in the subject, type of relation, and "
-            "the fact's origin."
+            "Show P@k and kinds of wrong answers on slices of the facts instead: by frequency of "
+            "the gold answer, length of the subject, gold answer in the subject, type of relation, "
+            "and origin of the fact."
         ),
     ] = False
     own: Annotated[
         bool,
         option(
-            "Score each run on all its facts, not only on those that all runs of the same data and "
-            "prompts count.",
+            "Score each run on all its facts. Default: only facts that count in all runs of the "
+            "same data and prompts.",
             name="--unaligned",
         ),
     ] = False
@@ -101,8 +101,8 @@ class ResultsRequest(Request):
     mrr_depth: Annotated[
         int | None,
         option(
-            "The last rank that counts in MRR; facts beyond it count as 0, as in LAMA's released "
-            "code with 10000. Default: every rank counts.",
+            "Count facts ranked beyond this as 0 in MRR; LAMA's released code uses 10000. "
+            "Default: no limit.",
             ge=1,
         ),
     ] = None
@@ -115,8 +115,8 @@ class ResultsRequest(Request):
 class RelationPrecision:
     """P@k of each relation of a run, in the order of `RunInfo.relations`.
 
-    p_at_k: float64 [relation], ends: its intervals; NaN without facts. chance: float64 [relation],
-    P@k of a random order; NaN where the run doesn't say how many words it ranked.
+    p_at_k: float64 [relation], and its intervals `ends`; NaN without facts. chance: P@k of a random
+    order, float64 [relation]; NaN if the number of ranked words is unknown.
     """
 
     p_at_k: Floats
@@ -125,12 +125,12 @@ class RelationPrecision:
 
 
 def of_run(run: Run, **columns: object) -> pd.DataFrame:
-    """A table of one run: the columns run and model, then others."""
+    """Make a table of one run: the columns run and model, then others."""
     return pd.DataFrame({"run": run.info.id, "model": run.info.model, **columns})
 
 
 def stacked(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The runs' tables as one; an empty one for none."""
+    """Concatenate tables; an empty table if there are none."""
     every = list(tables)
     return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
 
@@ -146,15 +146,24 @@ def score_table(
     mrr_depth: int | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """One row a run and relation (or source, or source and type), in the runs' order.
+    """Return one row per run and relation (or source, or source and type), in the runs' order.
 
-    Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
-    (that count any facts), of_relations (that the run queried; `relations_counted` compares the
-    two), mean_over (not by relation: `relations` or `facts`), n, n_excluded,
-    those of `METRICS`, p_at_k, low, high (the interval of p_at_k), chance (P@k of a random order),
-    n_answers (by relation only: words that it ranked); NaN where a run doesn't say them. P@ between
-    0 and 1. conceptnet: what its total is the mean over. mrr_depth: the last rank that counts in
-    MRR; None: all do.
+    Args:
+        runs: Finished runs.
+        by: What a row is.
+        ranking: Filtered or raw.
+        k: The k of `p_at_k`.
+        relations: Names of the relations to include; () is all.
+        conceptnet: Whether ConceptNet's total is the mean over relations or facts.
+        mrr_depth: Ranks beyond this count as 0 in MRR; None means unlimited.
+        level: Confidence level of the intervals.
+
+    Returns:
+        Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
+        (relations with facts that count), of_relations (queried relations; `relations_counted`
+        compares the two), mean_over (`relations` or `facts`; not by relation), n, n_excluded, those
+        of `METRICS`, p_at_k, low, high (interval of p_at_k), chance (P@k of a random order; NaN if
+        unknown), n_answers (ranked words; by relation only; NaN if unknown). P@k is from 0 to 1.
     """
     return stacked(
         summarise(
@@ -172,7 +181,7 @@ def score_table(
 def relation_figures(
     run: Run, ranking: Ranking = "filtered", *, mrr_depth: int | None = None
 ) -> pd.DataFrame:
-    """One row a relation of the run, with the columns of `score_table` that no k changes."""
+    """Return one row per relation, with the columns of `score_table` that don't depend on k."""
     rows = scored_rows(run, ranking, mrr_depth=mrr_depth)
     table = pd.DataFrame(
         {
@@ -199,7 +208,7 @@ def relation_figures(
 def relation_precision(
     run: Run, k: int, ranking: Ranking = "filtered", *, level: float = LEVEL
 ) -> RelationPrecision:
-    """P@k of every relation, and its interval."""
+    """Return P@k of every relation, with intervals."""
     rows = scored_rows(run, ranking)
     is_hit = rows.ranks <= k
     hits = np.bincount(rows.relation[is_hit], minlength=len(rows.n))
@@ -216,11 +225,17 @@ def summarise(
     conceptnet: Average = "relations",
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """One row a relation, source, or source and type, with the columns of `score_table`.
+    """Return one row per relation, source, or source and type, with the columns of `score_table`.
 
-    figures, precision: of the same run. relations: only these; () is all. conceptnet: its line is
-    the mean over its relations, or over its facts: there a figure that is no mean over facts, as
-    macro P@1, is its relations' weighted by their facts. level: of the interval over facts.
+    Args:
+        figures: `relation_figures` of a run.
+        precision: `relation_precision` of the same run.
+        by: What a row is.
+        relations: Names of the relations to include; () is all.
+        conceptnet: Whether ConceptNet's row is the mean over relations or facts. Over facts, each
+            relation's score is weighted by its facts, also for metrics such as macro P@1 that
+            aren't means over facts.
+        level: Confidence level of the interval over facts.
     """
     ends = precision.ends
     table = figures.assign(
@@ -272,10 +287,10 @@ def summarise(
 
 
 def relations_counted(n_relations: int, of_relations: int) -> str:
-    """Return `2 of 3 relations` for a mean that lacks some of the relations; "" for a whole one.
+    """Return `2 of 3 relations` for a mean over only some relations; "" for a mean over all.
 
     Args:
-        n_relations: Relations with facts that count, of which the mean is; 0 for no mean.
+        n_relations: Relations with facts that count, which the mean is over; 0 for no mean.
         of_relations: Relations of the source (or type) that the run queried.
     """
     partial = 0 < n_relations < of_relations
@@ -289,10 +304,10 @@ def precision_curves(
     k_max: int = 100,
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Figure 2: mean P@k over relations with its interval, k from 1 to k_max.
+    """Return the data of Figure 2: mean P@k over relations with its interval, k from 1 to k_max.
 
-    Columns run, model, k, p_at_k, low, high, n (facts that count), n_relations (that have any),
-    chance (mean P@k of a random order; NaN where the run doesn't say how many words it ranked).
+    Columns: run, model, k, p_at_k, low, high, n (facts that count), n_relations (relations with
+    such facts), chance (mean P@k of a random order; NaN if the number of words is unknown).
     """
     tables = []
     for run in runs:
@@ -323,9 +338,10 @@ def rank_histogram(
     bins_per_decade: int = 3,
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Facts by rank, in bins that are equal on a log axis. Columns run, model, low, high, n, share.
+    """Count facts by rank, in bins of equal width on a log axis.
 
-    A bin holds the ranks from `low` to `high`, both included; rank 1 has a bin of its own.
+    Columns: run, model, low, high, n, share. A bin includes both `low` and `high`; rank 1 has a
+    separate bin.
     """
     chosen = [(run, scored_rows(run, ranking, relations)) for run in runs]
     highest = max((int(rows.ranks.max(initial=1)) for _, rows in chosen), default=1)
@@ -349,7 +365,7 @@ def rank_quartiles(
     ranking: Ranking = "filtered",
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Box plots by model: columns run, model, n, low (5%), q1, median, q3, high (95%), mean."""
+    """Return box plot data: columns run, model, n, low (5%), q1, median, q3, high (95%), mean."""
     tables = []
     for run in runs:
         ranks = scored_rows(run, ranking, relations).ranks
@@ -378,10 +394,10 @@ def calibrate(
     relations: Sequence[str] | None = None,
     n_bins: int = N_BINS,
 ) -> Calibration:
-    """How far the probability of a run's first answers is the share of right ones.
+    """Return the calibration of a run's first answers: reliability diagram and ECE.
 
-    With the filtered ranking the first answer is the best without the other valid objects. Facts of
-    which nothing was answered are left out.
+    In the filtered ranking the first answer is the best without the other valid objects. Facts
+    without an answer are excluded.
     """
     rows = scored_rows(run, ranking, relations)
     log_probs = run.facts[FIRST_LOG_PROB[ranking]].to_numpy(dtype=np.float64)[rows.at]

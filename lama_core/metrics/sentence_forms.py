@@ -1,16 +1,15 @@
 """Sentence forms: which wordings a training text uses, and where probe sentences occur in it.
 
-A sentence form is a sentence whose names and values are slots: `* lies on continent of *`. Case,
-punctuation, articles, and the tense and number of "be" don't count, and slots with no word between
-them are one.
+A sentence form is a sentence with slots for names and values: `* lies on continent of *`. Forms
+ignore case, punctuation, articles, and the tense and number of "be". Adjacent slots are merged.
 
-Two forms are the same if the words between two neighbouring slots are the same and hold a word
-that isn't a function word (`FUNCTION_WORDS`): "[X] lies on the continent of [Y]" and "{city} lies
-on the continent of {continent}". Where these words are only function words ("is", "is in"), the
-whole forms must be the same: "The genre of [X] is [Y]" and "The genre of {name} is {style}".
+Two forms match if they have the same words between two neighbouring slots, including a word that
+isn't a function word (`FUNCTION_WORDS`): "[X] lies on the continent of [Y]" and "{city} lies on the
+continent of {continent}". If there are only function words between the slots ("is", "is in"), the
+whole forms must be equal: "The genre of [X] is [Y]" and "The genre of {name} is {style}".
 
-The file is tab-separated text in gzip, next to the counts of `counts`: source, form, and the times
-that the source's program writes it (always 1).
+The file is gzipped tab-separated text, in the same folder as the corpus counts (`word_counts`):
+source, form, and the number of times that the source's program writes it (always 1).
 """
 
 import re
@@ -48,12 +47,12 @@ _TENSES = dict.fromkeys(("are", "was", "were"), "is")
 
 
 def normal_words(text: str) -> list[str]:
-    """Return the words that count for a comparison: lower case, no punctuation, no articles."""
+    """Return the words of a text in lower case, without punctuation and articles."""
     return [word for word in _WORD.findall(text.lower()) if word not in ARTICLES]
 
 
 def form_of(parts: Iterable[str | None]) -> str:
-    """Return the form of a sentence in parts: fixed texts, and None for a slot."""
+    """Return the form of a sentence, given as a sequence of texts and None for slots."""
     words: list[str] = []
     for part in parts:
         if part is None:
@@ -70,9 +69,9 @@ def template_form(template: str) -> str:
 
 
 def query_template(query: str, subject: str) -> str:
-    """Return a query with [X] for its subject, in whatever case, and [Y] for its blank.
+    """Return a query with its subject (ignoring case) replaced by [X] and its blank by [Y].
 
-    Empty where the query doesn't name the subject.
+    "" if the query doesn't contain the subject.
     """
     lower, wanted = query.lower(), subject.lower()
     at = query.find(subject)
@@ -85,16 +84,16 @@ def query_template(query: str, subject: str) -> str:
 
 @dataclass(frozen=True)
 class SentenceForms:
-    """The sentence forms of a training text, by source.
+    """The sentence forms of a training text.
 
-    by_source: name of a source -> its forms; sources of running text have none.
+    by_source: name of a source -> its forms; {} for a source of natural text.
     """
 
     by_source: Mapping[str, frozenset[str]]
 
     @cached_property
     def _sources(self) -> dict[str, tuple[str, ...]]:
-        """What is compared (`_keys`) -> the sources that have it."""
+        """Key of a form (see `_keys`) -> the sources with this key."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for source, forms in self.by_source.items():
             for key in {key for form in forms for key in _keys(form)}:
@@ -102,32 +101,28 @@ class SentenceForms:
         return {key: tuple(sources) for key, sources in found.items()}
 
     def sources_of(self, form: str) -> tuple[str, ...]:
-        """Return the sources that have the same form, in their order; () if none has."""
-        having = {source for key in _keys(form) for source in self._sources.get(key, ())}
-        return tuple(source for source in self.by_source if source in having)
+        """Return the sources that have a matching form, in their order."""
+        matching = {source for key in _keys(form) for source in self._sources.get(key, ())}
+        return tuple(source for source in self.by_source if source in matching)
 
 
 def _keys(form: str) -> list[str]:
-    """What must be the same in another form: the words between two slots, or the whole."""
+    """Return the keys of a form; forms match if they share a key (see the module's text)."""
     words = form.split(" ")
     slots = [at for at, word in enumerate(words) if word == SLOT]
     between = [words[left + 1 : right] for left, right in pairwise(slots)]
-    telling = [f"{SLOT} {' '.join(those)} {SLOT}" for those in between if not _is_generic(those)]
-    return [*telling, f"={form}"]
-
-
-def _is_generic(words: Iterable[str]) -> bool:
-    return FUNCTION_WORDS.issuperset(words)
+    specific = [group for group in between if not FUNCTION_WORDS.issuperset(group)]
+    return [*(f"{SLOT} {' '.join(group)} {SLOT}" for group in specific), f"={form}"]
 
 
 def save_forms(forms: SentenceForms, path: Path) -> None:
-    """Write the forms; the same give the same bytes."""
-    rows = [(source, form) for source, those in forms.by_source.items() for form in sorted(those)]
+    """Write the forms; the same forms give the same bytes."""
+    rows = [(source, form) for source, own in forms.by_source.items() for form in sorted(own)]
     write_gzip_lines(path, (f"{source}\t{form}\t1" for source, form in rows))
 
 
 def load_forms(path: Path) -> SentenceForms:
-    """Read the forms of a file. Raises UserError for another file."""
+    """Read the forms from a file, or raise UserError for another kind of file."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for source, form, _ in read_counts(path, "sentence forms"):
         found[source].add(form)
@@ -135,37 +130,38 @@ def load_forms(path: Path) -> SentenceForms:
 
 
 def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
-    """Return in which of the models' training texts each row's wording occurs, in words, [row].
+    """Return a label for each row: the models in whose training text its wording occurs.
 
-    A wording occurs in a text if one of the text's sources has the same sentence form. A query
-    that doesn't name its subject has no wording.
+    A wording occurs in a text if one of the text's sources has a matching sentence form. A query
+    that doesn't contain its subject has no wording.
 
     Args:
-        facts: With `subject` and `query`.
+        facts: Rows with `subject` and `query`.
+        models: Names of models.
 
     Returns:
-        None where no model's text is known.
+        Labels [row] (see `training_texts.label`); None if no model's training text is known.
     """
     known = {name: forms for name in models if (forms := _of_model(name)) is not None}
     if not known:
         return None
     subjects, queries = facts["subject"].astype(str), facts["query"].astype(str)
     templates = list(map(query_template, queries, subjects))
-    words = {"": NOT_LOOKED_FOR}
+    by_template = {"": NOT_LOOKED_FOR}
     for template in dict.fromkeys(filter(None, templates)):
         form = template_form(template)
-        those = [name for name, forms in known.items() if forms.sources_of(form)]
-        words[template] = label(those, list(known))
-    return tuple(words[template] for template in templates)
+        found = [name for name, forms in known.items() if forms.sources_of(form)]
+        by_template[template] = label(found, list(known))
+    return tuple(by_template[template] for template in templates)
 
 
 def wording_labels(models: Sequence[str]) -> tuple[str, ...]:
-    """Return all labels that `wordings_in_texts` gives for these models."""
+    """Return all labels that `wordings_in_texts` can give for these models."""
     return labels([name for name in models if _of_model(name) is not None])
 
 
 def _of_model(name: str) -> SentenceForms | None:
-    """The forms of a model's training text; None for models without such a file."""
+    """Return the forms of a model's training text; None for models without the file."""
     path = text_file(name, FORMS_FILE)
     return _read(path, path.stat().st_mtime_ns) if path is not None else None
 
@@ -179,8 +175,8 @@ def _read(path: Path, _changed: int) -> SentenceForms:
 class FoundSentences:
     """The sentences that occur in some passages.
 
-    verbatim: letter by letter. almost: apart from case, punctuation and articles; holds those of
-    `verbatim`.
+    verbatim: sentences that occur exactly. almost: sentences that occur when case, punctuation and
+    articles are ignored; includes `verbatim`.
     """
 
     verbatim: frozenset[str]
@@ -188,10 +184,7 @@ class FoundSentences:
 
 
 class SentenceIndex:
-    """Sentences to look for in passages, in one pass over each.
-
-    Memory: of the sentences, not of the passages.
-    """
+    """Sentences to search for in passages, in a single pass that doesn't store the passages."""
 
     def __init__(self, sentences: Iterable[str]) -> None:
         self._by_start: dict[tuple[str, str], dict[int, dict[tuple[str, ...], list[str]]]] = {}
@@ -202,7 +195,7 @@ class SentenceIndex:
                 by_length.setdefault(len(words), {}).setdefault(words, []).append(sentence)
 
     def find(self, passages: Iterable[str]) -> FoundSentences:
-        """Return the sentences that occur in a passage, whole, anywhere in it."""
+        """Return the sentences that occur completely within a passage."""
         verbatim: set[str] = set()
         almost: set[str] = set()
         by_start = self._by_start
@@ -212,8 +205,8 @@ class SentenceIndex:
                 by_length = by_start.get(start)
                 if by_length is None:
                     continue
-                for length, those in by_length.items():
-                    for sentence in those.get(tuple(words[at : at + length]), ()):
+                for length, by_words in by_length.items():
+                    for sentence in by_words.get(tuple(words[at : at + length]), ()):
                         almost.add(sentence)
                         if sentence not in verbatim and _occurs(sentence, passage):
                             verbatim.add(sentence)
@@ -221,7 +214,7 @@ class SentenceIndex:
 
 
 def _occurs(sentence: str, passage: str) -> bool:
-    """Whether a sentence occurs in a passage and doesn't begin inside a word."""
+    """Whether a sentence occurs in a passage, beginning at the start of a word."""
     at = passage.find(sentence)
     while at > 0 and passage[at - 1].isalnum():
         at = passage.find(sentence, at + 1)

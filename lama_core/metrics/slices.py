@@ -1,17 +1,17 @@
-"""Slices: what a run gets right on some kinds of facts, and what its wrong answers are.
+"""Slices of the facts: P@k and kinds of wrong answers on groups of facts.
 
     P@k            facts of the slice with rank at most k / facts of the slice that count
-    right type     wrong first answers that are an object of the relation / wrong first answers
-    another valid  wrong first answers that the data gives for this very subject / the same
-    neither        the rest of them / the same
+    right type     wrong first answers that are objects of the relation / wrong first answers
+    another valid  wrong first answers that are valid for the same subject / wrong first answers
+    neither        other wrong first answers / wrong first answers
     chance         mean over the slice's facts of min(1, k / answers): P@k of a random order
-    macro P@1      mean over the slice's golds, each of its relation, of (P@1 of their facts)
+    macro P@1      mean over the slice's pairs of relation and gold answer of (P@1 of their facts)
 
-Over facts, whatever their relation: no mean over relations, since a slice may hold a few facts of
-many. A slice is a filter of facts (see `answers`), so that what it counts can be looked at. A new
-way of slicing is a row in `SLICINGS`; those by origin and domain follow from the data, the one by
-the number of answers is of runs that rank each relation's own, and those by what was seen in
-training are of models whose training text is known.
+All are over facts, not means over relations, because a slice can contain few facts of many
+relations. A slice is an `AnswerFilter` (see `fact_answers`), so pages can list its facts. To add a
+way of slicing, add a row to `SLICINGS`. Some ways need certain data or runs: origin, domain and
+popularity need data that has them, number of answers needs runs that rank each relation's own
+objects, and pair or wording seen in training needs models whose training text is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,25 +37,25 @@ DOMAIN = "domain"
 PAIR_SEEN = "pair seen in training"
 WORDING_SEEN = "wording seen in training"
 ANSWERS = "number of answers"
-ANSWERS_HELP = "Answers that are ranked for the relation: the fewer, the likelier a right guess."
+POPULARITY = "subject popularity"
+POPULARITY_HELP = "As given by the data; in PopQA, monthly page views of the subject's article."
+ANSWERS_HELP = "Number of answers ranked for the relation; with few answers a guess is often right."
 PAIR_HELP = (
-    "Whether subject and object co-occur in a passage of the text that a model was trained on, in "
-    "any words."
+    "Whether subject and object co-occur in a passage of a model's training text, whatever the "
+    "wording."
 )
 WORDING_HELP = (
-    "Whether the query's wording has the form of sentences that the training text's sources write: "
-    "the same words between subject and object, or the same whole sentence where these are only "
-    "function words."
+    "Whether the training text contains sentences with the query's wording: the same words between "
+    "subject and object, or, if these are only function words, the same whole sentence."
 )
 
-
-# Fields of `AnswerFilter` that another run answers otherwise.
+# Fields of `AnswerFilter` whose result depends on the run.
 OF_A_RUN = frozenset(("pieces_min", "answers_min"))
 
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """A way of slicing facts. slices: name -> fields of `AnswerFilter`. help: for people."""
+    """A way of slicing facts. slices: name -> fields of `AnswerFilter`. help: help text."""
 
     name: str
     help: str
@@ -63,9 +63,9 @@ class Slicing:
 
 
 def _ranges(field: str, *ends: tuple[int, int | None]) -> dict[str, dict[str, Any]]:
-    """Slices by the range of a number; a range without an upper end is the last."""
+    """Return slices by ranges (low, high) of a number; high None means unlimited."""
     return {
-        (f"{low}" if low == high else f"{low} to {high}" if high else f"{low} or more"): {
+        (f"{low:,}" if low == high else f"{low:,} to {high:,}" if high else f"{low:,} or more"): {
             f"{field}_min": low,
             f"{field}_max": high,
         }
@@ -79,27 +79,27 @@ SLICINGS: dict[str, Slicing] = {
         Slicing("all", "Every fact that counts.", {"all facts": {}}),
         Slicing(
             "gold's frequency",
-            "Facts of the relation with this gold in the data.",
+            "Number of facts in the relation that have this right answer.",
             _ranges("count", (1, 1), (2, 5), (6, 20), (21, None)),
         ),
         Slicing(
             "subject's words",
-            "Words and punctuation signs of the subject.",
+            "Number of words and punctuation marks in the subject.",
             _ranges("words", (1, 1), (2, 2), (3, 3), (4, None)),
         ),
         Slicing(
             "subject's pieces",
-            "Pieces that the model's own tokenizer makes of the subject.",
+            "Number of the subject's subword tokens by the model's tokenizer.",
             _ranges("pieces", (1, 1), (2, 3), (4, 6), (7, None)),
         ),
         Slicing(
             "gold in the subject",
-            "Whether the lower-cased gold is part of the lower-cased subject.",
+            "Whether the subject contains the right answer, ignoring case.",
             {"yes": {"contained": True}, "no": {"contained": False}},
         ),
         Slicing(
             "type of relation",
-            "As the data gives it.",
+            "Type of the relation in the data.",
             {kind: {"types": (kind,)} for kind in ("1-1", "N-1", "N-M")}
             | {NO_TYPE: {"types": ("",)}},
         ),
@@ -108,15 +108,19 @@ SLICINGS: dict[str, Slicing] = {
 
 
 def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
-    """The ways of slicing these facts: `SLICINGS`, and those that the runs and the data allow."""
+    """Return the ways of slicing these facts: `SLICINGS`, and those for these runs and data."""
     found = dict(SLICINGS)
     if any(run.run.info.candidates == OWN_WORDS for run in joined.runs):
         found[ANSWERS] = Slicing(
             ANSWERS, ANSWERS_HELP, _ranges("answers", (1, 10), (11, 50), (51, 200), (201, None))
         )
+    if not np.isnan(joined.popularity).all():
+        ends = ((0, 99), (100, 999), (1_000, 9_999), (10_000, 99_999), (100_000, None))
+        by_views = _ranges("popularity", *ends)
+        found[POPULARITY] = Slicing(POPULARITY, POPULARITY_HELP, by_views)
     domains = dict.fromkeys(name for names in joined.domains.values() for name in names)
     if domains:
-        help_text = "What the relation is about, as the data says; one of several is in each."
+        help_text = "Topic of the relation in the data; a relation can have several."
         by_domain: dict[str, dict[str, Any]] = {name: {"domains": (name,)} for name in domains}
         if not all(joined.domains.values()):
             by_domain[NO_TYPE] = {"domains": ("",)}
@@ -127,7 +131,7 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
         slices: dict[str, dict[str, Any]] = {name: {"origins": (name,)} for name in names}
         if origin.isna().any():
             slices[NO_TYPE] = {"origins": ("",)}
-        help_text = "Where the fact itself is from, as the data says: most facts first."
+        help_text = "Source of the fact in the data; the source with the most facts first."
         found[ORIGIN] = Slicing(ORIGIN, help_text, slices)
     for name, help_text, field, known, labels in (
         (PAIR_SEEN, PAIR_HELP, "stated", joined.stated, pair_labels),
@@ -140,7 +144,7 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
 
 
 def unknown_training(models: Sequence[str]) -> str:
-    """Say of which models it isn't known what was seen in training; empty where it is of all."""
+    """Return a note on the models whose training text is unknown; "" if there are none."""
     return unknown_texts(models, FORMS_FILE)
 
 
@@ -151,12 +155,19 @@ def slice_table(
     relations: Sequence[str] = (),
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """One row a slice and run: slices in the order of `slicings`, runs in the order of joining.
+    """Return one row per slice and run: slices as in `slicings`, runs in the order of joining.
 
-    Columns: number (of the run), run, model, by, slice, n, n_wrong (facts whose first answer is
-    wrong), macro_p_at_1, chance (NaN where the run doesn't say how many words it ranked), p_at_k,
-    low, high (its interval), right_type, another_valid, neither (shares of the wrong answers). A
-    slice of which the run was asked no fact has no row. relations: only these; () is all.
+    Args:
+        joined: The runs' answers.
+        k: A fact is right if its rank is at most k.
+        relations: Names of the relations to include; () is all.
+        level: Confidence level of the intervals.
+
+    Returns:
+        Columns: number (of the run), run, model, by, slice, n, n_wrong (facts with a wrong first
+        answer), macro_p_at_1, chance (NaN if the number of ranked words is unknown), p_at_k, low,
+        high (its interval), right_type, another_valid, neither (shares of the wrong answers).
+        Slices without facts of the run have no row.
     """
     ways = slicings(joined)
     golds = _golds(joined)
@@ -171,10 +182,10 @@ def slice_table(
             if (by, name) not in shared or not OF_A_RUN.isdisjoint(fields):
                 shared[by, name] = joined.select(chosen)
             rows = shared[by, name]
-            asked = rows[run.at[rows] >= 0]
-            if not len(asked):
+            in_run = rows[run.at[rows] >= 0]
+            if not len(in_run):
                 continue
-            counted = asked[~np.isnan(run.rank[asked])]
+            counted = in_run[~np.isnan(run.rank[in_run])]
             wrong = {str(kind): int(kinds[kind][counted].sum()) for kind in WRONG_KINDS}
             lines.append(
                 {
@@ -205,10 +216,10 @@ def slice_differences(
     relations: Sequence[str] = (),
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """P@k of the second run less that of the first, a row a slice, on the facts that both count.
+    """Return P@k of the second run minus the first: one row per slice, on facts that both count.
 
-    Columns: by, slice, n, a, b (P@k of each), difference, low, high (its interval, Tango's of
-    paired shares), only_a, only_b (facts that only that run gets right).
+    Columns: by, slice, n, a, b (P@k of each run), difference, low, high (Tango's interval of the
+    difference), only_a, only_b (facts that only this run gets right).
     """
     first, second = joined.runs[:2]
     lines = []
@@ -230,7 +241,7 @@ def slice_differences(
 
 
 def _golds(joined: JoinedAnswers) -> Ints:
-    """Equal numbers for an equal gold of the same relation, int64 [row]."""
+    """Return a code for each row's pair of relation and gold answer, int64 [row]."""
     facts = joined.facts
     if not len(facts):
         return np.zeros(0, dtype=np.int64)
@@ -244,7 +255,7 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 
 def _shares(counts: pd.DataFrame, level: float) -> pd.DataFrame:
-    """A run's table from its counts; NaN where nothing was counted."""
+    """Replace counts by shares and intervals; NaN for a count of 0."""
     n, n_right, n_wrong = (counts[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
     ends = share_intervals(n_right, n, level=level)
     table = counts.drop(columns=["n_right", *WRONG_KINDS]).assign(

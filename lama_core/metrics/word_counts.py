@@ -1,8 +1,7 @@
-"""How often each word and each entity occurs in the text that the embedded model was trained on.
+"""Counts of words and entities in a model's training text.
 
-The file is tab-separated text in gzip: a kind (`word` or `entity`), the lower-cased word or
-phrase, its count. Needs no torch. The paper's Figure 3 correlates such counts with P@1
-(Petroni et al. 2019, section 5.1).
+The file is gzipped tab-separated text: a kind (`word` or `entity`), the lower-cased word or phrase,
+and its count. Figure 3 correlates such counts with P@1 (Petroni et al. 2019, section 5.1).
 """
 
 import re
@@ -21,23 +20,22 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 @dataclass(frozen=True)
 class CorpusCounts:
-    """words: count of each lower-cased word. entities: passages on each lower-cased name."""
+    """Counts of lower-cased names. words: occurrences. entities: passages about the entity."""
 
     words: Mapping[str, int]
     entities: Mapping[str, int]
 
     def mentions(self, phrase: str) -> int:
-        """Mentions of a phrase: a word's own count, an entity's passages, else 0.
+        """Return the mentions of a phrase: the larger of its counts as a word and as an entity.
 
-        A phrase of several words that is no entity counts as never mentioned, which
-        underestimates it.
+        A phrase of several words that isn't an entity has the count 0, an underestimate.
         """
         key = " ".join(phrase.lower().split())
         return max(self.words.get(key, 0), self.entities.get(key, 0))
 
 
 def count_corpus(passages: Iterable[tuple[str, tuple[str, ...]]]) -> CorpusCounts:
-    """Counts over pairs of a text and the entities that it is about."""
+    """Count words and entities over pairs of a text and the entities that it is about."""
     words: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     for text, about in passages:
@@ -47,15 +45,12 @@ def count_corpus(passages: Iterable[tuple[str, tuple[str, ...]]]) -> CorpusCount
 
 
 def words_of(text: str) -> list[str]:
-    """The lower-cased words of a text: runs of letters and digits, with an inner apostrophe."""
+    """Return the lower-cased words of a text: letters and digits, and an inner apostrophe."""
     return _WORD.findall(text.lower())
 
 
 def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: int = 2) -> None:
-    """Write the counts; the same counts give the same bytes. Entities below the least are left out.
-
-    Words are all kept.
-    """
+    """Write all words and the entities of at least this count; equal counts give equal bytes."""
     lines = [f"word\t{w}\t{n}" for w, n in sorted(counts.words.items())]
     lines += [
         f"entity\t{name}\t{n}"
@@ -66,13 +61,14 @@ def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: 
 
 
 def load_corpus_counts(path: Path) -> CorpusCounts:
-    """The counts in a file, or in a model's folder that holds one.
+    """Load the counts from a file, or from a model's folder.
 
-    Raises UserError when there is none, or it isn't one of ours.
+    Raises:
+        UserError: If the file is missing or isn't a file of corpus counts.
     """
     file = path / COUNTS_FILE if path.is_dir() else path
     if not file.exists():
-        raise UserError(f"there are no corpus counts at {file}")
+        raise UserError(f"Corpus counts not found: {file}")
     tables: dict[str, dict[str, int]] = {"word": {}, "entity": {}}
     for kind, name, count in read_counts(file, "corpus counts", kinds=tuple(tables)):
         tables[kind][name] = count
@@ -82,10 +78,15 @@ def load_corpus_counts(path: Path) -> CorpusCounts:
 def read_counts(
     path: Path, what: str, *, kinds: tuple[str, ...] = ()
 ) -> list[tuple[str, str, int]]:
-    """The rows of a packed file: two texts and a whole number, with tabs between them.
+    """Read the rows of a gzipped tab-separated file: two texts and an integer.
 
-    kinds: what the first text may be; () is anything. Raises UserError for another file: that it
-    isn't a file of `what`.
+    Args:
+        path: The file.
+        what: Name of the content for the error message.
+        kinds: Allowed values of the first text; () allows any.
+
+    Raises:
+        UserError: If the file has other content.
     """
     rows = []
     try:

@@ -1,9 +1,9 @@
-"""One framework of reproduction: a paper is what is prepared once, and specifications of tables.
+"""Framework for reproducing papers: prepare data and models once, then make the tables.
 
-The paper's file in `assets/published` has a row of data for each table that is reproduced; here it
-gets a source of items (cells, charts, notes, what is missing). The source is called with what is
-prepared; a source by model, once for each of its models. What can't be had is listed with the
-reason and the command that brings it.
+The paper's file in `assets/published` specifies each reproduced table. Here each table gets a
+source: a function that yields items (cells, charts, notes, missing data or models) from what was
+prepared. A source by model is called once per model. Unavailable data and models are listed with
+the reason and the command that fetches them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,13 +32,13 @@ from lama_core.runs.spec import load_by_name
 from lama_core.scoring import shared_fields
 
 EMBEDDED = ("minilm-mlm", "smollm2-135m")
-NO_DATA = "not in the data that is here"
+NO_DATA = "not in this dataset"
 NUMBERS = (float, int)
 
 
 @dataclass(frozen=True)
 class ReproduceOptions(Request):
-    """A paper's tables to reproduce: the fields of `reproduce`."""
+    """Request to reproduce a paper's tables: the fields of `reproduce`."""
 
     command: ClassVar[tuple[str, ...]] = ("reproduce",)
     python: ClassVar[str] = "reproduce"
@@ -55,7 +55,7 @@ class ReproduceOptions(Request):
     ] = None
     models: Annotated[
         Sequence[str],
-        option("Also this model, without a published value; repeat for several.", name="--model"),
+        option("Add this model, without a published value; repeat for several.", name="--model"),
     ] = ()
     limit: shared_fields.Limit = None
     tables: Annotated[
@@ -66,16 +66,16 @@ class ReproduceOptions(Request):
         ),
     ] = ()
     html: Annotated[
-        Path | None, option("HTML file with the charts to write. Default: in the user's data.")
+        Path | None, option("Write an HTML file with the charts here. Default: in the data folder.")
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What a paper's tables are made on.
+    """The data that a paper's tables are computed on.
 
-    name: a dataset's name or folder. other: what it is where it isn't the paper's data or the
-    user's own choice ("starter facts"). absent: the paper's own data, where it can't be had.
+    name: a dataset's name or folder. other: description if the data replaces the paper's ("starter
+    facts"). absent: the paper's data if unavailable.
     """
 
     name: str
@@ -91,11 +91,11 @@ def find_data(
     instead: Data,
     on_progress: OnProgress = ignore,
 ) -> Data:
-    """The data that a user named; else the paper's, fetched; else the ones instead.
+    """Return the data that the user chose; else the paper's, fetched if needed; else `instead`.
 
-    own: the name of the paper's data. installed: the names of what is here.
+    asked: the user's choice. own: name of the paper's data. installed: names of installed data.
     """
-    # It would load the downloading library where a page needs only `differing`.
+    # Imported here because pages that need only `differing` shouldn't load the download library.
     from lama_core.datasets.library.download import get_dataset
 
     if asked is not None:
@@ -111,10 +111,10 @@ def find_data(
 
 @dataclass
 class Prepared:
-    """The base of what a paper's tables are made from; runs are made when a table needs them.
+    """Base class for the data, models and runs of a paper's tables; runs are made when needed.
 
-    own: the name of the paper's data. instead: what is used where that can't be had. missing: what
-    else can't be had, by the name that is shown.
+    own: name of the paper's data. instead: data to use if these are unavailable. missing: other
+    unavailable things, by displayed name.
     """
 
     own: ClassVar[str] = ""
@@ -125,27 +125,27 @@ class Prepared:
 
     @property
     def on_progress(self) -> OnProgress:
-        """The options' own."""
+        """Progress callback of the options."""
         return self.options.on_progress
 
     @property
     def notes(self) -> Sequence[str]:
-        """Notes on all tables: the data, the ranking, the candidates."""
+        """Notes that apply to all tables: data, ranking, candidates."""
         return ()
 
     @property
     def asked(self) -> Iterable[str]:
-        """The models, as they are shown, that sources by model are called with."""
+        """Displayed names of the models for which sources by model are called."""
         return ()
 
     @property
     def installed(self) -> tuple[str, ...]:
-        """The names of the data that are here."""
+        """Names of the installed data."""
         return installed_names()
 
     @cached_property
     def data(self) -> Data:
-        """The data that the user named, or the paper's, or those instead."""
+        """The data that the user chose, else the paper's, else `instead`."""
         return find_data(
             self.options.dataset,
             own=self.own,
@@ -155,16 +155,16 @@ class Prepared:
         )
 
     def absent(self) -> tuple[UnavailableItem, ...]:
-        """The data and the models that can't be had."""
+        """Return the unavailable data and models."""
         return (*self.data.absent, *self.missing.values())
 
     def load(self, reference: str, *, precision: Any = "auto") -> Any:
-        """A model, fetched where it must be. Raises UserError if it can't be had."""
+        """Load a model, fetching it if needed, or raise UserError if it is unavailable."""
         return load_by_name(reference, precision=precision, on_progress=self.on_progress)
 
     @contextmanager
     def noting(self, name: str, command: str = "") -> Iterator[None]:
-        """A block whose UserError is recorded in `missing`. command: what brings the thing."""
+        """Record a UserError of the block in `missing`. command: fetches the missing thing."""
         try:
             yield
         except UserError as error:
@@ -175,7 +175,7 @@ P = TypeVar("P", bound=Prepared)
 
 
 def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterator[Item]:
-    """The items of every model; of one that can't be run, a row with the reason."""
+    """Yield the items of every model; for one that fails, a row with the reason."""
     for model in prepared.asked:
         try:
             yield from items(prepared, model)
@@ -185,10 +185,10 @@ def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class Paper(Generic[P]):
-    """A paper that can be reproduced. name: `petroni2019`.
+    """A paper that can be reproduced.
 
-    prepared: the class of what the tables are made from; raises UserError where there is nothing.
-    sources: of the items of each table that the paper's file specifies, by its id.
+    name: such as `petroni2019`. prepared: subclass of `Prepared`; raises UserError if nothing can
+    be reproduced. sources: id of each table in the paper's file -> the source of its items.
     """
 
     name: str
@@ -196,9 +196,10 @@ class Paper(Generic[P]):
     sources: Mapping[str, Callable[[P], Iterable[Item]] | Callable[[P, str], Iterable[Item]]]
 
     def reproduce(self, options: ReproduceOptions) -> Reproduction:
-        """The tables that were requested; one that can't be made has the reason instead.
+        """Make the requested tables; a table that fails has the reason as its content.
 
-        Raises UserError for a table that the paper doesn't have here.
+        Raises:
+            UserError: If a requested table isn't one of the paper's reproduced tables.
         """
         paper = published_paper(self.name)
         named = {table.id: table for table in paper.reproduced}
@@ -209,28 +210,28 @@ class Paper(Generic[P]):
         for table in (named[name] for name in dict.fromkeys(chosen)):
             options.on_progress(Progress(f"{table.name}: {table.title}"))
             try:
-                found = self._made(table, prepared)
+                found = self._make(table, prepared)
             except UserError as error:
                 found = TableContents((), absent=(UnavailableItem(table.name, str(error)),))
             head = (table.id, table.title, table.unit, table.counts, table.digits)
             made.append(ReproducedTable(*head, found))
         return Reproduction(self.name, paper.citation, notes, tuple(made))
 
-    def _made(self, table: TableSpec, prepared: P) -> TableContents:
+    def _make(self, table: TableSpec, prepared: P) -> TableContents:
         source: Any = self.sources[table.id]
-        items = of_models(prepared, source) if table.by_model else source(prepared)
-        made = [*table.notes, *items]
-        return TableContents.of([*prepared.absent(), *made])
+        # Make the items first: they can add to what is absent.
+        items = list(of_models(prepared, source) if table.by_model else source(prepared))
+        return TableContents.of([*prepared.absent(), *table.notes, *items])
 
 
 def _plain(name: str) -> str:
-    """A table's name as its id: `Table 2`, `table-2` and `2` are `table2`."""
+    """Return the id for a table's name: `table2` for `Table 2`, `table-2` and `2`."""
     short = "".join(sign for sign in name.lower() if sign.isalnum())
     return f"table{short}" if short.isdigit() else short
 
 
 def joined(*words: str) -> str:
-    """The words that aren't empty, each once: `20 of 41 relations; other candidates`."""
+    """Join the distinct, non-empty words: `20 of 41 relations; other candidates`."""
     return "; ".join(dict.fromkeys(filter(None, words)))
 
 
@@ -242,10 +243,14 @@ def differing(
     limit: int | None = None,
     model: str = "",
 ) -> str:
-    """What isn't the paper's, for `ReproducedRow.differs`; "" where all is the same.
+    """Describe the differences from the paper, for `ReproducedRow.differs`; "" if there are none.
 
-    data: its name where it is other data ("starter facts"). relations, facts: how many are here,
-    and how many the paper has. limit: facts a relation. model: the paper's, where another is used.
+    Args:
+        data: Description of other data ("starter facts"); "" for the paper's.
+        relations: Number of relations here and in the paper.
+        facts: Number of facts here and in the paper.
+        limit: Maximum number of facts per relation.
+        model: The paper's model, if another one is used.
     """
     counts = [
         f"{counted[0]:,} of {counted[1]:,} {name}"
@@ -266,9 +271,16 @@ def bars(
     name: Callable[[ReproducedRow], str] = lambda row: row.model,
     published: Callable[[ReproducedRow], bool] = lambda row: True,
 ) -> Iterator[Chart]:
-    """Rows as bars, a series for each name: ours, then the paper's; no chart without a value.
+    """Yield a bar chart with a series per name: our values, then the paper's; none without values.
 
-    published: the rows whose published value is drawn.
+    Args:
+        title: Title of the chart.
+        rows: The rows to draw.
+        x: Label of a row's bar.
+        y_title: Title of the y axis.
+        x_title: Title of the x axis.
+        name: Series of a row.
+        published: Whether to draw a row's published value.
     """
     values: dict[tuple[bool, str], dict[str, float]] = {}
     for row in rows:

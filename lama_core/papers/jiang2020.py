@@ -1,7 +1,7 @@
 """Jiang et al. 2020 (LPAQA), Tables 1 to 15 and Figures 1 to 5: `reproduce jiang2020`.
 
-For the user's models, by default the embedded one. The paper's values are of BERT, and are given
-only where the model is that BERT: ours are then compared, and what differs is said.
+The tables show the user's models, by default the embedded one. The paper's values are those of its
+BERT models, so they are shown only for the same BERT models, with the differences in the setup.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,35 +44,34 @@ from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Fact
 
-NO_NAME = "the paper names no model"
-GUESSED = "names not guessed by a model"
-# Figure 1: the prompts of each kind, with DirectX as the subject, and the right answer.
+NO_NAME = "the paper doesn't name the model"
+GUESSED = "without the facts that a model guesses from names"
+# Figure 1: a prompt of each kind, with DirectX as the subject, and the right answer.
 ONE_FACT = {
     "manual": "DirectX is developed by ___ .",
     "mined": "___ released the DirectX .",
     "paraphrased": "DirectX is created by ___ .",
 }
 DEVELOPER = "Microsoft"
-SHOWN_GAINS = 6  # as many as the paper's table 4 has
-SHOWN_CHANGES = 5  # as many as its table 6 has
+SHOWN_GAINS = 6  # as in the paper's Table 4
+SHOWN_CHANGES = 5  # as in the paper's Table 6
 SHOWN_WEIGHTS = 3
 SHOWN_K = (1, 2, 3, 5, 10, 20, 30, 40)
 
 
 def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
-    """Figure 1: the five best answers to one fact through a prompt of each kind."""
+    """Yield Figure 1: the five best answers to one fact with a prompt of each kind."""
     table = published_table(PAPER, "figure1")
-    asked = studies.load(model)
-    candidates = candidates_of(studies.request(model), asked)
-    columns = candidates.columns(asked.vocabulary)
+    loaded = studies.load(model)
+    candidates = candidates_of(studies.request(model), loaded)
+    columns = candidates.columns(loaded.vocabulary)
     known = model in BERTS
     for kind, text in ONE_FACT.items():
         printed = [row.values for row in table.rows if row.labels[0] == kind]
         words = [str(word) for word, _ in printed]
         theirs = ", ".join(f"{word} [{fixed(float(value or 0), 2)}]" for word, value in printed)
-        blank = query_model(
-            asked, parse_query(text), candidates, gold=DEVELOPER, columns=columns
-        ).blanks[0]
+        answer = query_model(loaded, parse_query(text), candidates, gold=DEVELOPER, columns=columns)
+        blank = answer.blanks[0]
         ours = ", ".join(f"{one.token} [{fixed(one.log_prob, 2)}]" for one in blank.predictions)
         rank = blank.gold.rank if blank.gold else None
         differs = NO_NAME if known else ""
@@ -85,13 +84,13 @@ def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
             1,
             None if rank is None else float(rank),
             float(words.index(DEVELOPER) + 1) if known else None,
-            f"{model} doesn't rank it" if rank is None else "",
+            f"not among {model}'s candidates" if rank is None else "",
             differs,
         )
 
 
 def _statistics(studies: Studies) -> Iterator[Item]:
-    """Table 1: of all facts of the relations, before any are drawn."""
+    """Yield Table 1: statistics of all facts of the relations, before sampling."""
     easy, _ = uhn_substring(studies.dataset)
     splits = {name: studies.split(name) for name in studies.relation_names}
     kept = {fact.id for name in splits for fact in easy.facts_of(name)}
@@ -121,10 +120,16 @@ def _statistics(studies: Studies) -> Iterator[Item]:
 class Scores:
     """The specification of a table of P@1 by set of prompts and way of combining them.
 
-    table: the published one. best: the manual prompt and the optimised ensembles alone; the sets
-    are then the published columns, else its lines. titles: the paper's names of its models.
-    request: the study. few: whether that is of fewer facts. of: the paper's relations and facts.
-    other: what else differs.
+    Attributes:
+        table: Id of the published table.
+        averaging: Micro or macro.
+        best: Whether to show only the manual prompt and the optimised ensembles. Then the sets of
+            prompts are the published columns, otherwise the rows.
+        titles: Names of models -> the paper's names.
+        request: Returns the request of the study.
+        few: Whether the study has fewer facts.
+        of: Number of relations and facts in the paper.
+        other: Further differences from the paper.
     """
 
     table: str
@@ -137,7 +142,7 @@ class Scores:
     other: str = ""
 
     def __call__(self, studies: Studies, model: str) -> Iterator[ReproducedRow]:
-        """A model's rows."""
+        """Yield a model's rows."""
         relations = studies.relations(model, self.request(studies, model))
         limit = studies.fewer("").limit if self.few else None
         table, title = published_table(PAPER, self.table), self.titles.get(model)
@@ -162,13 +167,13 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """The specification of Tables 2 and 3: every set of prompts, every way of combining them."""
+    """The specification of Tables 2 and 3: all sets of prompts and ways of combining them."""
 
     table: str
     averaging: Averaging
 
     def __call__(self, studies: Studies, model: str) -> Iterator[Item]:
-        """A model's rows after the majority's, in a chart too, and the sets that are missing."""
+        """Yield the majority baseline, a model's rows, their chart, and the missing sets."""
         relations = studies.relations(model)
         found = [getattr(paper_tables.majority(one.objects), self.averaging) for one in relations]
         n_facts = sum(len(one.objects) for one in relations)
@@ -191,7 +196,7 @@ class Combined:
         )
         for title in LINES.values():
             if not any(row.what.startswith(f"{title} ") for row in rows):
-                reason, command = "no relation of these data has them", "data get lpaqa"
+                reason, command = "no relation in this dataset has them", "data get lpaqa"
                 yield UnavailableItem(f"{title} prompts", reason, f"lama-explorer {command}")
 
 
@@ -199,7 +204,7 @@ class Combined:
 
 
 def _mined_gains(studies: Studies, model: str) -> Iterator[Item]:
-    """Table 4: the paper's own prompts where both are here, then where mined ones gain most."""
+    """Yield Table 4: gains of the paper's prompts, if both are in the study, and our largest."""
     yield from _papers_gains(studies, model, "table4")
     own = [found for one in studies.relations(model) if (found := paper_tables.mined_gain(one))]
     for found in sorted(own, key=lambda one: -one.gain)[:SHOWN_GAINS]:
@@ -207,7 +212,7 @@ def _mined_gains(studies: Studies, model: str) -> Iterator[Item]:
 
 
 def _papers_gains(studies: Studies, model: str, table: str) -> Iterator[Item]:
-    """The gains that a table prints, where both of its prompts are here."""
+    """Yield the gains printed in a table, if both prompts are in the study."""
     relations = {one.relation.name: one for one in studies.relations(model)}
     for row in published_table(PAPER, table).rows:
         study = relations.get(str(row.labels[0]))
@@ -226,21 +231,21 @@ def _gain_row(
     theirs: float | str | None,
     what: str,
 ) -> ReproducedRow:
-    told = f"{found.relation}, {what}: {found.before} → {found.after}"
-    return _of_no_name(studies, model, told, found.n, 100 * found.gain, theirs)
+    change = f"{found.relation}, {what}: {found.before} → {found.after}"
+    return _unnamed_row(studies, model, change, found.n, 100 * found.gain, theirs)
 
 
-def _of_no_name(
+def _unnamed_row(
     studies: Studies, model: str, what: str, n: int, ours: float, theirs: float | str | None
 ) -> ReproducedRow:
-    """A row whose published value the paper gives without naming its model: one of its BERTs."""
+    """Return a row with a published value for which the paper doesn't name the BERT model."""
     known = theirs if model in BERTS else None
     differs = joined(differing(data=studies.data.other, limit=studies.limit), NO_NAME)
     return ReproducedRow(model, what, n, ours, known, differs="" if known is None else differs)
 
 
 def _weights(studies: Studies, model: str) -> Iterator[Item]:
-    """Table 5: where weights gain most over the best mined prompt, and the heaviest prompts."""
+    """Yield Table 5: the largest gains of weights over the best mined prompt, and the weights."""
     theirs = {str(row.labels[0]): row.values for row in published_table(PAPER, "table5").rows}
     found = [
         one for study in studies.relations(model) if (one := paper_tables.weighted_gain(study))
@@ -250,15 +255,15 @@ def _weights(studies: Studies, model: str) -> Iterator[Item]:
         values = theirs.get(one.relation, ())
         what = f"{one.relation} {one.label}: gain"
         gain = values[-1] if values else None
-        yield _of_no_name(studies, model, what, one.n, 100 * one.gain, gain)
+        yield _unnamed_row(studies, model, what, one.n, 100 * one.gain, gain)
         for template, weight in one.weights[:SHOWN_WEIGHTS]:
             what = f"{one.relation}: weight of {template}"
             known = _weight_of(template, values)
-            yield _of_no_name(studies, model, what, one.n, 100 * weight, known)
+            yield _unnamed_row(studies, model, what, one.n, 100 * weight, known)
 
 
 def _weight_of(template: str, values: Sequence[float | str | None]) -> float | None:
-    """The published weight of a prompt, in percent; None where the paper doesn't print it."""
+    """Return the published weight of a prompt, in percent; None if the paper doesn't print it."""
     for text, weight in zip(values[:6:2], values[1:6:2], strict=True):
         if paper_tables.same_prompt(template, str(text)):
             return 100 * float(weight or 0)
@@ -266,7 +271,7 @@ def _weight_of(template: str, values: Sequence[float | str | None]) -> float | N
 
 
 def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
-    """Table 6: the paper's own changes where both prompts are here, then our largest."""
+    """Yield Table 6: the paper's changes of words, if both prompts are in the study, and ours."""
     yield from _papers_gains(studies, model, "table6")
     changes = [one for x in studies.relations(model) for one in paper_tables.word_changes(x)]
     changes.sort(key=lambda one: -one.gain.gain)
@@ -278,14 +283,14 @@ def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
 
 
 def _models(studies: Studies) -> Iterator[Item]:
-    """Table 8: the models that were queried; those that link entities can't be."""
+    """Yield Table 8: the queried models; models with linked entities are unavailable."""
     yield from of_models(studies, Scores("table8", titles={"bert-base-cased": "BERT"}))
     for name, reason in WITH_ENTITIES.items():
         yield UnavailableItem(name, reason)
 
 
 def _patterns(studies: Studies) -> Iterator[Item]:
-    """Table 11: ReVerb's patterns, as they are matched here."""
+    """Yield Table 11: ReVerb's patterns, as regular expressions."""
     printed = published_table(PAPER, "table11").rows
     for row, (name, pattern) in zip(printed, analyses.PATTERNS.items(), strict=False):
         yield ReproducedRow("", name, 0, pattern.pattern, row.values[0], differs="notation")
@@ -293,14 +298,17 @@ def _patterns(studies: Studies) -> Iterator[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """The specification of a figure of P@1 of the K best prompts: sets and ways to combine."""
+    """The specification of a figure of P@1 by number K of best prompts.
+
+    combinations: sets of prompts. kinds: ways of weighting them.
+    """
 
     figure: str
     combinations: Sequence[str]
     kinds: Sequence[str]
 
     def __call__(self, studies: Studies, model: str) -> Iterator[Item]:
-        """Some of a model's points, and a chart with all."""
+        """Yield a chart with all of a model's points, and rows for some of them."""
         relations = studies.relations(model)
         n_facts = sum(len(one.test) for one in relations)
         for (combination, kind), values in paper_tables.mean_curves(relations).items():
@@ -318,7 +326,7 @@ class Curves:
 
 
 def _divergence(studies: Studies, model: str) -> Iterator[Item]:
-    """Figure 3: edit distance against divergence, of mined prompts."""
+    """Yield Figure 3: divergence of mined prompts by edit distance."""
     relations = studies.relations(model)
     pairs = [pair for one in relations for pair in analyses.prompt_pairs(one, "mine")]
     found = analyses.measure_divergence(pairs)
@@ -337,7 +345,7 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
             own = edits.value("edit distance", prompts=title)
             yield (
                 f"Mean word edits between two {title} prompts: {np.mean(here):.2f} "
-                f"({len(here):,} pairs of {model}'s study); the paper's prompts: {own:.2f}."
+                f"({len(here):,} pairs in {model}'s study); in the paper: {own:.2f}."
             )
     constant = bool(np.isnan(found.correlation))
     known = model in BERTS
@@ -348,19 +356,19 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
         found.n_pairs,
         None if constant else found.correlation,
         published_table(PAPER, "figure3").rows[0].values[0] if known else None,
-        "it never varies" if constant else "",
+        "all values are equal" if constant else "",
         joined(differs, NO_NAME) if known else "",
     )
 
 
 def _bin_of(distance: float) -> str:
-    """The bin of `analyses.measure_divergence`, as it is written."""
+    """Return the label of a distance's bin, as in `analyses.measure_divergence`."""
     number = max(0, int(np.ceil(distance * analyses.N_BINS - 1e-9)) - 1)
     return f"{number / analyses.N_BINS:.1f} to {(number + 1) / analyses.N_BINS:.1f}"
 
 
 def _pattern_ranks(studies: Studies) -> Iterator[Item]:
-    """Figure 4: ranks of prompts by part-of-speech pattern."""
+    """Yield Figure 4: ranks of prompts by part-of-speech pattern."""
     try:
         parser = SpacyParser()
     except UserError as error:
@@ -377,7 +385,7 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
             names += [name] * len(own)
             values += own
             mean = float(np.mean(own)) if own else None
-            reason = "" if own else "no prompt has it"
+            reason = "" if own else "no prompt has this pattern"
             yield ReproducedRow(model, f"mean rank, {name}", len(own), mean, None, reason)
         title = f"Rank of prompts by pattern, {model}"
         points = Series(model, tuple(names), tuple(map(float, values)))
@@ -385,14 +393,14 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
 
     yield from of_models(studies, of_model)
     findings = {row.labels[0]: row.values[1] for row in published_table(PAPER, "figures").rows}
-    yield f"The paper's figure has no numbers; it finds that {findings['Figure 4']}."
+    yield f"The paper's figure has no numbers; its finding is that {findings['Figure 4']}."
 
 
 # --- tables 12 and 13: other models' weights ------------------------------------------------------
 
 
 def _transfer(studies: Studies) -> Iterator[Item]:
-    """Table 12: weights of each model on each other; also of studies of the same data here."""
+    """Yield Table 12: each model with the weights of each other, including saved studies."""
     known: dict[str, Study] = {}
     for model in studies.asked:
         try:
@@ -426,15 +434,15 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                     )
     if not n_rows:
         command = f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
-        yield UnavailableItem("weights of another model", "one model was asked", command)
+        yield UnavailableItem("weights of another model", "only one model was requested", command)
     yield (
-        "On the facts whose best candidates a study keeps; on "
-        f"{unsure:,} of them another candidate might come first under the other's weights."
+        "Computed on the facts whose best candidates a study stores. For "
+        f"{unsure:,} of them, a candidate that isn't stored could be first with other weights."
     )
 
 
 def _made_with(study: Study) -> tuple[object, ...]:
-    """The facts, prompts and sets of a study: what two models' studies need to share."""
+    """Return a key of a study's facts, prompts and sets, which comparable studies share."""
     info = study.info
     details = study.details
     templates = tuple(relation.templates for relation in info.relations)
@@ -442,7 +450,7 @@ def _made_with(study: Study) -> tuple[object, ...]:
 
 
 def _theirs_of(test: str, weights: str, other: str, title: str) -> float | None:
-    """The published cell of Table 12; None where one of the two isn't a BERT of the paper."""
+    """Return the published cell of Table 12; None unless both models are the paper's BERTs."""
     if test not in BERTS or other not in BERTS:
         return None
     column = f"{BERTS[test]}, weights of {BERTS[weights]}"
@@ -450,7 +458,7 @@ def _theirs_of(test: str, weights: str, other: str, title: str) -> float | None:
 
 
 def _with_ernie(studies: Studies) -> Iterator[Item]:
-    """Table 13: nothing of it can be had without ERNIE."""
+    """Report that Table 13 is missing, because it needs ERNIE."""
     yield UnavailableItem("Table 13", f"ERNIE: {WITH_ENTITIES['ERNIE']}")
 
 

@@ -1,7 +1,7 @@
-"""LPAQA's Tables 7, 14 and 15: some of the prompts, refined prompts, the backward probability.
+"""LPAQA's Tables 7, 14 and 15: subsets of the prompts, refined prompts, the backward probability.
 
-Each needs studies or passes of its own. Tables 14 and 15 cost a pass for each word and pair, or
-fact and object, and take the first few relations, prompts and facts.
+Each table needs additional studies or forward passes. Tables 14 and 15 need a pass for each pair of
+word and training pair, or fact and object, so they use only the first relations, prompts and facts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from lama_core.probes.prompts.spec import Study
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 
-# Of Tables 14 and 15.
+# Limits for Tables 14 and 15.
 # Departure: Samples for the costly tables
 FEW_RELATIONS = 3
 FEW_PROMPTS = 3
@@ -33,15 +33,15 @@ FEW_FACTS = 10
 
 # Departure: Refining a prompt
 BY_GRADIENTS = UnavailableItem(
-    "search for prompts guided by gradients (section 6.1)",
-    "the paper found it unstable in preliminary experiments and prints no number of it",
+    "gradient-guided search for prompts (section 6.1)",
+    "the paper found it unstable in preliminary experiments and reports no numbers",
 )
 
 Pools = Mapping[str, Sequence[str]]
 
 
 def ablated(studies: Studies) -> Iterator[Item]:
-    """Table 7: mined prompts with all words between the placeholders, and all mined prompts.
+    """Yield Table 7: mined prompts with all words between the placeholders, and all mined prompts.
 
     Departure: Which mined prompts are middle-word ones
     """
@@ -54,8 +54,8 @@ def ablated(studies: Studies) -> Iterator[Item]:
     n_all, n_middle = (sum(map(len, pools.values())) for pools in (every, middle))
     if n_all == n_middle:
         reason = (
-            f"all {n_all} mined prompts here have their words between subject and object: "
-            "dependency paths need spaCy's parser"
+            f"all {n_all} mined prompts have only words between subject and object; mining by "
+            "dependency paths needs spaCy's parser"
         )
         command = "lama-explorer prompts mine RELATION --text FILE --method both"
         yield UnavailableItem("Table 7", reason, command)
@@ -68,25 +68,25 @@ def ablated(studies: Studies) -> Iterator[Item]:
 
     yield from of_models(studies, rows_of)
     yield (
-        f"Mid: the {n_middle} of {n_all} mined prompts whose words all stand between subject and "
-        "object. The files don't say how a prompt was mined."
+        f"Mid: the {n_middle} of {n_all} mined prompts with all words between subject and object. "
+        "The files don't record how a prompt was mined."
     )
 
 
 def refined(studies: Studies, model: str) -> Iterator[Item]:
-    """Table 14: mined and manual prompts before and after the model refilled their words."""
+    """Yield Table 14: mined and manual prompts before and after the model refilled their words."""
     yield (
-        f"At most {FEW_RELATIONS} relations and of each the {FEW_PROMPTS} mined or manual prompts "
-        f"that are best on the training facts, refined on {FEW_PAIRS} training pairs; ones that "
-        "become the same count once."
+        f"At most {FEW_RELATIONS} relations, each with the {FEW_PROMPTS} mined or manual prompts "
+        f"that are best on the training facts, refined on {FEW_PAIRS} training pairs. Prompts that "
+        "become identical count once."
     )
     study = studies.study(model)
-    asked = studies.load(model, precision=study.info.precision)
+    loaded = studies.load(model, precision=study.info.precision)
     before, after = {}, {}
     for one in _few(study, "mine+man"):
         name = one.relation.name
         before[name] = tuple(one.pool.templates[n] for n in _best(one, "mine+man"))
-        refiller = Refiller(asked, studies.split(name).train[:FEW_PAIRS], form="paper")
+        refiller = Refiller(loaded, studies.split(name).train[:FEW_PAIRS], form="paper")
         found = (
             refine(text, refiller).template if refiller.places(text) else text
             for text in before[name]
@@ -98,19 +98,19 @@ def refined(studies: Studies, model: str) -> Iterator[Item]:
 
 
 def asked_back(studies: Studies, model: str) -> Iterator[Item]:
-    """Table 15: the optimised ensemble without and with the backward probability."""
+    """Yield Table 15: the optimised ensemble without and with the backward probability."""
     yield (
-        f"Micro, of at most {FEW_RELATIONS} relations, {FEW_PROMPTS} prompts of each, and "
-        f"{FEW_FACTS} facts to train and to test. Paraphrase is Man+Para. The paper's headings "
-        "macro and micro are interchanged: beside ours stands what it heads macro."
+        f"Micro average over at most {FEW_RELATIONS} relations, each with {FEW_PROMPTS} prompts "
+        f"and {FEW_FACTS} facts for training and for testing. Paraphrase is Man+Para. The paper's "
+        "column headings macro and micro are swapped, so ours is compared with its macro."
     )
     table = published_table(PAPER, "table15")
     study = studies.study(model)
-    asked = studies.load(model, precision=study.info.precision)
-    if not KINDS[asked.kind].sees_both:
-        raise UserError(f"{model} sees no right side: ask a model that sees both.")
+    loaded = studies.load(model, precision=study.info.precision)
+    if not KINDS[loaded.kind].sees_both:
+        raise UserError(f"{model} has no right context. Choose a masked model.")
     for combination, title in (("mine", "Mine"), ("man+para", "Paraphrase")):
-        found = [_both_ways(study, one, combination, asked) for one in _few(study, combination)]
+        found = [_both_ways(study, one, combination, loaded) for one in _few(study, combination)]
         n_facts = sum(one.n_test for one in found)
         for line, values in (
             ("forward", [one.forward for one in found]),
@@ -123,19 +123,19 @@ def asked_back(studies: Studies, model: str) -> Iterator[Item]:
                 n_facts,
                 100 * float(np.mean(values)) if values else None,
                 table.value(f"{title} macro", features=line) if known else None,
-                "" if values else "no relation of these data has such prompts",
+                "" if values else "no relation in this dataset has such prompts",
                 studies.differs(len(found), n_facts),
             )
 
 
 def _few(study: Study, combination: str) -> list[RelationStudy]:
-    """The first relations that have prompts of a combination to choose from."""
+    """Return the first relations that have prompts of a set (`combination`)."""
     found = (study.relation(name) for name in study.relations)
     return list(islice((x for x in found if x.pool.eligible(combination)), FEW_RELATIONS))
 
 
 def _best(study: RelationStudy, combination: str) -> Sequence[int]:
-    """The prompts of a combination that are best on the training facts."""
+    """Return the prompts of a set (`combination`) that are best on the training facts."""
     return prompts_by_accuracy(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
 
 
@@ -160,7 +160,7 @@ def _both_ways(
 def _score_rows(
     studies: Studies, model: str, line: str, pools: Pools, table: str
 ) -> Iterator[ReproducedRow]:
-    """One line of a table of Top-K, optimised and oracle: a study of these prompts alone."""
+    """Yield one row with Top-K, optimised and oracle P@1 from a study of only these prompts."""
     request = studies.with_prompts(model, pools)
     relations = studies.relations(model, request)
     n_facts = sum(len(one.test) for one in relations)
@@ -169,7 +169,7 @@ def _score_rows(
     labels = {"model": "BERT-base"} if "model" in printed.labels else {}
     for method, column in COLUMNS.items():
         known = BERTS.get(model) == "BERT-base"
-        # A relation with a single prompt has no other way of choosing than that prompt.
+        # A relation with a single prompt has only its top1.
         values = [found.get(method, found["top1"]) for found in scores]
         yield ReproducedRow(
             model,

@@ -1,9 +1,9 @@
-"""What LPAQA's tables are made from: facts, prompts and training pairs, and the studies of them.
+"""Data for LPAQA's tables: facts, prompts and training pairs, and the studies made from them.
 
-LAMA's T-REx facts with LPAQA's prompts and training pairs; without them the starter facts with the
-prompts that were mined for them, and half of the facts to train. What one table needs that others
-don't (facts without those that names give away, Google-RE's facts, some of the prompts) is written
-into the cache in the same layout, and studied in the same way.
+Uses LAMA's T-REx facts with LPAQA's prompts and training pairs. If these are unavailable, it uses
+the starter facts with prompts mined for them, and half of the facts for training. Some tables need
+other data (facts without those guessable from names, Google-RE's facts, subsets of the prompts):
+these are written into the cache in the same layout, and studied in the same way.
 """
 
 import hashlib
@@ -40,19 +40,19 @@ from lama_core.runs.execute import execute
 
 DEFAULT_MODEL = "minilm-mlm"
 N_RELATIONS, N_FACTS = 41, 34_039  # of T-REx in the paper
-# Of the starter facts: what the study that comes with the project has, so that it is found.
+# For the starter facts: the settings of the bundled study, so that it is reused.
 STARTER_LIMIT = 100
 STARTER_SEED = 2020
 STARTER_SETS = ("manual", "mine", "mine+man", "man+para", "all")
-# Of what the starter's tables need besides that study: fewer facts, so that they end in minutes.
+# For other studies of the starter facts: fewer facts, so that they take minutes.
 STARTER_FEWER = 30
-ENTITIES = "it reads texts with linked entities, which no backend here does"
+ENTITIES = "needs texts with linked entities, which no backend supports"
 WITH_ENTITIES = {
     "ERNIE": f"{ENTITIES}; without entities it is a BERT (`models convert`), and the paper doesn't "
-    "say how it was asked",
+    "describe how it was queried",
     "KnowBert": ENTITIES,
 }
-# Google-RE's relations and T-REx's, whose prompts and training pairs they are asked with.
+# Google-RE's relations -> T-REx's relations whose prompts and training pairs they use.
 GOOGLE_RE = {"place_of_birth": "P19", "date_of_birth": "P569", "place_of_death": "P20"}
 
 
@@ -60,8 +60,8 @@ GOOGLE_RE = {"place_of_birth": "P19", "date_of_birth": "P569", "place_of_death":
 class Source(Data):
     """Facts, prompts and training pairs.
 
-    prompts: None is the relations' own. training: None is half of the facts. other: what the data
-    are where they are not LAMA's and LPAQA's.
+    prompts: folder; None uses the relations' own prompts. training: folder; None uses half of the
+    facts. other: description of the data if they aren't LAMA's and LPAQA's.
     """
 
     prompts: Path | None = None
@@ -69,15 +69,19 @@ class Source(Data):
 
     @property
     def is_starter(self) -> bool:
-        """Whether it is the facts that come with the project."""
+        """Whether the facts are the starter facts."""
         return self.name == STARTER
 
 
 def find_source(asked: str | None, on_progress: OnProgress) -> Source:
-    """The data that a user named; else LAMA and LPAQA, fetched; else the starter facts.
+    """Return the data that the user chose; else LAMA and LPAQA, fetched; else the starter facts.
 
-    asked: a folder with `lama` and `lpaqa` in it, or other facts, which are queried with their own
-    prompts. Raises UserError for a folder that has only one of the two.
+    Args:
+        asked: A folder that contains `lama` and `lpaqa`, or other facts with their own prompts.
+        on_progress: Called with the progress of downloads.
+
+    Raises:
+        UserError: If the folder contains only one of the two.
     """
     starter = Source(STARTER, "starter facts and prompts", prompts=ASSETS / "prompts" / STARTER)
     if asked == STARTER:
@@ -89,8 +93,8 @@ def find_source(asked: str | None, on_progress: OnProgress) -> Source:
             return Source(asked, f"facts of {asked}")
         if lacking:
             raise UserError(
-                f"{asked} has no folder {lacking[0]!r}: "
-                "give a folder with `lama` and `lpaqa` in it."
+                f"{asked} has no folder {lacking[0]!r}. Choose a folder that contains `lama` and "
+                "`lpaqa`."
             )
         return _with_pairs(str(folder / "lama"), folder / "lpaqa")
     for name in ("lama", "lpaqa"):
@@ -108,13 +112,13 @@ def _with_pairs(facts: str, lpaqa: Path) -> Source:
 
 @dataclass
 class Studies(Prepared):
-    """The studies that the tables are made from, each made when a table needs it, and once."""
+    """The studies for the tables; each is made once, when a table needs it."""
 
     _studied: dict[StudyRequest, Study | UserError] = field(default_factory=dict)
 
     @cached_property
     def data(self) -> Source:
-        """See `find_source`."""
+        """The data; see `find_source`."""
         return find_source(self.options.dataset, self.on_progress)
 
     @property
@@ -124,26 +128,25 @@ class Studies(Prepared):
 
     @property
     def limit(self) -> int | None:
-        """Training and test facts of each relation, at most."""
+        """Maximum number of training and of test facts per relation."""
         if self.options.limit is None and self.data.is_starter:
             return STARTER_LIMIT
         return self.options.limit
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is so of all tables."""
+        """Notes that apply to all tables."""
         source = self.data
-        said = ["LAMA's T-REx facts with LPAQA's prompts and training pairs"]
+        setup = ["LAMA's T-REx facts with LPAQA's prompts and training pairs"]
         if source.other:
-            said = [f"On {source.other}"]
+            setup = [f"On {source.other}"]
         if source.training is None:
-            said.append("half of the facts train, the other half tests")
+            setup.append("half of the facts for training, the other half for testing")
         if self.limit is not None:
-            said.append(f"at most {self.limit:,} facts of each relation to train and to test")
+            setup.append(f"at most {self.limit:,} facts per relation for training and for testing")
         return (
-            f"{'; '.join(said)}. Raw ranking, as in the paper.",
-            "The paper's values stand only beside a model of the paper: "
-            f"{' and '.join(BERTS)}. Others have no published value.",
+            f"{'; '.join(setup)}. Raw ranking, as in the paper.",
+            f"Published values are shown only for the paper's models, {' and '.join(BERTS)}.",
             *(f"{one.what}: {one.reason}" for one in source.absent),
         )
 
@@ -154,7 +157,7 @@ class Studies(Prepared):
 
     @cached_property
     def relation_names(self) -> tuple[str, ...]:
-        """The relations that have facts and prompts, and training pairs where those are given."""
+        """The relations with facts, prompts, and training pairs if the data has any."""
         source, data = self.data, self.dataset
         named = None if source.prompts is None else relations_in(source.prompts)
         return tuple(
@@ -168,7 +171,7 @@ class Studies(Prepared):
 
     @cached_property
     def mined_prompts(self) -> dict[str, tuple[str, ...]]:
-        """The mined prompts of every relation that has some, in the order of their file."""
+        """Relation -> its mined prompts, in the order of their file; without empty ones."""
         found = {}
         for name in self.relation_names:
             pool = load_pool(self.dataset.relation(name), folder=self.data.prompts)
@@ -177,11 +180,11 @@ class Studies(Prepared):
         return found
 
     def split(self, relation: str) -> Split:
-        """A relation's training pairs and test facts, before any are drawn."""
+        """Return a relation's training pairs and test facts, before sampling."""
         return load_split(self.data.training, self.dataset, relation)
 
     def request(self, model: str) -> StudyRequest:
-        """The study that most tables are of."""
+        """Return the request of the study that most tables use."""
         source = self.data
         return StudyRequest(
             dataset=source.name,
@@ -198,32 +201,32 @@ class Studies(Prepared):
         )
 
     def fewer(self, model: str) -> StudyRequest:
-        """As `request`, of fewer of the starter's facts and by one recipe, for single tables."""
-        asked = replace(self.request(model), recipes=("released",), curves=False)
+        """Return the request for single tables: one recipe, and fewer of the starter facts."""
+        request = replace(self.request(model), recipes=("released",), curves=False)
         if not self.data.is_starter or self.options.limit is not None:
-            return asked
-        return replace(asked, limit=STARTER_FEWER, train_limit=STARTER_FEWER)
+            return request
+        return replace(request, limit=STARTER_FEWER, train_limit=STARTER_FEWER)
 
     def study(self, model: str, request: StudyRequest | None = None) -> Study:
-        """A model's study. Raises UserError, each time the same, where it can't be made."""
-        asked = request or self.request(model)
-        if asked not in self._studied:
-            self._studied[asked] = self._study(asked)
-        found = self._studied[asked]
+        """Return a model's study; if it can't be made, raises the same UserError each time."""
+        request = request or self.request(model)
+        if request not in self._studied:
+            self._studied[request] = self._study(request)
+        found = self._studied[request]
         if isinstance(found, UserError):
             raise found
         return found
 
     def relations(self, model: str, request: StudyRequest | None = None) -> list[RelationStudy]:
-        """The relations of a model's study. Raises UserError as `study`."""
+        """Return the relations of a model's study, or raise UserError as `study` does."""
         study = self.study(model, request)
         return [study.relation(name) for name in study.relations]
 
     def absent(self) -> tuple[UnavailableItem, ...]:
-        """The paper's models that weren't requested."""
+        """Return the paper's models that weren't requested."""
         command = f"lama-explorer reproduce {PAPER} --model "
         return tuple(
-            UnavailableItem(title, "nothing of it is shown: it wasn't asked for", command + name)
+            UnavailableItem(title, "not requested", command + name)
             for name, title in BERTS.items()
             if name not in self.asked
         )
@@ -236,7 +239,7 @@ class Studies(Prepared):
         limit: int | None = None,
         of: tuple[int, int | None] = (N_RELATIONS, N_FACTS),
     ) -> str:
-        """What of some test facts isn't the paper's. of: its relations and facts, if known."""
+        """Describe how test facts differ from the paper's. of: its relations and facts."""
         return differing(
             data=self.data.other,
             relations=(n_relations, of[0]),
@@ -245,40 +248,41 @@ class Studies(Prepared):
         )
 
     def uhn(self, model: str) -> StudyRequest:
-        """The study without facts whose object stands in the subject."""
+        """Return the request for a study without facts whose subject contains the object."""
         folder = self._kept("uhn", self.dataset.digest, lambda to: write_uhn(self.dataset, to))
         return replace(self.fewer(model), dataset=str(folder), candidates=self._candidates)
 
     def google_re(self, model: str) -> StudyRequest:
-        """The study of Google-RE's facts, asked with T-REx's prompts of the same relations.
+        """Return the request for a study of Google-RE's facts with T-REx's prompts.
 
-        Raises UserError if none of them are here.
+        Raises:
+            UserError: If the data has no facts of Google-RE.
         """
         if not any(map(self.dataset.facts_of, GOOGLE_RE)):
-            raise UserError("None of Google-RE's facts are in the data that is here.")
+            raise UserError("This dataset has no facts of Google-RE. Choose another one.")
         folder = self._kept(
             "google-re", self.dataset.digest, lambda to: lama_writer.write(self._renamed(), to)
         )
         return replace(self.fewer(model), dataset=str(folder), candidates=self._candidates)
 
     def with_prompts(self, model: str, pools: Mapping[str, Sequence[str]]) -> StudyRequest:
-        """The study of these prompts alone, by relation: they count as mined ones."""
+        """Return the request for a study of only these prompts, by relation, as mined prompts."""
         content = json.dumps({name: list(texts) for name, texts in pools.items()})
         folder = self._kept("prompts", content, lambda to: _write_prompts(to, pools))
         return replace(
             self.fewer(model), relations=tuple(pools), prompts=folder, combinations=("mine",)
         )
 
-    def _study(self, asked: StudyRequest) -> Study | UserError:
-        # Studies of one table alone are kept aside, away from those that the pages list.
-        aside = asked != self.request(asked.model)
+    def _study(self, request: StudyRequest) -> Study | UserError:
+        # Studies for single tables are stored in a separate folder, so that pages don't list them.
+        separate = request != self.request(request.model)
         try:
-            planned = plan_study(asked, load=self.load)
+            planned = plan_study(request, load=self.load)
             for note in planned.notes:
                 self.options.on_note(note)
             run = execute(
                 planned.spec,
-                folder=data_dir() / "reproductions" / "runs" if aside else None,
+                folder=data_dir() / "reproductions" / "runs" if separate else None,
                 load=self.load,
                 on_progress=self.on_progress,
                 on_note=self.options.on_note,
@@ -289,12 +293,12 @@ class Studies(Prepared):
 
     @property
     def _candidates(self) -> str | None:
-        """The published vocabulary for facts that lie in the cache, away from it."""
-        beside = Path(self.data.name).expanduser() / VOCABULARY_FILE
-        return f"file:{beside}" if beside.is_file() else self.request("").candidates
+        """Candidates for facts in the cache: the published vocabulary of the original folder."""
+        path = Path(self.data.name).expanduser() / VOCABULARY_FILE
+        return f"file:{path}" if path.is_file() else self.request("").candidates
 
     def _renamed(self) -> Dataset:
-        """Google-RE's facts under the names of T-REx's relations, with Google-RE's templates."""
+        """Return Google-RE's facts and templates, with the names of T-REx's relations."""
         relations, facts = [], []
         for name, known in GOOGLE_RE.items():
             if own := self.dataset.facts_of(name):
@@ -306,7 +310,7 @@ class Studies(Prepared):
         return make_dataset("google-re", relations, facts, self.dataset.report)
 
     def _kept(self, what: str, of: str, write: Callable[[Path], object]) -> Path:
-        """A folder of the cache, written when it isn't there; another for other content."""
+        """Return the cache folder for content identified by `what` and `of`; write it if new."""
         digest = hashlib.sha256(json.dumps([what, of]).encode()).hexdigest()[:16]
         place = cache_dir() / "reproductions" / f"{what}-{digest}"
         if not place.is_dir():

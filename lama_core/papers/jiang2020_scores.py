@@ -1,4 +1,4 @@
-"""LPAQA's Tables 2 and 3: the published values, and a study's scores beside its model's own.
+"""LPAQA's Tables 2 and 3: a study's scores next to the published values of the same model.
 
 Micro: the mean over a relation's facts, then over relations. Macro: over a relation's unique
 objects, then over relations (Jiang et al. 2020, section 5.1).
@@ -15,9 +15,9 @@ from lama_core.probes.prompts.study import RelationStudy
 
 PAPER = "jiang2020"
 Averaging = Literal["micro", "macro"]
-# The catalogue's names of the models in Tables 2 and 3, and the paper's.
+# Models of Tables 2 and 3: name in the catalogue -> name in the paper.
 BERTS = {"bert-base-cased": "BERT-base", "bert-large-cased": "BERT-large"}
-# By our names: the tables, their columns and lines, and the models that are in them.
+# Our names -> the paper's tables, columns and row labels.
 TABLES: dict[Averaging, str] = {"micro": "table2", "macro": "table3"}
 COLUMNS = dict(top1="Top1", top3="Top3", top5="Top5", optimised="Opti.", oracle="Oracle")
 LINES = {"manual": "Man"} | {
@@ -26,24 +26,24 @@ LINES = {"manual": "Man"} | {
 
 
 def published(model: str, averaging: Averaging, combination: str, method: str) -> float | None:
-    """P@1 in per cent on all 41 relations of T-REx, None if the paper has none of it."""
+    """Return the published P@1 in percent on all 41 relations of T-REx; None if not published."""
     table = published_table(PAPER, TABLES[averaging])
     return table.number(COLUMNS.get(method, ""), model=model, prompts=LINES.get(combination))
 
 
 def paper_model(name: str) -> str:
-    """What the paper calls a model of the catalogue; "" of one that it didn't ask."""
+    """Return the paper's name of a model; "" if the model isn't in the paper."""
     return BERTS.get(name, "")
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One line of the table; P@1 between 0 and 1, averaged over `n_relations`.
+    """One row of the table.
 
-    published_model: what the paper calls the model, "" where it has none of it; published_micro,
-    published_macro: its values, None where there are none. objective: mean over relations of the
-    mean log-probability of the training golds under the fitted weights, None where nothing was
-    fitted.
+    micro, macro: P@1 between 0 and 1, averaged over `n_relations`. published_model: the paper's
+    name of the model, or "". published_micro, published_macro: the paper's values, or None.
+    objective: mean over relations of the mean log-probability of the training facts' gold answers
+    with the fitted weights; None if no weights were fitted.
     """
 
     model: str
@@ -60,9 +60,9 @@ class TableRow:
 
 
 def make_table(studies: Sequence[RelationStudy], model: str) -> tuple[TableRow, ...]:
-    """Means over relations of every ensemble and oracle, in the paper's order.
+    """Return the mean P@1 of every ensemble and oracle, in the paper's order.
 
-    A line averages the relations that have it; `n_relations` says how many.
+    Each row is the mean over those relations that have this ensemble (`n_relations`).
     """
     same = paper_model(model)
     scores = [score for study in studies for score in study.scores()]

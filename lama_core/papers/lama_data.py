@@ -1,8 +1,8 @@
-"""What LAMA's tables are made from: the data, the models that can be queried, and their runs.
+"""Data, models and runs for the tables of LAMA (Petroni et al. 2019).
 
-The published data with the published vocabulary, raw ranking (what the released code does) and left
-context for causal models. The paper's models are queried where they can be had, and with them those
-that the user names, else the embedded ones. Without LAMA, the same on the starter facts.
+Runs use the published data and vocabulary, raw ranking (as in the released code) and left context
+for causal models. They query the paper's models that are available, and the user's models or else
+the embedded ones. If LAMA is unavailable, the starter facts replace it.
 
 Departure: Raw ranking of the reproduction
 """
@@ -40,17 +40,17 @@ PUBLISHED_LIST = "lama"
 VOCABULARY_FILE = "common_vocab_cased.txt"
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
-TEXT = "starter"  # what the extractor learns from, and the open-book context is retrieved from
+TEXT = "starter"  # corpus to train the extractor on, and to retrieve open-book context from
 BUILD_TEXT = "lama-explorer data build-corpus"
-BOOK = "models with the open book"
-NO_PAIRS = "the data that is here has no relation between two names"
+BOOK = "models with open-book context"
+NO_PAIRS = "this dataset has no relation between two names"
 NO_MODEL = "no model could be run, so no facts were selected"
-SPREAD_LIMIT = 20  # facts a relation of Figure 4 on the starter facts: ten queries each
+SPREAD_LIMIT = 20  # facts per relation for Figure 4 on the starter facts; ten queries each
 
 
 @dataclass
 class Lama(Prepared):
-    """The data, the models and the runs that were made of them."""
+    """The data, models and runs for LAMA's tables."""
 
     own = "lama"
     instead = Data(STARTER, "starter facts")
@@ -58,62 +58,60 @@ class Lama(Prepared):
 
     @cached_property
     def data(self) -> Data:
-        """The starter facts count as other data than LAMA, also where they are named."""
+        """The data; the starter facts are marked as other data even if the user chose them."""
         return self.instead if self.options.dataset == STARTER else super().data
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The facts. Raises UserError for data that can't be read."""
+        """The loaded data; raises UserError if it can't be read."""
         return load_dataset(self.data.name)
 
     @cached_property
     def candidates(self) -> str:
-        """The published vocabulary, in the data's folder or fetched; else the models' words."""
-        beside = Path(self.data.name).expanduser() / VOCABULARY_FILE
-        if beside.is_file():
-            return f"file:{beside}"
+        """The published vocabulary, from the data's folder or fetched; else the common words."""
+        path = Path(self.data.name).expanduser() / VOCABULARY_FILE
+        if path.is_file():
+            return f"file:{path}"
         return PUBLISHED_LIST if lama_vocabulary_path() and not self.data.other else COMMON
 
     @cached_property
     def models(self) -> dict[str, str]:
-        """Column of the tables -> the model's name; the paper's models, then the others."""
+        """Column of the tables -> the model's name: the paper's models, then the others."""
         named = self.options.models or EMBEDDED
         return LAMA_MODELS | {name: name for name in named if name not in LAMA_MODELS.values()}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The data, the ranking, the candidates, what left-to-right models see."""
-        words = (
-            "the words that all models here have" if self.own_words else "the published vocabulary"
-        )
-        said = [
-            f"Data: {self.data.other or self.dataset.name}. Ranking {RANKING}, as in the released "
-            f"code; candidates: {words}; left-to-right models see what stands left of the blank."
+        """Notes on data, ranking, candidates, and the context of causal models."""
+        words = "the words that all models share" if self.own_words else "the published vocabulary"
+        notes = [
+            f"Data: {self.data.other or self.dataset.name}. Ranking: {RANKING}, as in the released "
+            f"code. Candidates: {words}. Causal models see only the text to the left of the blank."
         ]
         if self.data.other:
-            said.append("These are not LAMA's facts: no number of ours is one of the paper's.")
+            notes.append("These are not LAMA's facts, so our values differ from the paper's.")
         if self.options.limit is not None:
-            said.append(f"Only the first {self.options.limit:,} facts of each relation.")
-        return tuple(said)
+            notes.append(f"Only the first {self.options.limit:,} facts of each relation.")
+        return tuple(notes)
 
     @property
     def own_words(self) -> bool:
-        """Whether other words than the published ones are ranked."""
+        """Whether the candidates are the models' common words instead of the published ones."""
         return self.candidates == COMMON
 
     @cached_property
     def trex(self) -> tuple[str, ...]:
-        """T-REx's relations that have facts. Raises UserError if there are none."""
+        """T-REx's relations with facts; raises UserError if there are none."""
         found = dict.fromkeys(one.relation for one in self.dataset.facts if one.source == TREX)
         if not found:
-            raise UserError("The data that is here has no fact of T-REx.")
+            raise UserError("This dataset has no facts of T-REx. Choose another one.")
         return tuple(one.name for one in self.dataset.relations if one.name in found)
 
     @cached_property
     def usable(self) -> dict[str, str]:
-        """The models that can be queried here; the others go to `missing`, with the reason.
+        """The available models; records the others in `missing`, with the reason.
 
-        On other data than the paper's, none of its models is fetched.
+        Fetches the paper's models only for the paper's data.
         """
         found = {}
         for column, reference in self.models.items():
@@ -131,7 +129,7 @@ class Lama(Prepared):
         return found
 
     def words(self, model: Any) -> Candidates:
-        """The candidates of a model that is queried alone."""
+        """Return the candidates for a model that is queried on its own."""
         names = self.usable.values() if self.own_words else ()
         others = [self.load(reference).vocabulary for reference in names]
         return named_candidates(self.candidates, others or [model.vocabulary])
@@ -139,12 +137,16 @@ class Lama(Prepared):
     def runs(
         self, prompts: str = MANUAL, open_book: str | None = None
     ) -> Iterator[tuple[str, Run]]:
-        """Each model's run, made when it is reached. A model whose run fails goes to `missing`.
+        """Yield each model and its run; record a model whose run fails in `missing`.
 
-        Ten sentences are of T-REx alone. open_book: the corpus of the retrieved context. Raises
-        UserError where the data has nothing to query.
+        Args:
+            prompts: Set of prompts; `ten-sentences` uses T-REx only.
+            open_book: Corpus to retrieve open-book context from.
+
+        Raises:
+            UserError: If the data has nothing to query.
         """
-        # The published words are each model's own to rank; the common ones are those of all.
+        # Common words need all models in one request; with published words each has its own.
         columns = list(self.usable)
         groups = [columns] if self.own_words and columns else [[one] for one in columns]
         several = prompts == TEN_SENTENCES
@@ -167,14 +169,14 @@ class Lama(Prepared):
             yield from self._made(zip(group, specs, strict=True))
 
     def read_runs(self) -> Iterator[tuple[str, Run]]:
-        """Each model's run with open-book context; none, and so in `missing`, without a text."""
+        """Yield each model's run with open-book context; without a corpus, record it as missing."""
         with self.noting(BOOK, BUILD_TEXT):
             open_index(load_corpus(TEXT), self.on_progress)
         if BOOK not in self.missing:
             yield from self.runs(open_book=TEXT)
 
     def extracted(self) -> Iterator[tuple[str, Run]]:
-        """The runs of RE_n and RE_o; in `missing` where no text to train them is here."""
+        """Yield the runs of RE_n and RE_o, or record them in `missing` without a training text."""
         names = extractable(self.dataset)
         try:
             vocabularies = [self.load(one).vocabulary for one in self.usable.values()]
@@ -201,7 +203,7 @@ class Lama(Prepared):
         yield from self._made((spec.model_name, spec) for spec in specs)
 
     def _made(self, specs: Iterable[tuple[str, ClozeSpec]]) -> Iterator[tuple[str, Run]]:
-        """The run of each specification, made once; one that fails goes to `missing`."""
+        """Yield the run of each specification, made once; record failures in `missing`."""
         for column, spec in specs:
             if spec.run_id not in self._runs:
                 with self.noting(column):
@@ -217,6 +219,6 @@ class Lama(Prepared):
         relations: tuple[int, int] | None = None,
         facts: tuple[int, int] | None = None,
     ) -> str:
-        """What isn't the paper's, of data, words and limit; see `framework.differing`."""
+        """Describe how data, candidates and limit differ from the paper's; see `differing`."""
         other = self.data.other or ("other candidates" if self.own_words else "")
         return differing(data=other, relations=relations, facts=facts, limit=self.options.limit)

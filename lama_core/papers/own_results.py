@@ -1,7 +1,7 @@
-"""This project's own results on LAMA's T-REx, as data: `assets/published/own_lama_trex.json`.
+"""This project's results on LAMA's T-REx: `assets/published/own_lama_trex.json`.
 
-Figures of all 41 relations, for both embedded models; no facts. They are there so that LAMA itself
-can be looked at without fetching it. Means are over relations (Petroni et al. 2019, section 4.4).
+Scores of both embedded models on all 41 relations, without facts, so that results on LAMA can be
+shown without fetching it. Means are over relations (Petroni et al. 2019, section 4.4).
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ TYPES: tuple[RelationType, ...] = ("1-1", "N-1", "N-M")
 
 @dataclass(frozen=True, slots=True)
 class RankedFigures:
-    """A relation's figures under one ranking. p_at_k: between 0 and 1, one for each known k."""
+    """A relation's scores in one ranking. p_at_k: from 0 to 1, for each k in `MeasuredLama.k`."""
 
     mrr: float
     mean_rank: float
@@ -35,7 +35,7 @@ class RankedFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRelation:
-    """A model's figures of one relation. n: facts that count; n_excluded: the others."""
+    """A model's scores on one relation. n: facts that count; n_excluded: the others."""
 
     relation: str
     n: int
@@ -46,7 +46,7 @@ class MeasuredRelation:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredModel:
-    """One model's results. weights: their digest, and the precision."""
+    """One model's results. weights: digest of the weights and precision."""
 
     model: str
     context: str
@@ -73,7 +73,7 @@ class AboutRelation:
 class MeasuredLama:
     """All results, and how they were made.
 
-    n_facts: with those that a model excludes. k: the known ones of P@k. commit: of this project.
+    n_facts: facts, including excluded ones. k: the values of k for P@k. commit: of this project.
     """
 
     what: str
@@ -89,17 +89,20 @@ class MeasuredLama:
 
 @cache
 def load_measured() -> MeasuredLama:
-    """The results that come with the project."""
+    """Return the results that come with the project."""
     text = (FOLDER / f"{OWN}lama_trex.json").read_bytes()
     return msgspec.json.decode(text, type=MeasuredLama)
 
 
 def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
-    """One row a model and relation (or type, or all of T-REx), in the columns of `score_table`.
+    """Return one row per model and relation (or type, or all of T-REx), as in `score_table`.
 
     Columns: model, source, relation and label (by relation only), type, n_relations, n, n_excluded,
-    p_at_k with low and high (its 95 % interval), p_at_1, p_at_10, mrr, mean_rank. P@ between 0
-    and 1. k: a known one, else ValueError.
+    p_at_k with low and high (its 95 % interval), p_at_1, p_at_10, mrr, mean_rank. P@k is between 0
+    and 1.
+
+    Raises:
+        ValueError: If k isn't in `MeasuredLama.k`.
     """
     import pandas as pd
 
@@ -147,7 +150,7 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
 
 
 def measured_curves(ranking: Ranking) -> "pd.DataFrame":
-    """Mean P@k over the relations at every known k, in the columns of `precision_curves`."""
+    """Return mean P@k over the relations for every stored k, with columns of `precision_curves`."""
     import pandas as pd
 
     columns = ["model", "p_at_k", "low", "high", "n", "n_relations"]

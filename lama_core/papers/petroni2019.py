@@ -1,6 +1,6 @@
 """Petroni et al. 2019 (LAMA), Tables 1 to 3, Figures 2 to 4 and section 5: `reproduce petroni2019`.
 
-What they are made from is `papers.lama`.
+Data, models and runs are in `papers.lama_data`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,30 +46,30 @@ from lama_core.scoring.queries import SQUAD
 
 PAPER = "petroni2019"
 BERT_LARGE = "BERT-large"
-CHARTED = ("Freq", "BERT-base", "BERT-large")  # whose published values are drawn next to ours
+CHARTED = ("Freq", "BERT-base", "BERT-large")  # models whose published values are charted, too
 NO_FACT = "no fact counts"
 NO_NUMBER = "the paper prints no number"
-NOT_SAID = "not said where the model comes from"
-UNKNOWN = "unknown, or the same of every fact"
-# Table 2's baseline that nothing here stands for by itself.
+NOT_SAID = "the model's publisher doesn't report it"
+UNKNOWN = "unknown, or equal for all facts"
+# A baseline of Table 2 that has no counterpart in this project.
 DRQA = UnavailableItem(
     "DrQA",
-    "a trained reader, and none comes with the project: `read --reader MODEL` asks any "
-    "question-answering model in its place",
+    "needs a trained reader, which the project doesn't include; `read --reader MODEL` runs any "
+    "question-answering model instead",
 )
 EXTRACTOR = "another extractor and another text"
-# What the columns of Figure 3 are computed from that isn't what the paper took.
+# Differences from the paper in the measures of Figure 3.
 OTHER_MEASURES = {
-    "SM": "other counts than of BERT's training text",
-    "OM": "other counts than of BERT's training text",
-    "SOCS": "other vectors than spaCy's",
+    "SM": "counts not from BERT's training text",
+    "OM": "counts not from BERT's training text",
+    "SOCS": "vectors not from spaCy",
 }
 NO_COUNTS = UnavailableItem(
     "mentions in BERT's training text (Figure 3: SM, OM)",
-    "the text was never published, and the paper's own version of it neither",
+    "neither the text nor the paper's version of it was published",
 )
 NO_VECTORS = UnavailableItem(
-    "spaCy's vectors (Figure 3: SOCS)", "the model's own input embeddings stand in their place"
+    "spaCy's vectors (Figure 3: SOCS)", "replaced by the model's input embeddings"
 )
 TABLE2 = published_table(PAPER, "table2")
 (TREX_TOTAL,) = (row for row in TABLE2.rows if row.labels[:3] == (TREX, None, None))
@@ -78,7 +78,7 @@ Line = dict[str, Any]
 
 
 def models(lama: Lama) -> Iterator[Item]:
-    """Table 1: as the catalogue describes the models."""
+    """Yield Table 1: the models, as described in the catalogue."""
     table = published_table(PAPER, "table1")
     theirs = dict(zip(LAMA_MODELS, table.rows, strict=True))
     for column, reference in lama.models.items():
@@ -94,24 +94,24 @@ def models(lama: Lama) -> Iterator[Item]:
             published = None if row is None else row.values[table.columns.index(what)]
             reason = "" if value else NOT_SAID
             yield ReproducedRow(column, what, 1, value or None, published, reason)
-    yield "Ours: as the catalogue has it from the models' cards."
+    yield "Our values are from the catalogue, which takes them from the models' cards."
 
 
 def sources(lama: Lama) -> Iterator[Item]:
-    """Table 2: P@1 by source of every model and extractor, and why the others can't be had."""
+    """Yield Table 2: P@1 by source of every model and extractor; a reason for missing ones."""
     yield (
-        f"Intervals: {METHOD}; of a mean, {METHOD_OF_MEANS}. Open book: the passage of "
-        "minilm-mlm's training text that is nearest to the query stands before it."
+        f"Intervals: {METHOD}; for means, {METHOD_OF_MEANS}. Open-book context: the most similar "
+        "passage of minilm-mlm's training text precedes the query."
     )
     rows: list[ReproducedRow] = []
     for number, (column, run) in enumerate(lama.runs()):
-        if number == 0:  # the facts that count are those of the first model
+        if number == 0:  # Freq uses the facts that count for the first model
             rows += _run_rows(lama, "Freq", run, "freq")
         rows += _run_rows(lama, column, run, "p_at_1")
     if not rows:
         rows += _missing_rows("Freq", NO_MODEL)
     for column, run in lama.read_runs():
-        rows += _run_rows(lama, f"{column}, open book", run, "p_at_1")
+        rows += _run_rows(lama, f"{column}, open-book context", run, "p_at_1")
     for column, run in lama.extracted():
         for row in _run_rows(lama, column, run, "p_at_1"):
             if row.ours is not None:
@@ -133,7 +133,7 @@ def sources(lama: Lama) -> Iterator[Item]:
 
 
 def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[ReproducedRow]:
-    """One model's column of Table 2, in percent, from a run; P@1 has intervals."""
+    """Yield one model's column of Table 2 from a run, in percent; P@1 has intervals."""
     lines, by_facts = _lines_of(run), _lines_of(run, "facts")
     for row in TABLE2.rows:
         source, _, _, n_facts, n_relations = row.labels
@@ -159,17 +159,17 @@ def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[Reprod
 
 
 def _counted(n: int, n_excluded: int, of_facts: int) -> tuple[int, int] | None:
-    """Facts that count and the paper's, for `differing`; None where they are the same facts.
+    """Return our and the paper's number of facts, for `differing`; None if they are the same.
 
-    The paper's number is of the lines of LAMA's files, or of those that count.
+    The paper counts either all lines of LAMA's files or only those that count.
     """
     return None if of_facts in (n, n + n_excluded) else (n, of_facts)
 
 
 def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ...], Line]:
-    """(source, relation, type), as Table 2 labels its lines -> a line of the score table.
+    """Return Table 2's labels (source, relation, type) -> the row of the run's score table.
 
-    conceptnet: what its total is the mean over.
+    conceptnet: whether ConceptNet's total is the mean over relations or facts.
     """
     totals = score_table([run], by="source", ranking=RANKING, conceptnet=conceptnet)
     tables = {
@@ -186,7 +186,7 @@ def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ..
 
 
 def _missing_rows(column: str, reason: str) -> list[ReproducedRow]:
-    """A column that could not be run: its published numbers, with the reason."""
+    """Return the published numbers of a column that couldn't be run, with the reason."""
     if column not in TABLE2.columns:
         return [ReproducedRow(column, "", 0, None, None, reason)]
     return [
@@ -204,7 +204,7 @@ def _what(row: PublishedRow) -> str:
 
 
 def questions(lama: Lama) -> Iterator[Item]:
-    """P@10 on SQuAD, which section 5 gives for BERT-large and DrQA."""
+    """Yield P@10 on SQuAD, which section 5 reports for BERT-large and DrQA."""
     published = published_table(PAPER, "section5")
     (total,) = (row for row in TABLE2.rows if row.labels[0] == SQUAD)
     what = f"{SQUAD} P@10"
@@ -238,7 +238,7 @@ def questions(lama: Lama) -> Iterator[Item]:
 
 
 def examples(lama: Lama) -> Iterator[Item]:
-    """Table 3: the five best words of each model, and how often the gold is among them."""
+    """Yield Table 3: each model's five best words, and how often the gold answer is among them."""
     printed = published_examples()
     published: dict[str, Value] = {
         one.query: ", ".join(f"{word} [{value}]" for word, value in one.answers) for one in printed
@@ -249,21 +249,21 @@ def examples(lama: Lama) -> Iterator[Item]:
         own = column == BERT_LARGE
         for what, value in _answers(lama, column, reference).items():
             n = len(printed) if isinstance(value, float) else 1
-            theirs, said = (published[what], differs) if own else (None, "")
-            yield ReproducedRow(column, what, n, value, theirs, differs=said)
+            theirs, differing = (published[what], differs) if own else (None, "")
+            yield ReproducedRow(column, what, n, value, theirs, differs=differing)
     yield from _without_bert(lama, published)
-    yield "In brackets natural log-probabilities, over each model's whole vocabulary."
+    yield "In brackets: natural log-probability over the model's whole vocabulary."
 
 
 def _without_bert(lama: Lama, published: dict[str, Value]) -> Iterator[ReproducedRow]:
-    """BERT-large's published values where it can't be had. published: by what they are."""
+    """Yield BERT-large's published values, by name, if the model is missing."""
     if BERT_LARGE in lama.missing:
         for what, theirs in published.items():
             yield ReproducedRow(BERT_LARGE, what, 0, None, theirs, lama.missing[BERT_LARGE].reason)
 
 
 def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
-    """Query -> a model's five words as the paper writes them; then how often the gold is there."""
+    """Return a model's five best words by query, formatted as in the paper, and `_golds`."""
     model = lama.load(reference)
     candidates = lama.words(model)
     columns = candidates.columns(model.vocabulary)
@@ -285,19 +285,19 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
 
 
 def _golds(ranks: Sequence[int | None]) -> dict[str, Value]:
-    """How many golds are first, and among the five. ranks: None is not among the five."""
+    """Count gold answers ranked first, and among the five best. ranks: None if unranked."""
     known = [rank for rank in ranks if rank is not None]
     return {
-        f"golds that are first, of {len(ranks)}": float(known.count(1)),
-        f"golds among the five, of {len(ranks)}": float(sum(rank <= 5 for rank in known)),
+        f"right answers ranked first, of {len(ranks)}": float(known.count(1)),
+        f"right answers among the five, of {len(ranks)}": float(sum(rank <= 5 for rank in known)),
     }
 
 
 def curves(lama: Lama) -> Iterator[Item]:
-    """Figure 2: mean P@k on T-REx, k from 1 to 100."""
+    """Yield Figure 2: mean P@k on T-REx, k from 1 to 100."""
     table = published_table(PAPER, "figure2")
     yield table.note
-    told = {float(row.labels[0] or 0): float(row.values[0] or 0) for row in table.rows}
+    in_text = {float(row.labels[0] or 0): float(row.values[0] or 0) for row in table.rows}
     lines = []
     for column, run in lama.runs():
         curve = precision_curves([run], ranking=RANKING, relations=lama.trex)
@@ -306,18 +306,18 @@ def curves(lama: Lama) -> Iterator[Item]:
         differs = _differs_on_trex(lama, run, n)
         lines.append(Series(column, tuple(map(float, curve["k"])), values))
         theirs = {1.0: TABLE2.of_row(TREX_TOTAL, column)}
-        theirs |= told if column.startswith("BERT") else dict.fromkeys(told)
+        theirs |= in_text if column.startswith("BERT") else dict.fromkeys(in_text)
         for k, published in theirs.items():
             value = values[int(k) - 1]
             yield ReproducedRow(column, f"P@{k:.0f}", n, value, published, "", differs)
     if not lama.data.other:
-        of_text = "BERT, as section 5 tells it"
-        lines.append(Series(of_text, tuple(told), tuple(told.values()), published=True))
+        points = tuple(in_text), tuple(in_text.values())
+        lines.append(Series("BERT, from the text of section 5", *points, published=True))
     yield Chart("Mean P@k, T-REx", "lines", "k", "mean P@k, %", tuple(lines), log_x=True)
 
 
 def _differs_on_trex(lama: Lama, run: Run, n: int) -> str:
-    """What of T-REx isn't the paper's, in a run of which n facts count."""
+    """Describe how a run's T-REx, with n facts that count, differs from the paper's."""
     of_facts, of_relations = (int(value or 0) for value in TREX_TOTAL.labels[3:])
     own = [one for one in run.info.relations if one.source == TREX]
     return lama.differs(
@@ -327,7 +327,7 @@ def _differs_on_trex(lama: Lama, run: Run, n: int) -> str:
 
 
 def correlations(lama: Lama) -> Iterator[Item]:
-    """Figure 3: of P@1 and six measures, over T-REx's facts."""
+    """Yield Figure 3: correlations of P@1 and six measures, over T-REx's facts."""
     table = published_table(PAPER, "figure3")
     cells = {
         (str(row.labels[0]), name): float(value)
@@ -345,7 +345,7 @@ def correlations(lama: Lama) -> Iterator[Item]:
         yield f"{column}, SM and OM: {found.mentions}."
         matrix = found.matrix.to_dict()
         own = column == BERT_LARGE
-        same = _differs_on_trex(lama, run, found.n)
+        differs = _differs_on_trex(lama, run, found.n)
         for (one, other), published in cells.items():
             value = float(matrix[other][one])
             measures = (OTHER_MEASURES.get(name, "") for name in (one, other) if own)
@@ -357,7 +357,7 @@ def correlations(lama: Lama) -> Iterator[Item]:
                 value if known else None,
                 published if own else None,
                 "" if known else UNKNOWN,
-                joined(same, *measures),
+                joined(differs, *measures),
             )
             rows.append(row)
     rows += _without_bert(lama, {f"{one} and {other}": x for (one, other), x in cells.items()})
@@ -373,7 +373,7 @@ def correlations(lama: Lama) -> Iterator[Item]:
 
 
 def spread(lama: Lama) -> Iterator[Item]:
-    """Figure 4: the mean rank over ten sentences a fact, on T-REx."""
+    """Yield Figure 4: the mean rank over ten sentences per fact, on T-REx."""
     boxes = []
     for column, run in lama.runs(TEN_SENTENCES):
         ranks = average_ranks(run, ranking=RANKING)
@@ -389,16 +389,16 @@ def spread(lama: Lama) -> Iterator[Item]:
     table = published_table(PAPER, "figure4")
     yield table.note
     for row in table.rows:
-        said = str(row.values[0])
-        yield ReproducedRow(str(row.labels[0]), "variability", 0, None, said, NO_NUMBER)
+        verdict = str(row.values[0])
+        yield ReproducedRow(str(row.labels[0]), "variability", 0, None, verdict, NO_NUMBER)
     if lama.data.other:
         yield (
-            "The starter facts' sentences are patterns: this says how much the wording matters, "
-            f"not natural mentions. At most {lama.options.limit or SPREAD_LIMIT} facts a relation."
+            "The starter facts' sentences are filled templates, not natural mentions as in the "
+            f"paper. At most {lama.options.limit or SPREAD_LIMIT} facts per relation."
         )
     if boxes:
         title = "Mean rank over ten sentences"
-        yield Chart(title, "boxes", "", "rank of the gold", tuple(boxes))
+        yield Chart(title, "boxes", "", "rank of the right answer", tuple(boxes))
 
 
 LAMA_PAPER = Paper(

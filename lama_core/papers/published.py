@@ -1,12 +1,12 @@
-"""The papers' own numbers, as data with their source: `assets/published/*.json`.
+"""The papers' published numbers, with their source: `assets/published/*.json`.
 
     petroni2019   Tables 1 to 3, Figure 3; Figures 2 and 4 as far as the text gives them (LAMA)
-    jiang2020     Tables 1 to 15, Figures 1 and 3, what the text says of the others (LPAQA)
+    jiang2020     Tables 1 to 15, Figures 1 and 3, the text's statements on the others (LPAQA)
     rezaee2022    Tables 1 and 2, the averages and the frequency test of section 4 (analogy probes)
-    wiland2024    the leaderboard that its authors keep (BEAR)
+    wiland2024    the authors' leaderboard (BEAR)
 
-Values are kept as printed, in percent where the paper prints percent. None stands where the paper
-prints nothing, or where the table's note says that a cell can't be read.
+Values are stored as printed, in percent if the paper prints percent. None is a cell that is empty
+in the paper, or unreadable according to the table's note.
 """
 
 from collections.abc import Iterable
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = ASSETS / "published"
-OWN = "own_"  # this project's own results, which lie next to the papers'
+OWN = "own_"  # prefix of this project's own results, which are in the same folder
 PAPERS = tuple(sorted(x.stem for x in FOLDER.glob("*.json") if not x.stem.startswith(OWN)))
-# Names of data that hold LAMA's own facts, and the sources of Table 2 as people write them.
+# Names of datasets with LAMA's facts, and the displayed names of Table 2's sources.
 LAMA = ("lama", "negated-lama")
 SOURCES = {"TREx": "T-REx", "Google_RE": "Google-RE", "ConceptNet": "ConceptNet", "Squad": "SQuAD"}
 
 
 @dataclass(frozen=True, slots=True)
 class LamaShare:
-    """How much of one of LAMA's sources is there, of what Table 2 counts.
+    """How much of one of LAMA's sources is available, compared with Table 2.
 
-    of_relations: 0 for SQuAD, which has none.
+    of_relations, of_facts: numbers in Table 2; of_relations is 0 for SQuAD, which has none.
     """
 
     source: str
@@ -61,10 +61,10 @@ Label = str | int | None
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """One line of a table.
+    """One row of a table.
 
-    labels: what the line is about, by the table's label names. values: one a column, as printed.
-    marks: the paper's marks on the line, spelled out.
+    labels: the row's labels, in the order of the table's label names. values: one per column, as
+    printed. marks: meaning of the paper's marks on the row, such as asterisks.
     """
 
     labels: tuple[Label, ...]
@@ -74,7 +74,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """One table of a paper. metric: what the values are. labels: the names of the rows' labels."""
+    """One table of a paper. metric: of the values. labels: names of the rows' labels."""
 
     id: str
     title: str
@@ -88,26 +88,26 @@ class PublishedTable:
     citation: str = ""
 
     def number(self, column: str, **labels: Label) -> float | None:
-        """The number in a column of the first line with these labels; None where there is none."""
+        """Return the number in a column of the first row with these labels; None if missing."""
         try:
             return self.value(column, **labels)
         except KeyError:
             return None
 
     def value(self, column: str, **labels: Label) -> float | None:
-        """As `number`. Raises KeyError if the table has no such line or column."""
+        """Return the same as `number`, but raise KeyError if there is no such row or column."""
         for row in self.rows if column in self.columns else ():
             if labels.items() <= dict(zip(self.labels, row.labels, strict=True)).items():
                 return self.of_row(row, column)
         raise KeyError(f"{self.paper} {self.id} has no {column} for {labels}")
 
     def of_row(self, row: PublishedRow, column: str) -> float | None:
-        """The number in a column of a line; None without one, or without such a column."""
+        """Return the number in a column of a row; None if it is empty or the column is missing."""
         value = row.values[self.columns.index(column)] if column in self.columns else None
         return None if value is None else float(value)
 
     def frame(self) -> "pd.DataFrame":
-        """The table as printed: label columns, then value columns."""
+        """Return the table as printed: label columns, then value columns."""
         import pandas as pd
 
         names = [*self.labels, *self.columns]
@@ -116,9 +116,9 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class TableSpec(TableHead):
-    """The specification of a table that is reproduced. With title "" it has the published one's.
+    """The specification of a reproduced table; title "" is the published title.
 
-    by_model: whether its source takes a model, too. notes: those that don't depend on what is here.
+    by_model: whether its source is called once per model. notes: the table's fixed notes.
     """
 
     by_model: bool = False
@@ -129,8 +129,8 @@ class TableSpec(TableHead):
 class Published:
     """A paper's file.
 
-    tables: as published. reproduced: specifications, in their order. models: their names in the
-    tables -> in the catalogue.
+    tables: published tables. reproduced: specifications of the reproduced tables, in order.
+    models: names in the tables -> names in the catalogue.
     """
 
     citation: str
@@ -141,7 +141,7 @@ class Published:
 
 @cache
 def published_paper(paper: str) -> Published:
-    """A paper's citation, tables and models. Raises UserError for an unknown paper."""
+    """Return a paper's citation, tables and models, or raise UserError for an unknown paper."""
     choose(paper, PAPERS, "paper")
     text = (FOLDER / f"{paper}.json").read_bytes()
     read = msgspec.json.decode(text, type=Published)
@@ -152,26 +152,26 @@ def published_paper(paper: str) -> Published:
 
 
 def load_published(paper: str) -> tuple[PublishedTable, ...]:
-    """The tables of one paper, in its order. Raises UserError for an unknown paper."""
+    """Return the tables of a paper, in its order, or raise UserError for an unknown paper."""
     return published_paper(paper).tables
 
 
 def published_table(paper: str, table: str) -> PublishedTable:
-    """One table of one paper, such as ("petroni2019", "table2"). Raises UserError if unknown."""
+    """Return a table such as ("petroni2019", "table2"), or raise UserError if it is unknown."""
     tables = {found.id: found for found in load_published(paper)}
     if table not in tables:
-        raise UserError(f"{paper} has no {table!r} here: choose {', '.join(tables)}.")
+        raise UserError(f"{paper} has no table {table!r}: choose {', '.join(tables)}.")
     return tables[table]
 
 
-# Columns of LAMA's Table 2 and models of BEAR's leaderboard, and what the catalogue calls them.
+# Columns of LAMA's Table 2 and models of BEAR's leaderboard -> names in the catalogue.
 LAMA_MODELS = published_paper("petroni2019").models
 BEAR_MODELS = published_paper("wiland2024").models
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedExample:
-    """A row of LAMA's Table 3. answers: BERT-large's five words, best first, with log-prob."""
+    """A row of LAMA's Table 3. answers: BERT-large's five best words with log-probabilities."""
 
     source: str
     relation: str
@@ -181,13 +181,13 @@ class PublishedExample:
 
     @property
     def rank(self) -> int | None:
-        """Where the gold stands among the five, as it is written; None where it doesn't."""
+        """Rank of the gold answer among the five, compared exactly; None if it isn't among them."""
         words = [word for word, _ in self.answers]
         return words.index(self.gold) + 1 if self.gold in words else None
 
 
 def published_examples() -> tuple[PublishedExample, ...]:
-    """LAMA's Table 3, in its order."""
+    """Return the rows of LAMA's Table 3, in its order."""
     found = []
     for row in published_table("petroni2019", "table3").rows:
         source, relation, query, gold = map(str, row.labels)
@@ -198,7 +198,7 @@ def published_examples() -> tuple[PublishedExample, ...]:
 
 
 def published_scores() -> "pd.DataFrame":
-    """LAMA's Table 2 in the columns of `metrics.score_table`, to compare with our own rows.
+    """Return LAMA's Table 2 in the columns of `metrics.score_table`, for comparison with runs.
 
     Columns: model, catalog_name (None for baselines), source, relation, type (None for totals), n,
     n_relations, p_at_1 between 0 and 1, published (always True), paper, table, citation.
@@ -227,11 +227,14 @@ def published_scores() -> "pd.DataFrame":
 
 
 def lama_shares(data: str, counts: Iterable[tuple[str, int]]) -> tuple[LamaShare, ...]:
-    """What is there of each of LAMA's sources, in data or a run; () for data that isn't LAMA.
+    """Return how much of each of LAMA's sources a dataset or run has; () for data other than LAMA.
 
-    data: its name. counts: of each relation its source and its facts, counted or left out.
-    Only data that lack something compare ill with the paper: more lines than it counts are those
-    that it left out itself.
+    Facts in excess of the paper's count are those that the paper excluded, so only missing facts
+    affect the comparison.
+
+    Args:
+        data: Name of the data.
+        counts: Source and number of facts, including excluded ones, of each relation.
     """
     if data not in LAMA:
         return ()
@@ -255,11 +258,10 @@ def lama_shares(data: str, counts: Iterable[tuple[str, int]]) -> tuple[LamaShare
 
 
 def partial_lama(shares: Iterable[LamaShare]) -> str:
-    """`partial LAMA: 20 of 41 relations` where something is missing, else empty.
+    """Return a label such as `partial LAMA: 20 of 41 relations` if something is missing, else "".
 
-    It names the first source that lacks relations, T-REx before the others; else facts.
+    It names the first source that lacks relations, or else the first that lacks facts.
     """
-    # The first of the least: what lacks relations comes before what lacks facts alone.
     lacking = sorted((x for x in shares if x.lacks), key=lambda x: x.n_relations >= x.of_relations)
     if not lacking:
         return ""

@@ -1,4 +1,4 @@
-"""The papers that can be reproduced, by name: a new one is a file here and a row in the table."""
+"""The papers that can be reproduced, by name; to add one, add a file here and register it below."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ REPRODUCTIONS: dict[str, Paper[Any]] = {
 
 
 def find_paper(name: str) -> Paper[Any]:
-    """The paper of that name. Raises UserError without a name, and for an unknown one."""
+    """Return the paper of that name, or raise UserError for an empty or unknown name."""
     if not name.strip():
         *first, last = REPRODUCTIONS
         raise UserError(f"No paper given: choose {', '.join(first)} or {last}.")

@@ -1,9 +1,9 @@
 """Rezaee and Camacho-Collados 2022, Tables 1 and 2 and section 4: `reproduce rezaee2022`.
 
-The paper's models are RoBERTa-base, RoBERTa-large, RelBERT and fastText, on BATS 3.0. Where BATS
-can't be had, the embedded models answer the starter analogies instead, with the limit of the runs
-that come with the project. What the paper leaves open is in docs/departures.md; a difference of a
-few points is no failure.
+The paper's models are RoBERTa-base, RoBERTa-large, RelBERT and fastText, on BATS 3.0. If BATS is
+unavailable, the embedded models are run on the starter analogies instead, with the limit of the
+bundled runs. docs/departures.md lists what the paper doesn't specify; differences of a few points
+are expected.
 """
 
 import re
@@ -52,7 +52,10 @@ MODELS_GET = "lama-explorer models get "
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Who is asked. request: how it is opened, None where it can't be. command: what brings it."""
+    """A judge of the paper.
+
+    request: how to run it; None if it isn't available. command: fetches it. reason: why not.
+    """
 
     request: AnalogyRequest | None
     command: str = ""
@@ -73,7 +76,7 @@ JUDGES: dict[str, Judged] = {
     "fastText": Judged(
         None,
         "lama-explorer analogy probe --dataset bats --vectors wiki-news-300d-1M.vec --setting both",
-        "its vectors are a download of several gigabytes from fasttext.cc, to be named to "
+        "its vectors are a download of several gigabytes from fasttext.cc; pass the file to "
         "`analogy probe`",
     ),
 }
@@ -89,51 +92,51 @@ class AnalogyRuns(Prepared):
 
     @property
     def installed(self) -> tuple[str, ...]:
-        """The names of the analogies that are here."""
+        """Names of the installed analogies."""
         return analogy_names()
 
     @property
     def limit(self) -> int | None:
-        """Instances a relation."""
+        """Maximum number of instances per relation."""
         other = self.data.other and self.options.limit is None
         return STARTER_LIMIT if other else self.options.limit
 
     @cached_property
     def judges(self) -> dict[str, Judged]:
-        """By the name that is shown: the paper's, then others."""
+        """Displayed name -> judge: the paper's, then others."""
         further = dict.fromkeys((*(EMBEDDED if self.data.other else ()), *self.options.models))
         judges = dict(JUDGES)
         if self.data.other:
-            reason = "it is asked on BATS 3.0, which can't be had here"
+            reason = "needs BATS 3.0, which isn't available"
             judges = {name: Judged(None, one.command, reason) for name, one in JUDGES.items()}
         return judges | {name: _model(name) for name in further}
 
     @property
     def notes(self) -> Sequence[str]:
-        """What is so of all tables."""
-        said = [
-            "Accuracy; random is the mean of random-head and random-tail, whose decisions n counts "
-            "together. Sum of the log-probabilities; supervised: last layer, mean of pieces, 100 "
-            "hidden units, five seeds.",
-            "Ours alone, as the paper doesn't say it: which tails make a relation's 100 pairs, how "
-            "pairs are halved, and which negatives are drawn.",
+        """Notes that apply to all tables."""
+        notes = [
+            "Accuracy. Random is the mean of random-head and random-tail, and n counts the "
+            "decisions of both. Unsupervised: sum of the log-probabilities. Supervised: last "
+            "layer, mean over subword tokens, 100 hidden units, five seeds.",
+            "The paper doesn't specify which tails make a relation's 100 pairs, how pairs are "
+            "halved, and which negatives are sampled; these choices are ours.",
         ]
         if self.data.other:
-            said.append(
-                f"BATS 3.0 can't be had here: the embedded models answer the {self.data.other}, "
-                "which compare with no number of the paper."
+            notes.append(
+                f"BATS 3.0 isn't available. The embedded models are run on the {self.data.other}, "
+                "whose results can't be compared with the paper's."
             )
         if self.limit is not None:
-            said.append(f"At most {self.limit:,} instances of each relation, drawn at random.")
-        return said
+            notes.append(f"At most {self.limit:,} instances per relation, sampled at random.")
+        return notes
 
     @property
     def by_relation(self) -> list[str]:
-        """The judges of Table 2 and section 4: the paper's, and further models of ours."""
+        """The judges for Table 2 and section 4: the paper's model, and the user's models."""
         return [name for name in self.judges if name == BY_RELATION or name not in JUDGES]
 
     def runs(self, name: str, setting: Setting) -> tuple[ProbeRun, ...]:
-        """The four probes of one judge; () where it can't be had, and `missing` has why."""
+        """Return the four probes of one judge; () if it is unavailable (see `missing`)."""
         judge = self.judges[name]
         if name in self.missing:
             return ()
@@ -155,7 +158,7 @@ class AnalogyRuns(Prepared):
 
 
 def differs_from_paper(run: ProbeRun) -> tuple[str, ...]:
-    """What isn't the paper's of a run's data and options, each in a word; () where all is."""
+    """Return the differences of a run's data and options from the paper's, as short texts."""
     options, usual = run.details.options, ProbeOptions()
     words = {
         "tails": "first tails alone",
@@ -176,7 +179,7 @@ def differs_from_paper(run: ProbeRun) -> tuple[str, ...]:
 
 
 def _differs(runs: Sequence[ProbeRun]) -> str:
-    """What isn't the paper's of some runs; "" where all is."""
+    """Describe the differences of some runs from the paper's; "" if there are none."""
     return joined(*(word for run in runs for word in differs_from_paper(run)))
 
 
@@ -184,8 +187,8 @@ def _differs(runs: Sequence[ProbeRun]) -> str:
 class AccuracyTable:
     """The specification of a table of accuracies.
 
-    settings: its settings. axis: what its lines are. judges: of whom. ours: the lines of some
-    runs. theirs: the published ones.
+    settings: settings to show. axis: title of the axis of its rows. judges: returns the judges to
+    show. ours: returns the rows of some runs. theirs: returns the published rows.
     """
 
     settings: tuple[Setting, ...]
@@ -195,7 +198,7 @@ class AccuracyTable:
     theirs: Callable[[], list[ProbeAccuracy]]
 
     def __call__(self, found: AnalogyRuns) -> Iterator[Item]:
-        """The rows of each setting and judge, and a chart of each probe."""
+        """Yield the rows of each setting and judge, and a chart of each probe."""
         for setting in self.settings:
             rows = [row for name in self.judges(found) for row in self._rows(found, name, setting)]
             yield from rows
@@ -210,7 +213,7 @@ class AccuracyTable:
                 yield from bars(title, chosen, x_title=self.axis, y_title="accuracy, %")
 
     def _rows(self, found: AnalogyRuns, model: str, setting: Setting) -> Iterator[ReproducedRow]:
-        """A model's lines: those that it has, and those that the paper prints of it."""
+        """Yield a model's rows: those that were computed, and those that the paper reports."""
         runs = found.runs(model, setting)
         made = {(line.name, line.probe): line for line in self.ours(runs)}
         printed = {
@@ -218,7 +221,7 @@ class AccuracyTable:
             for line in self.theirs()
             if (line.model, line.setting) == (model, setting)
         }
-        missing = NO_DATA if runs else f"{model} can't be had here"
+        missing = NO_DATA if runs else f"{model} isn't available"
         for name, probe in dict.fromkeys((*printed, *made)):
             line, other = made.get((name, probe)), printed.get((name, probe))
             if probe in COLUMNS:
@@ -234,12 +237,12 @@ class AccuracyTable:
 
 
 def section4(found: AnalogyRuns) -> Iterator[Item]:
-    """The frequency test: in how many relations p is above 0.05, and where it is not."""
+    """Yield the frequency test: the share of relations with p above 0.05, and the other ones."""
     above, least = map(str, published_table(PAPER, "frequency").rows[0].values)
     for model in found.by_relation:
         runs = found.runs(model, "supervised")
         lines = probe_accuracies(runs, by="relation")
-        reason = "" if runs else f"{model} can't be had here"
+        reason = "" if runs else f"{model} isn't available"
         for probe in ("random", *RANDOM_PROBES):
             tested = [line for line in lines if line.probe == probe and line.p_value is not None]
             n, n_above = frequency_summary(tested)
@@ -266,7 +269,7 @@ def section4(found: AnalogyRuns) -> Iterator[Item]:
 
 
 def published_by_kind() -> list[ProbeAccuracy]:
-    """The paper's Table 1."""
+    """Return the paper's Table 1."""
     table = published_table(PAPER, "table1")
     return [
         _published(str(model), setting, probe, str(kind), str(kind), value)
@@ -278,7 +281,7 @@ def published_by_kind() -> list[ProbeAccuracy]:
 
 
 def published_by_relation() -> list[ProbeAccuracy]:
-    """The paper's Table 2: RoBERTa-large, supervised. Relations are called as in BATS's files."""
+    """Return the paper's Table 2 (RoBERTa-large, supervised), with BATS's names of relations."""
     marks = {"random": ("one-to-many", "*"), "reverse": ("bidirectional", "†")}
     lines = []
     for row in published_table(PAPER, "table2").rows:
@@ -294,7 +297,7 @@ def published_by_relation() -> list[ProbeAccuracy]:
 
 
 def published_unmarked() -> list[ProbeAccuracy]:
-    """The paper's averages without the marked relations: RoBERTa-large, supervised."""
+    """Return the paper's averages without marked relations (RoBERTa-large, supervised)."""
     table = published_table(PAPER, "averages")
     return [
         _published(BY_RELATION, "supervised", probe, UNMARKED, UNMARKED, value)
@@ -304,7 +307,7 @@ def published_unmarked() -> list[ProbeAccuracy]:
 
 
 def bats_name(printed: str) -> str:
-    """A relation's name in BATS's files, as the paper prints it: `male : female`."""
+    """Return a relation's name in BATS's files, given the paper's: `male : female`."""
     return re.sub(r"\s*:\s*", " - ", printed)
 
 

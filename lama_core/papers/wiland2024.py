@@ -5,10 +5,10 @@
                            = sqrt(sum (accuracy - mean)^2 / (3 - 1)) / sqrt(3)
     random baseline        = (sum over facts of 1 / answers) / facts = 362 / 7,731
 
-Statements are scored as their library does unless told otherwise: summed over the whole statement,
-and the later pieces of a word hidden with the one that a masked model is asked for. Asked are the
-models of the leaderboard that are on this machine, and the embedded ones; where BEAR can't be had,
-no other facts stand in for it.
+Statements are scored with the defaults of the authors' library: the sum over the whole statement;
+for masked models, a word's later subword tokens are masked together with the scored one. The table
+runs the leaderboard's models that are installed, and the embedded ones. If BEAR is unavailable, no
+other facts replace it.
 
 Source: Wiland et al. 2024, and https://lm-pub-quiz.github.io for the mean and its error.
 """
@@ -45,28 +45,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPER, BOARD = "wiland2024", "leaderboard"
-BEAR = "bear"  # what the data are called that `data get` fetches
+BEAR = "bear"  # name of the data for `data get`
 N_RELATIONS, N_FACTS, N_TEMPLATES = 60, 7731, 3
-RANKING: Ranking = "raw"  # the library takes no other right answers out; BEAR has none
+RANKING: Ranking = "raw"  # the library doesn't remove other right answers; BEAR has none
 BASELINE = "Random Baseline"
-TUNED, UNSAID = "CLM-IT", "tuned to instructions, and not said how it was asked there"
+TUNED = "CLM-IT"
+UNSAID = "instruction-tuned, and the leaderboard doesn't state its query format"
 MEAN, ERROR = "mean over the templates", "standard error"
-NO_BEAR = "BEAR can't be had here"
+NO_BEAR = "BEAR isn't available"
 NOT_HERE = "not on this machine"
-NO_ERROR = "one template has no standard error"
-NO_FACT = "no fact is asked"
+NO_ERROR = "needs at least two templates"
+NO_FACT = "no facts to query"
 NO_TABLES = (
-    "The tables and figures of the paper itself aren't reproduced: their values aren't among the "
-    "published numbers here. The leaderboard is its authors' own."
+    "Only the authors' leaderboard is reproduced, not the tables and figures of the paper, whose "
+    "values aren't in this project's data."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OverFacts:
-    """What a run of statements says over its facts, each counting the same.
+    """The scores of a run of statements over its facts, with equal weights.
 
-    n: facts that count; n_relations: those that have any. accuracy: P@1. chance: the mean over
-    facts of 1 / answers. Both between 0 and 1, NaN where no fact counts.
+    n: facts that count. n_relations: relations with such facts. accuracy: P@1. chance: mean over
+    facts of 1 / answers. Both are between 0 and 1, and NaN if no fact counts.
     """
 
     n: int
@@ -76,7 +77,7 @@ class OverFacts:
 
 
 def over_facts(lines: "pd.DataFrame") -> OverFacts:
-    """lines: those of one run in `metrics.score_table`, by relation."""
+    """Compute a run's scores over facts from its `metrics.score_table` by relation."""
     n = lines["n"].to_numpy(dtype=np.int64)
     if not n.sum():
         return OverFacts(0, 0, float("nan"), float("nan"))
@@ -89,7 +90,7 @@ def over_facts(lines: "pd.DataFrame") -> OverFacts:
 
 
 def standard_error(values: Sequence[float]) -> float | None:
-    """Of the mean of some values; None of less than two."""
+    """Return the standard error of the mean; None for fewer than two values."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
@@ -102,9 +103,15 @@ def differs_from_leaderboard(
     limit: int | None = None,
     asked: str = "",
 ) -> str:
-    """What isn't the leaderboard's; "" where all is. data, limit: see `differing`.
+    """Describe the differences from the leaderboard; "" if there are none.
 
-    n_templates: over how many the mean is. asked: how the query differs.
+    Args:
+        data: Description of other data; see `framework.differing`.
+        n_relations: Number of relations.
+        n_facts: Number of facts.
+        n_templates: Number of templates that the mean is over.
+        limit: Maximum number of facts per relation.
+        asked: How the query differs.
     """
     relations, facts = (n_relations, N_RELATIONS), (n_facts, N_FACTS)
     fewer = f"{n_templates} of {N_TEMPLATES} templates" if n_templates != N_TEMPLATES else ""
@@ -113,7 +120,7 @@ def differs_from_leaderboard(
 
 @dataclass
 class Bear(Prepared):
-    """The data, the models and their runs. Raises UserError for a wrong limit, data or model."""
+    """The data, the models and their runs; raises UserError for a wrong limit, data or model."""
 
     own = BEAR
 
@@ -126,38 +133,38 @@ class Bear(Prepared):
             if reference in named or is_here(find_model(reference))
         }
         further = [name for name in (*EMBEDDED, *named) if name not in BEAR_MODELS.values()]
-        # The name that is shown -> how it is named here; those of the leaderboard first.
+        # Displayed name -> name in the catalogue; the leaderboard's models first.
         self.models = known | {name: name for name in further}
 
     @cached_property
     def dataset(self) -> Dataset | None:
-        """The facts; None where BEAR can't be had."""
+        """The facts; None if BEAR is unavailable."""
         return load_dataset(self.data.name) if self.data.name else None
 
     @property
     def notes(self) -> Sequence[str]:
-        """How the statements are scored, and which facts."""
-        said = [
-            "Accuracy: the share of facts whose right answer has the likeliest statement, of all "
-            "its tokens together, among its relation's answers. Each fact counts the same; the "
-            "mean is over the templates, with its standard error.",
+        """Notes on the scores and the facts."""
+        notes = [
+            "Accuracy: the share of facts for which the statement with the right answer has the "
+            "highest log-likelihood of all the relation's answers, summed over its tokens. All "
+            "facts have the same weight. The mean is over the templates, with its standard error.",
             NO_TABLES,
         ]
         if self.dataset is None:
-            said.append("BEAR can't be had here, and no other facts stand in for it.")
+            notes.append("BEAR isn't available, and no other facts replace it.")
         if self.options.limit is not None:
-            said.append(f"Only the first {self.options.limit:,} facts of each relation.")
-        return said
+            notes.append(f"Only the first {self.options.limit:,} facts of each relation.")
+        return notes
 
     @cached_property
     def other(self) -> str:
-        """The data's name where they aren't BEAR's; "" where they are."""
+        """Description of the data if they aren't BEAR, else ""."""
         if self.dataset is None or all(one.source == SOURCE for one in self.dataset.relations):
             return ""
         return f"{self.dataset.name}, not BEAR"
 
     def ask(self, model: str) -> tuple[OverFacts, ...]:
-        """A model's figures, one a template; () where it can't be had, and `missing` has why."""
+        """Return a model's scores, one per template; () if it is unavailable (see `missing`)."""
         if self.dataset is None:
             return ()
         if model not in self.models:
@@ -176,7 +183,7 @@ class Bear(Prepared):
         return () if model in self.missing else tuple(found)
 
     def chance(self) -> OverFacts | None:
-        """The expected accuracy of random answers, on the same facts; None without any."""
+        """Return the expected accuracy of random answers on the same facts; None without facts."""
         if self.dataset is None:
             return None
         space = named_space(RELATION)
@@ -184,15 +191,15 @@ class Bear(Prepared):
             one.name: len(self.dataset.facts_of(one.name)[: self.options.limit])
             for one in self.dataset.relations
         }
-        asked = {name: n_facts for name, n_facts in counts.items() if n_facts}
-        if not asked:
+        counts = {name: n_facts for name, n_facts in counts.items() if n_facts}
+        if not counts:
             return None
-        hits = sum(n / len(answers_of(space, self.dataset, name)) for name, n in asked.items())
-        n = sum(asked.values())
-        return OverFacts(n, len(asked), hits / n, hits / n)
+        hits = sum(n / len(answers_of(space, self.dataset, name)) for name, n in counts.items())
+        n = sum(counts.values())
+        return OverFacts(n, len(counts), hits / n, hits / n)
 
     def differs(self, found: Sequence[OverFacts], asked: str = "") -> str:
-        """What isn't the leaderboard's of some templates' figures; "" where all is."""
+        """Describe the differences of some templates' scores from the leaderboard's."""
         return differs_from_leaderboard(
             data=self.other,
             n_relations=min(one.n_relations for one in found),
@@ -208,7 +215,7 @@ def _command(reference: str) -> str:
 
 
 def leaderboard(bear: Bear) -> Iterator[Item]:
-    """Every model of the leaderboard, then the others: each template, the mean and its error."""
+    """Yield all models of the leaderboard, then others: each template, mean, standard error."""
     printed = {str(row.labels[0]): row for row in published_table(PAPER, BOARD).rows}
     rows: list[ReproducedRow] = []
     for name in dict.fromkeys((*printed, *bear.models)):
@@ -221,7 +228,7 @@ def leaderboard(bear: Bear) -> Iterator[Item]:
         found = bear.ask(name)
         reason = "" if found else NO_BEAR
         if name in bear.missing:
-            reason = NOT_HERE if name not in bear.models else f"{name} can't be asked here"
+            reason = NOT_HERE if name not in bear.models else f"{name} can't be queried"
         if not (found or row):
             continue
         tuned = UNSAID if row is not None and row.labels[1] == TUNED else ""
@@ -253,7 +260,7 @@ def leaderboard(bear: Bear) -> Iterator[Item]:
 
 
 def _baseline(bear: Bear, published: float | None) -> ReproducedRow:
-    """The chance level, computed as the leaderboard's: the mean over facts of 1 / answers."""
+    """Return the chance level, computed as on the leaderboard: mean over facts of 1 / answers."""
     chance = bear.chance()
     if chance is None:
         reason = NO_BEAR if bear.dataset is None else NO_FACT

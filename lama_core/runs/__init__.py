@@ -1,1 +1,1 @@
-"""Runs of any kind of probe: what they are, on disk and in the making."""
+"""Runs of every kind of probe: specification, execution, storage and comparison."""

@@ -1,12 +1,12 @@
-"""The one path from a specification to a saved run, for every kind of probe, page and command line.
+"""Execute run specifications: one code path for every kind of probe, the pages and the CLI.
 
-    RunSpec --open, prepare--> Job of parts --executor--> rows of each part, kept --finish--> Run
+    RunSpec --open, prepare--> Job of parts --executor--> stored rows of each part --finish--> Run
 
-The rows of a part are written down as soon as they are there (see `parts`), so that stopping, in
-whatever way, loses at most one part; the same specification takes up where it stopped and ends with
-the same rows, byte for byte, as an unbroken run. Runs that share whom they ask are made together:
-the first part of each, then the second of each, so that what they share is computed once. A run is
-saved as soon as its last part is there, and its rows leave the memory.
+Each part's rows are stored as soon as they are scored (see `parts`), so an interruption loses at
+most one part. Executing the same specification again resumes there, and the finished run has the
+same bytes as an uninterrupted one. Runs that share a model are interleaved (the first part of each,
+then the second of each), so that shared results are computed once. A run is saved, and its rows
+leave memory, as soon as its last part is scored.
 """
 
 import datetime
@@ -41,8 +41,7 @@ from lama_core.scoring.executors import Executor, Job, Task, make_executor
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
 
-
-# What a run says of itself as its specification does.
+# Fields of `RunInfo` that are copied from the specification.
 COPIED = (
     *("kind", "version", "digest", "data_digest", "model_identity", "model_kind", "precision"),
     *("context", "ranking", "limit"),
@@ -50,11 +49,11 @@ COPIED = (
 
 
 class RunStopped(UserError):
-    """The user stopped a run; what was scored is kept."""
+    """The user stopped a run; its finished parts are kept."""
 
 
 def execute(spec: RunSpec, **options: Any) -> Run:
-    """The run of this specification; options as `execute_all`."""
+    """Return the run of a specification; the options are those of `execute_all`."""
     return execute_all([spec], **options)[0]
 
 
@@ -69,14 +68,22 @@ def execute_all(
     load: Load = load_by_name,
     begun: str = "",
 ) -> tuple[Run, ...]:
-    """The runs of these specifications: loaded if whole, taken up if begun, else made together.
+    """Return the runs of these specifications: load finished ones, resume or start the others.
 
-    folder: where runs are kept, by default the user's own. executor: by default this process.
-    on_note: told in a sentence what a user should know. stopped: asked often; when true, RunStopped
-    is raised and the finished parts are kept. load: how to get a model. begun: the request of the
-    runs as JSON (`begun.begun_text`), kept with their parts until they are finished.
-    Raises UserError when the data or the model is no longer what a specification names, another
-    process writes the same run, the disk is full, or the model gives values that are not numbers.
+    Args:
+        specs: The runs to make.
+        folder: Where runs are stored; by default the user's runs folder.
+        executor: Scores the parts; by default in this process.
+        on_progress: Called with the progress.
+        on_note: Called with a sentence that the user should read.
+        stopped: Polled often; when it returns True, RunStopped is raised.
+        load: Loads a model by reference.
+        begun: The request as JSON (`unfinished.begun_text`), stored until the runs are finished.
+
+    Raises:
+        UserError: If the data or the model has changed since planning, another process writes the
+            same run, the disk is full, or the model returns values that aren't numbers.
+        RunStopped: If `stopped` returned True. Finished parts are kept.
     """
     folder = runs_dir() if folder is None else folder
     found = {spec.run_id: find_finished(spec.run_id, folder) for spec in specs}
@@ -92,10 +99,7 @@ def execute_all(
 
 
 def save(spec: RunSpec, finished: Finished, device: str, folder: Path | None = None) -> Run:
-    """A run whose rows are known already, kept as any other; whole, or not at all.
-
-    device: where they were computed.
-    """
+    """Save rows that were already computed on `device` as a run, completely or not at all."""
     folder = runs_dir() if folder is None else folder
     with locked([spec.run_id], folder):
         here = find_finished(spec.run_id, folder)
@@ -104,9 +108,10 @@ def save(spec: RunSpec, finished: Finished, device: str, folder: Path | None = N
 
 @dataclass
 class _Making:
-    """A run in the making. opened: the device that who is asked was opened on.
+    """A run that is being made.
 
-    tables: of its finished parts, by number; seconds, devices: of scoring them.
+    opened: device of the loaded model. tables: rows of the finished parts, by part number.
+    seconds, devices: time and devices used to score these parts.
     """
 
     spec: RunSpec
@@ -128,7 +133,7 @@ def _make(
     stopped: Callable[[], bool] | None,
     begun: str,
 ) -> dict[str, Run]:
-    """Score what isn't scored yet, and save the runs."""
+    """Score the missing parts and save the runs."""
     runs, jobs = _open(specs, folder, load, on_note, begun, here=executor.here)
     parts = [job.work.parts for job in jobs]
     most = max(map(len, parts))
@@ -145,7 +150,7 @@ def _make(
     sizes = {task: parts[task.job][task.part].size for task in tasks}
     total = sum(sizes.values())
     done = resumed = total - sum(sizes[task] for task in waiting)
-    inside = 0  # of a part that is not finished yet
+    inside = 0  # queries scored in the unfinished part
     stage, unit = _title(specs), jobs[0].work.unit
     on_progress(Progress(stage, done, total, unit, resumed))
 
@@ -155,8 +160,7 @@ def _make(
         on_progress(Progress(stage, min(done + inside, total), total, unit, resumed))
         if stopped is not None and done < total and stopped():
             raise RunStopped(
-                f"Stopped after {done:,} of {total:,} {unit}; they are kept, and the same request "
-                "goes on from there."
+                f"Stopped after {done:,} of {total:,} {unit}, which are kept. Run again to resume."
             )
 
     made = {run.spec.run_id: _finish(run, folder) for run in runs if _is_whole(run)}
@@ -181,7 +185,7 @@ def _is_whole(run: _Making) -> bool:
 
 
 def _finish(run: _Making, folder: Path) -> Run:
-    """Save a run that has all parts; its rows leave the memory."""
+    """Save a run whose parts are all scored, and free its rows."""
     finished = run.sitting.finish([run.tables.pop(number) for number in sorted(run.tables)])
     where = " and ".join(sorted(run.devices)) or run.opened
     return _save(run.spec, finished, folder, run.seconds, where)
@@ -190,7 +194,10 @@ def _finish(run: _Making, folder: Path) -> Run:
 def _open(
     specs: Sequence[RunSpec], folder: Path, load: Load, on_note: OnNote, begun: str, *, here: bool
 ) -> tuple[list[_Making], list[Job]]:
-    """The runs' work. here: who is asked stays open; else only until its tokens are made."""
+    """Prepare the runs' jobs; keep the models loaded if parts are scored in this process (`here`).
+
+    Otherwise a model is released as soon as its tokens are made.
+    """
     scorers: dict[Any, Any] = {}
     runs, jobs = [], []
     for spec in specs:
@@ -210,13 +217,13 @@ def _open(
 
 
 def _title(specs: Sequence[RunSpec]) -> str:
-    """What a progress bar says of some runs."""
+    """Return the title of the progress bar of some runs."""
     titles = list(dict.fromkeys(spec.title() for spec in specs))
     return titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
 
 
 def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str) -> Run:
-    """Write rows, details and description into the part's folder, then give it its name."""
+    """Write all files into the `.part` folder, then rename it to the run's name."""
     part, whole = folder / (spec.run_id + PART), folder / spec.run_id
     info = _describe(spec, finished, whole, seconds, device)
     try:
@@ -229,8 +236,8 @@ def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float, devic
         part.replace(whole)
     except OSError as error:
         raise UserError(
-            f"{part}: the run can't be saved: {error.strerror}. What was scored is kept; make room "
-            "and give the same command again."
+            f"{part}: the run can't be saved: {error.strerror}. The scored parts are kept: free "
+            "some disk space and run the same command again."
         ) from error
     shutil.rmtree(whole / PARTS, ignore_errors=True)
     return Run(read_info(whole))
@@ -264,13 +271,13 @@ def _describe(
 
 
 def _note_stale_parts(spec: RunSpec, folder: Path, note: OnNote) -> None:
-    """Say that a part of the same name was begun on other data or options, and is kept."""
+    """Tell the user about unfinished runs of the same name with other data or options."""
     stem = spec.run_id.rsplit("-", 1)[0]
     for other in sorted(folder.glob(f"{stem}-*{PART}")):
         if other.name != spec.run_id + PART:
             note(
-                f"{other} was begun with other data, model or options and is kept; "
-                "delete it if you don't want to go on with it."
+                f"{other} is an unfinished run with different data, model or options. Delete it "
+                "if you don't want to resume it."
             )
 
 

@@ -1,25 +1,26 @@
-"""The rows of a run as a Parquet table: one row a query, excluded ones with their reason.
+"""The rows of a run as a Parquet table: one row per query, excluded ones with their reason.
 
-    fact_id, relation, source, type     which fact
-    subject, object                     as the data writes them
-    origin                              where the fact itself is from; null where nothing says so
-    prompt                              which of the relation's templates or the fact's sentences
-    query                               the text that was asked, with [MASK]
-    excluded                            the reason why the row doesn't count; null if it does
-    rank_raw, rank_filtered             of the gold, 1 = best
-    log_prob                            of the gold, natural log
-    first, first_log_prob               the best prediction of all candidates
+    fact_id, relation, source, type     the fact
+    subject, object                     spelled as in the data
+    origin                              where the fact comes from; null if the data doesn't tell
+    prompt                              number of the relation's template or the fact's sentence
+    query                               the text that the model was queried with, with [MASK]
+    excluded                            the reason why the row doesn't count; null if it counts
+    rank_raw, rank_filtered             rank of the gold answer, 1 = best
+    log_prob                            log-probability of the gold answer, natural log
+    first, first_log_prob               the best of all candidates
     first_filtered, first_filtered_log_prob   the best without the other valid objects
     first_is_valid                      `first` is another valid object of this subject and relation
     first_is_object                     `first` is an object of the relation in the data
     n_valid                             valid objects of this subject and relation in the data
     object_count                        facts of the relation with this object in the data
-    subject_tokens, subject_pieces      words of the subject, and pieces of the model's tokenizer,
-                                        null where nobody says how it writes
+    subject_tokens, subject_pieces      words of the subject, and its subword tokens by the model's
+                                        tokenizer; null if the tokenizer is unknown
     top_words, top_log_probs            the ten best predictions, raw ranking
 
-Everything from rank_raw to first_is_object and the last two is null in an excluded row; `first` and
-what is said of it also where nothing was answered. log_prob is NaN of a gold that wasn't found.
+In an excluded row, the columns from rank_raw to first_is_object and the last two are null. The
+columns about `first` are also null if the model gave no answer. log_prob is NaN if the gold answer
+was not found.
 """
 
 import stat
@@ -40,9 +41,8 @@ from lama_core.scoring.top_answers import TOP_K
 if TYPE_CHECKING:
     import pandas as pd
 
-# Rows that are read together: so that one relation of many can be.
-ROW_GROUP = 1 << 16
-BATCH_ROWS = 1024  # that are in memory at a time where one row is looked for
+ROW_GROUP = 1 << 16  # rows that a reader can load on their own
+BATCH_ROWS = 1024  # rows in memory at a time when a single row is read
 MAX_ROWS = 20_000_000
 # Rank of a right answer that a generated text doesn't contain: no list of answers was ranked.
 UNRANKED = (1 << 31) - 1
@@ -86,7 +86,7 @@ SCHEMA = pa.schema(
 
 
 def make_column(values: Sequence[Any] | None, n_rows: int, kind: pa.DataType) -> pa.Array:
-    """A column of a table from plain values; None is null in every row."""
+    """Make a table column from plain values; None makes a column of nulls."""
     if values is None:
         return pa.nulls(n_rows, kind)
     if pa.types.is_dictionary(kind):
@@ -95,9 +95,9 @@ def make_column(values: Sequence[Any] | None, n_rows: int, kind: pa.DataType) ->
 
 
 def write_facts(table: pa.Table, path: Path) -> None:
-    """Write the rows whole, compressed; the same rows always give the same bytes."""
+    """Write the rows atomically and compressed; the same rows always give the same bytes."""
     plain = pa.Table.from_arrays(list(map(_plain, table.columns)), names=table.column_names)
-    # The bytes of floats apart by their place pack a sixth smaller; words pack by dictionary.
+    # Byte stream split makes floats a sixth smaller; words are dictionary-encoded.
     floats = {
         field.name: f"{field.name}.list.element" if pa.types.is_nested(field.type) else field.name
         for field in plain.schema
@@ -118,12 +118,12 @@ def write_facts(table: pa.Table, path: Path) -> None:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """A column as it would be had it never been in pieces or in a file."""
+    """Return a column in a canonical form that doesn't depend on chunks or an earlier file."""
     kind = column.type
-    if pa.types.is_dictionary(kind):  # each word once, in order of appearance
+    if pa.types.is_dictionary(kind):  # store each word once, in order of appearance
         return column.cast(pa.string()).combine_chunks().dictionary_encode().cast(kind)
     whole = column.combine_chunks()
-    if pa.types.is_fixed_size_list(kind):  # a file gives the items another name
+    if pa.types.is_fixed_size_list(kind):  # reading a file renames the list's items
         values = whole.values
         if pa.types.is_dictionary(kind.value_type):
             values = values.cast(pa.string()).dictionary_encode().cast(kind.value_type)
@@ -134,7 +134,7 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 
 
 def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
-    """Write which words were ranked, in their order: of each relation, or all under ""."""
+    """Write the ranked words in their order, by relation, or under "" for one common list."""
     names = pa.array([name for name, known in words.items() for _ in known], pa.string())
     table = pa.table(
         {
@@ -149,9 +149,10 @@ def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
 
 
 def read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
-    """The words that `write_candidates` wrote, in their order.
+    """Return the words that `write_candidates` wrote, in their order.
 
-    Raises UserError if the file is missing or damaged.
+    Raises:
+        UserError: If the file is missing or damaged.
     """
     table = read_columns(path, ["relation", "word"])
     words: dict[str, list[str]] = {}
@@ -161,10 +162,12 @@ def read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
-    """The scores of all answers to the fact of one row, float32 [answer].
+    """Return the scores of all answers to the fact of one row, float32 [answer].
 
-    None where they weren't kept. Few rows are in memory at a time.
-    Raises UserError if the file is missing or damaged.
+    None if the run doesn't store them. Reads at most BATCH_ROWS rows at a time.
+
+    Raises:
+        UserError: If the file is missing or damaged.
     """
     with _reading(path):
         check_size(path)
@@ -177,15 +180,17 @@ def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
                     values = batch.column(0)[row - first].values
                     return None if values is None else np.asarray(values, dtype=np.float32)
                 first += batch.num_rows
-            raise ValueError(f"there is no row {row:,}")
+            raise ValueError(f"row {row:,} is missing")
 
 
 def read_facts(path: Path) -> "pd.DataFrame":
-    """The rows without the ten best and other lists, as a DataFrame.
+    """Return the rows as a DataFrame, without the list columns such as the ten best predictions.
 
-    Words that repeat are categories; ranks and log-probabilities are floats, NaN where excluded.
-    A run that was made before origins were kept has none.
-    Raises UserError if the file is missing or damaged.
+    Repeated words are categories; ranks and log-probabilities are floats, NaN where excluded.
+    `origin` is empty in runs made before origins were stored.
+
+    Raises:
+        UserError: If the file is missing or damaged.
     """
     table = read_columns(path)
     frame = table.to_pandas(self_destruct=True, split_blocks=True)
@@ -197,9 +202,10 @@ def read_facts(path: Path) -> "pd.DataFrame":
 
 
 def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
-    """The ten best words, object [row, 10], and their log-probabilities, float32 [row, 10].
+    """Return the ten best words, object [row, 10], and log-probabilities, float32 [row, 10].
 
-    Raises UserError if the file is missing or damaged.
+    Raises:
+        UserError: If the file is missing or damaged.
     """
     table = read_columns(path, list(TOP_COLUMNS)).combine_chunks()
     n_rows = table.num_rows
@@ -211,7 +217,7 @@ def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
     flat = table["top_words"].chunk(0).flatten()
     if not isinstance(flat, pa.DictionaryArray):
         flat = flat.dictionary_encode()
-    # One Python string a word, not one a cell; None stands at -1, the last.
+    # One Python string per distinct word, not per cell; index -1 (the last) is None.
     known = np.array([*flat.dictionary.to_pylist(), None], dtype=object)
     codes = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     words[scored] = known[codes].reshape(-1, TOP_K)
@@ -221,23 +227,24 @@ def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
 
 
 def check_size(path: Path) -> None:
-    """Raise OSError if a table is no plain file, or unpacks to more than a run has.
+    """Raise OSError if a table isn't a regular file or would unpack to an implausible size.
 
-    A few bytes can state any number of rows.
+    A file of a few bytes can claim any number of rows.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-        raise OSError("no plain file of a run's size")
+        raise OSError("not a regular file, or too large")
     about = pq.read_metadata(path)
     groups = (about.row_group(number) for number in range(about.num_row_groups))
     if about.num_rows > MAX_ROWS or sum(group.total_byte_size for group in groups) > MAX_BYTES:
-        raise OSError(f"{about.num_rows:,} rows")
+        raise OSError(f"{about.num_rows:,} rows, too many for a run")
 
 
 def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
-    """The named columns of a run's rows; without names all that are no lists.
+    """Return the named columns of a run's rows; by default all columns except lists.
 
-    Raises UserError if the file is missing or damaged.
+    Raises:
+        UserError: If the file is missing or damaged.
     """
     with _reading(path):
         check_size(path)
@@ -253,32 +260,32 @@ def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """What goes wrong with a run's file, in a sentence."""
+    """Turn errors of reading a run's file into a UserError."""
     try:
         yield
     except FileNotFoundError as error:
         raise UserError(
-            f"{path}: the run's rows are missing: delete the run and make it again."
+            f"{path}: the run's rows are missing. Delete the run and make it again."
         ) from error
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
+        message = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"{path}: the run's rows are damaged ({said}): delete the run and make it again."
+            f"{path}: the run's rows are damaged ({message}). Delete the run and make it again."
         ) from error
 
 
 def _check_kind(name: str, schema: pa.Schema) -> None:
-    """Raise TypeError if a column isn't there, or not of the kind that it is written with."""
+    """Raise TypeError if a column is missing or has a type other than the schema's."""
     at = schema.get_field_index(name)
     if at < 0:
         raise TypeError(f"the column {name} is missing")
     wanted = SCHEMA.field(name).type if name in SCHEMA.names else None
     if wanted is not None and _kind(schema.field(at).type) != _kind(wanted):
-        raise TypeError(f"the column {name} is of {schema.field(at).type}")
+        raise TypeError(f"the column {name} has type {schema.field(at).type}")
 
 
 def _kind(type_: pa.DataType) -> str:
-    """What a type holds, whatever its width: text, numbers, truth values, or lists of them."""
+    """Return a type regardless of its width: text, number, boolean, or a list of these."""
     if pa.types.is_dictionary(type_):
         return _kind(type_.value_type)
     if pa.types.is_nested(type_):

@@ -1,4 +1,4 @@
-"""Finished runs, of every kind of probe: listed, found by name, told from what can't be read."""
+"""List finished runs of every kind of probe, and find them by name."""
 
 import os
 import shutil
@@ -12,15 +12,15 @@ from lama_core.paths import ASSETS, data_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
 from lama_core.runs.parts import PART, PARTS
 
-# Any of them tells a run's folder, be it damaged.
+# A folder with one of these files is a run's, even a damaged one's.
 FILES = (RUN_FILE, FACTS_FILE)
-# Where version 0.1 kept the other kinds of run, by the file that each had.
+# Where version 0.1 stored analogy runs and prompt studies: folder, and the file in each run.
 _EARLIER = (("runs/analogy", "probe.json"), ("prompt-studies", "study.json"))
 
 
 @dataclass(frozen=True, slots=True)
 class RunListing:
-    """The finished runs, bundled ones first, then by date; and what could not be read, and why."""
+    """Finished runs, bundled ones first, then by date; `problems` explains unreadable ones."""
 
     runs: tuple[RunInfo, ...]
     problems: tuple[str, ...] = ()
@@ -35,20 +35,24 @@ class RunListing:
 
 
 def runs_dir() -> Path:
-    """Folder of the user's own runs; not created here."""
+    """Return the folder of the user's runs, which may not exist yet."""
     return data_dir() / "runs"
 
 
 def bundled_dir() -> Path:
-    """Folder of the runs that came with the project."""
+    """Return the folder of the runs bundled with the project."""
     return ASSETS / "results"
 
 
 def list_runs(folders: Sequence[Path] | None = None, *, kinds: Sequence[str] = ()) -> RunListing:
-    """All finished runs under `folders`; by default the bundled ones and the user's own.
+    """Return all finished runs in `folders`; by default the bundled and the user's runs.
 
-    kinds: of probe; () is all. A folder whose run.json can't be read is not left out in silence: it
-    is named in `problems`, and so are the runs of an earlier version that this one doesn't read.
+    Args:
+        folders: Folders that contain runs' folders.
+        kinds: Kinds of probe to include; () is all.
+
+    Returns:
+        The runs; `problems` names each run whose run.json can't be read, and runs of version 0.1.
     """
     found: list[RunInfo] = []
     problems: list[str] = []
@@ -71,9 +75,10 @@ def list_runs(folders: Sequence[Path] | None = None, *, kinds: Sequence[str] = (
 
 
 def run_folders(place: Path) -> list[Path]:
-    """The runs' folders in a place, whole ones and others, in order of their names; no links.
+    """Return the folders of finished and unfinished runs in a folder, by name, without links.
 
-    Raises UserError if the place can't be read.
+    Raises:
+        UserError: If the folder can't be read.
     """
     return [
         child
@@ -88,12 +93,18 @@ def load_run(
     *,
     kinds: Sequence[str] = (),
     what: str = "run",
-    remedy: str = "`results` lists the runs that are here",
+    remedy: str = "`results` lists the available runs",
 ) -> Run:
-    """The run called `name` (or the beginning of its name, if unique), or in the folder `name`.
+    """Load a run by its name, by a unique beginning of its name, or from the folder `name`.
 
-    kinds: of probe; () is all. what, remedy: what is looked for, and what to do without it, for
-    people. Raises UserError, with the nearest name, if there is none.
+    Args:
+        name: Name or folder.
+        kinds: Kinds of probe that are accepted; () is all.
+        what: What error messages call such a run.
+        remedy: What error messages suggest if there is no such run.
+
+    Raises:
+        UserError: If no run or several runs match; suggests the most similar name.
     """
     if isinstance(name, Path) or os.path.isfile(os.path.join(name, RUN_FILE)):
         found = [read_info(Path(name))]
@@ -102,7 +113,7 @@ def load_run(
         found = [info for info in listing if info.id == name]
         found = found or [info for info in listing if info.id.startswith(name)]
         broken = [] if found else [path for path in run_folders(runs_dir()) if path.name == name]
-        found += [read_info(path) for path in broken if path.suffix != PART]  # says what is wrong
+        found += [read_info(path) for path in broken if path.suffix != PART]  # raises the reason
     matches = [info for info in found if not kinds or info.kind in kinds]
     if len(matches) == 1:
         return Run(matches[0])
@@ -111,16 +122,16 @@ def load_run(
         several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
         raise UserError(f"{len(matches)} {several} begin with {name!r}: {names}.")
     if found:
-        raise UserError(f"{found[0].id} is no {what}, but a run of kind {found[0].kind!r}.")
+        raise UserError(f"{found[0].id} isn't a {what}: it is a run of kind {found[0].kind!r}.")
     hint = did_you_mean(str(name), [info.id for info in list_runs(kinds=kinds)])
     raise UserError(f"There is no {what} {str(name)!r}{hint}: {remedy}.")
 
 
 def find_finished(run_id: str, folder: Path) -> Run | None:
-    """The whole run of that name, in `folder` or among the bundled ones; None if there is none."""
+    """Return the finished run of that name from `folder` or the bundled runs; None if missing."""
     for place in (folder, bundled_dir()):
         if (place / run_id / RUN_FILE).is_file():
-            # Of a process that was killed between the run's renaming and the parts' removal.
+            # Left by a process that was killed after renaming the run, before removing its parts.
             shutil.rmtree(place / run_id / PARTS, ignore_errors=True)
             return Run(read_info(place / run_id))
     return None
@@ -131,6 +142,6 @@ def _earlier_runs() -> Iterator[str]:
         folders = sorted(path.parent for path in (data_dir() / place).glob(f"*/{file}"))
         if folders:
             yield (
-                f"{data_dir() / place} holds {len(folders)} run(s) of version 0.1, which are kept "
-                "and not read: the same commands make them anew, then the folder can be deleted."
+                f"{data_dir() / place} contains {len(folders)} run(s) of version 0.1, which this "
+                "version can't read. Run the same commands again, then delete the folder."
             )

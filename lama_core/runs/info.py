@@ -1,12 +1,12 @@
-"""A finished run: what it was made from (`run.json`), and its rows (`facts.parquet`).
+"""A finished run: its description (`run.json`) and its rows (`facts.parquet`).
 
-    run.json        what every kind of run says of itself; cheap to read
-    details.json    what only its kind has to say, where it has anything
-    facts.parquet   one row a query (see `table`)
-    candidates.parquet  the words that were ranked, where they are words
-    title.txt       a name that its owner gave it, if any; see `keeping`
+    run.json            description with the same fields for every kind of run; cheap to read
+    details.json        fields of this kind of run only, if it has any
+    facts.parquet       one row per query (see `facts_table`)
+    candidates.parquet  the ranked words, unless the run ranked something else
+    title.txt           a name given by the user, if any; see `manage`
 
-A run is written into `<id>.part` and renamed when it is whole; see `execute`.
+A run is written into `<id>.part`, which is renamed when the run is finished; see `execute`.
 """
 
 import json
@@ -38,19 +38,18 @@ FACTS_FILE = "facts.parquet"
 CANDIDATES_FILE = "candidates.parquet"
 TITLE_FILE = "title.txt"
 MAX_TITLE = 80  # characters
-# Of `run.json`; the first form had none, and runs of cloze queries only.
+# Version of the format of `run.json`. Version 1 had no such field and only runs of cloze queries.
 FORM = 2
 STATEMENTS = "statements"  # the kind of probe that ranks whole answers
 GENERATION = "generation"  # the kind of probe that generates answers
-OWN_WORDS = "relation"  # candidates: each relation ranks its own
+OWN_WORDS = "relation"  # name of the candidates if each relation ranks its own objects
 
 
 @dataclass(frozen=True, slots=True)
 class RelationInfo:
-    """A relation as a run saw it.
+    """A relation in a run.
 
-    n: queries that count. n_excluded: rows left out, with a reason each. domains: what it is
-    about, as the data say.
+    n: queries that count. n_excluded: excluded rows. domains: topics that the data gives it.
     """
 
     name: str
@@ -66,22 +65,30 @@ class RelationInfo:
     def of(
         cls, relation: Relation, templates: tuple[str, ...], n: int, n_excluded: int
     ) -> "RelationInfo":
-        """A relation of the data, and how it was asked."""
-        one = relation
-        return cls(one.name, one.source, one.label, one.type, templates, n, n_excluded, one.domains)
+        """Describe a relation of the data, queried with these templates."""
+        named = (relation.name, relation.source, relation.label, relation.type)
+        return cls(*named, templates, n, n_excluded, relation.domains)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunInfo:
-    """What `run.json` says of a finished run.
+    """The description of a finished run, as in `run.json`.
 
-    kind, version: of the probe, and its scoring version. folder: where it is. bundled: it came with
-    the project. model_kind: a `models.base.Kind`, or a baseline's method. limit: facts a relation,
-    None is all. n: queries that count. seconds: of scoring, over all sittings. made: ISO date, UTC.
-    device: where the last sitting computed, empty of a run that doesn't say; not of its identity.
-    title: what its owner calls it, or empty. beside: the runs that it is seen beside, see
-    `aligned`. exact_to: where it is ranked there on other words than its own, the k up to which P@k
-    is exact. None of them is of the run itself.
+    Attributes:
+        folder: The run's folder.
+        bundled: Whether the run came with the project.
+        kind: Kind of probe.
+        version: Scoring version of the kind of probe.
+        model_kind: A `models.protocols.Kind`, or the method of a baseline.
+        limit: Maximum number of facts per relation; None is all.
+        n: Queries that count.
+        seconds: Scoring time, summed over all sessions if the run was resumed.
+        made: ISO date, UTC.
+        device: Device of the last session; "" if unknown. Not part of the run's identity.
+        title: The name given by the user, or "".
+        beside: The runs that this one is aligned with; see `alignment`. Not stored.
+        exact_to: If alignment ranked shared candidates, the largest k for which P@k is exact; else
+            None. Not stored.
     """
 
     id: str
@@ -118,13 +125,13 @@ class RunInfo:
 
     @property
     def counts(self) -> Literal["facts", "queries"]:
-        """What its numbers count: queries, where a fact is asked in several ways."""
+        """Unit of the run's counts: queries if a fact has several, else facts."""
         several = any(len(one.templates) > 1 for one in self.relations)
         return "queries" if several or self.prompt_kind == "ten sentences" else "facts"
 
     @property
     def ranks_statements(self) -> bool:
-        """Whether whole answers are ranked, by the statements with them, and not words."""
+        """Whether the run ranks whole answers by their statements, and not words at a blank."""
         return self.kind == STATEMENTS
 
     @property
@@ -134,17 +141,17 @@ class RunInfo:
 
     @property
     def guessable(self) -> bool:
-        """Whether its chance level is worth showing: it ranks answers or a relation's words."""
+        """Whether the chance level is worth showing: few candidates, whole answers or objects."""
         return self.ranks_statements or self.candidates == OWN_WORDS
 
     @property
     def n_said(self) -> str:
-        """How many words it ranked, as text: where each relation has its own, at most so many."""
+        """Number of ranked words as text: `21,018`, or `at most 900` if relations differ."""
         return f"{'at most ' * (self.candidates == OWN_WORDS)}{self.n_candidates:,}"
 
     @property
     def label(self) -> str:
-        """A short name for people: its owner's; else model and dataset, and unusual prompts."""
+        """Name to show: the user's title, else model, dataset, unusual prompts and limit."""
         if self.title:
             return self.title
         prompts = "" if self.prompts == "manual" else f", {self.prompts}"
@@ -153,7 +160,7 @@ class RunInfo:
         return f"{self.model} on {self.dataset}{prompts}{limit}"
 
     def relation(self, name: str) -> RelationInfo:
-        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
+        """Return the relation called `name`, or raise UserError with the most similar name."""
         for relation in self.relations:
             if relation.name == name:
                 return relation
@@ -161,7 +168,7 @@ class RunInfo:
         raise UserError(f"The run {self.id} has no relation {name!r}{hint}.")
 
 
-# What of it `run.json` holds: what is of the run itself.
+# Fields that `run.json` contains.
 NOT_STORED = {"id", "folder", "bundled", "title", "beside", "exact_to"}
 STORED = {one.name for one in fields(RunInfo)} - NOT_STORED
 
@@ -182,8 +189,8 @@ class TopPredictions:
 class AnswerScores:
     """The scores of all answers to one fact, in the answers' order.
 
-    words: the answers. scores: float32 [answer], as they were scored: log-likelihoods, -inf of an
-    answer that the model can't write.
+    words: the answers. scores: float32 [answer], log-likelihoods; -inf for an answer that the model
+    can't write.
     """
 
     words: tuple[str, ...]
@@ -192,10 +199,10 @@ class AnswerScores:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: what it was made from, and its rows, read when first asked for.
+    """A finished run: its description, and its rows, which are read on first access.
 
-    seen, seen_top, seen_words: rows, ten best and ranked words that take the place of the files',
-    where the run is seen beside others.
+    seen, seen_top, seen_words: rows, ten best predictions and ranked words of an aligned run, which
+    replace those in the files.
     """
 
     info: RunInfo
@@ -205,7 +212,7 @@ class Run:
 
     @cached_property
     def facts(self) -> "pd.DataFrame":
-        """One row a query (see `table`), without the ten best; NaN where excluded."""
+        """One row per query (see `facts_table`), without the ten best; NaN where excluded."""
         from lama_core.runs.facts_table import read_facts
 
         return read_facts(self.info.folder / FACTS_FILE) if self.seen is None else self.seen
@@ -219,10 +226,7 @@ class Run:
 
     @cached_property
     def words(self) -> Mapping[str, frozenset[str]] | None:
-        """The words that were ranked, of each relation where each has its own, else under "".
-
-        None for a run that doesn't say.
-        """
+        """The ranked words, by relation, or under "" for one common list; None if not stored."""
         from lama_core.runs.facts_table import read_candidates
 
         if self.seen_words is not None:
@@ -234,7 +238,7 @@ class Run:
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
-        """How many words each relation ranked; only those of which it is known."""
+        """Number of words that each relation ranked; without relations of unknown number."""
         names = [one.name for one in self.info.relations]
         if self.info.candidates != OWN_WORDS:
             return dict.fromkeys(names, self.info.n_candidates) if self.info.n_candidates else {}
@@ -242,9 +246,12 @@ class Run:
         return {name: len(words[name]) for name in names if name in words}
 
     def scores_of(self, row: int) -> AnswerScores | None:
-        """The scores of all answers to the fact of a row of `facts`; reads that row alone.
+        """Return the scores of all answers to the fact of one row of `facts`.
 
-        None where they weren't kept. Raises UserError if the files are damaged.
+        None if the run doesn't store them.
+
+        Raises:
+            UserError: If the files are damaged.
         """
         from lama_core.runs.facts_table import read_candidates, read_scores
 
@@ -256,20 +263,20 @@ class Run:
         words = known.get(str(self.facts["relation"].iloc[row])) or known.get("", ())
         if len(words) != len(scores):
             raise UserError(
-                f"{folder}: {len(scores):,} scores of {len(words):,} answers: delete the run and "
-                "make it again."
+                f"{folder}: the run is damaged ({len(scores):,} scores for {len(words):,} "
+                "answers). Delete the run and make it again."
             )
         return AnswerScores(words, scores)
 
     @cached_property
     def details(self) -> dict[str, Any]:
-        """What only its kind has to say; empty where it has nothing."""
+        """Fields that only this kind of run has; {} if it has none."""
         path = self.info.folder / DETAILS_FILE
         return _read_json(path) if path.is_file() else {}
 
 
 def read_info(folder: Path) -> RunInfo:
-    """What a run folder says of itself. Raises UserError if it is broken or missing."""
+    """Return the description of the run in a folder, or raise UserError if it can't be read."""
     path = folder / RUN_FILE
     raw = _read_json(path)
     try:
@@ -285,7 +292,7 @@ def read_info(folder: Path) -> RunInfo:
 
 
 def write_info(info: RunInfo, folder: Path) -> None:
-    """Write `run.json` whole."""
+    """Write `run.json` atomically."""
     content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
     write_text_atomically(
         folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n"
@@ -293,7 +300,7 @@ def write_info(info: RunInfo, folder: Path) -> None:
 
 
 def write_details(details: Mapping[str, Any], folder: Path) -> None:
-    """Write `details.json` whole, if there is anything to write."""
+    """Write `details.json` atomically, if there are details."""
     if details:
         text = json.dumps(details, ensure_ascii=False, allow_nan=False)
         write_text_atomically(folder / DETAILS_FILE, text + "\n")
@@ -318,5 +325,5 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _damaged(path: Path, error: Exception) -> UserError:
     return UserError(
-        f"{path}: the run's description is damaged ({error}): delete the run and make it again."
+        f"{path}: the run's description is damaged ({error}). Delete the run and make it again."
     )

@@ -1,4 +1,4 @@
-"""One process at a time works on a run, or removes it."""
+"""Locks, so that only one process at a time writes or deletes a run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,7 +13,7 @@ from lama_core.paths import data_dir
 
 @contextmanager
 def locked(run_ids: Sequence[str], folder: Path) -> Iterator[None]:
-    """Hold the lock of each run. Raises UserError if another process has one."""
+    """Hold the lock of each run, or raise UserError if another process holds one."""
     with ExitStack() as held:
         for run_id in run_ids:
             lock = FileLock(_lock_file(run_id, folder))
@@ -22,19 +22,19 @@ def locked(run_ids: Sequence[str], folder: Path) -> Iterator[None]:
                 held.enter_context(lock.acquire(timeout=0))
             except Timeout as error:
                 raise UserError(
-                    f"Another process is writing the run {run_id}: wait for it, or stop it."
+                    f"Another process is writing the run {run_id}. Wait for it or stop it."
                 ) from error
             except OSError as error:
                 raise UserError(
                     f"{folder}: runs can't be written here: {error.strerror}."
                 ) from error
-            # Unlinked while it is held, so that nobody else can lock the file that goes.
+            # Unlink the file before releasing it, so that no process locks a deleted file.
             held.callback(Path(lock.lock_file).unlink, missing_ok=True)
         yield
 
 
 def is_locked(run_id: str, folder: Path) -> bool:
-    """Whether a process works on the run now; a lock that a killed one left doesn't count."""
+    """Whether a process is writing the run; removes a lock left by a killed process."""
     lock = _lock_file(run_id, folder)
     if not lock.exists():
         return False
@@ -44,20 +44,20 @@ def is_locked(run_id: str, folder: Path) -> bool:
     except Timeout:
         return True
     except OSError:
-        return False  # nobody works where nothing can be written
+        pass  # no process can write a run in a read-only folder
     return False
 
 
 def clear_killed() -> None:
-    """Remove what killed processes left half-made in the library and among the runs.
+    """Remove incomplete files and locks that killed processes left among datasets and runs.
 
-    An unfinished run is no such thing: it is gone on with.
+    Keeps unfinished runs, because they can be resumed.
     """
     runs = data_dir() / "runs"
     for place in (data_dir() / "datasets", runs):
         clear_leftovers(place)
     for lock in runs.glob(".*.lock"):
-        is_locked(lock.name[1 : -len(".lock")], runs)  # unlinks what nobody holds
+        is_locked(lock.name[1 : -len(".lock")], runs)  # removes an abandoned lock
 
 
 def _lock_file(run_id: str, folder: Path) -> Path:

@@ -1,6 +1,6 @@
-"""The runs on disk, whole and unfinished, and what their owner does with them: name, remove.
+"""List, rename and delete runs on disk, finished and unfinished.
 
-A name for people stands in `title.txt` beside `run.json`: it is no part of the run's identity.
+A run's title is stored in `title.txt` next to `run.json`; it isn't part of the run's identity.
 """
 
 import datetime
@@ -29,10 +29,11 @@ class RunsRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """A run's folder. name: the folder's, by which the run is removed.
+    """A run on disk.
 
-    info: None unless it is whole. n_parts: finished parts of one that isn't. n_bytes: on disk.
-    changed: when it was made or last written, ISO date, UTC. bundled: it came with the project.
+    name: name of its folder. info: None unless the run is finished. n_parts: finished parts of an
+    unfinished run. n_bytes: size on disk. changed: when the run was made or last written, ISO date,
+    UTC. bundled: whether the run came with the project.
     """
 
     name: str
@@ -45,21 +46,12 @@ class KeptRun:
     bundled: bool
 
     def record(self) -> dict[str, str | int | None]:
-        """The row as plain values, as lists of runs show it."""
-        described = (
-            "kind",
-            "model",
-            "dataset",
-            "prompts",
-            "precision",
-            "device",
-            "n",
-            "n_excluded",
-        )
+        """Return the run as a row of plain values for lists of runs."""
+        fields = ["kind", "model", "dataset", "prompts", "precision", "device", "n", "n_excluded"]
         return {
             "run": self.name,
             "called": self.info.title if self.info else "",
-            **{name: getattr(self.info, name, None) for name in described},
+            **{name: getattr(self.info, name, None) for name in fields},
             "state": self.state,
             "n_parts": self.n_parts,
             "changed": self.changed,
@@ -69,39 +61,41 @@ class KeptRun:
 
 
 def list_kept() -> tuple[KeptRun, ...]:
-    """Every run on disk, of every kind: bundled ones, then the user's own, the newest first."""
-    bundled = map(_look, run_folders(bundled_dir()))
+    """Return every run on disk, of every kind: bundled ones, then the user's, newest first."""
+    bundled = map(_describe, run_folders(bundled_dir()))
     try:
         folders = run_folders(runs_dir())
     except UserError:
         return (*bundled, KeptRun("runs", runs_dir(), "can't be read", None, 0, 0, "", False))
-    return (*bundled, *sorted(map(_look, folders), key=lambda one: one.changed, reverse=True))
+    return (*bundled, *sorted(map(_describe, folders), key=lambda run: run.changed, reverse=True))
 
 
 def own_folder(name: str) -> Path:
-    """The folder of the user's run of that name: one of those that there are, never a path.
+    """Return the folder of the user's run of that name; `name` can't be a path.
 
-    Raises UserError, with the nearest name, if there is none, or for a bundled run.
+    Raises:
+        UserError: If the run is bundled or doesn't exist; suggests the most similar name.
     """
     known = {folder.name: folder for folder in run_folders(runs_dir())}
     if name in known:
         return known[name]
     if name in {folder.name for folder in run_folders(bundled_dir())}:
-        raise UserError(f"The run {name} came with the project: it stays as it is.")
-    raise UserError(f"There is no run {name!r} of your own{did_you_mean(name, known)}.")
+        raise UserError(f"The run {name} came with the project and can't be changed.")
+    raise UserError(f"Your runs folder has no run {name!r}{did_you_mean(name, known)}.")
 
 
 def rename_run(name: str, title: str) -> RunInfo:
-    """Give a run of the user's own a name for people; an empty one takes it away again.
+    """Give one of the user's runs a title; an empty one removes the title.
 
-    Raises UserError for a run that isn't the user's, isn't whole, or is being made, and for a name
-    of several lines or more than 80 characters.
+    Raises:
+        UserError: If the run isn't the user's, is unfinished or is being written, or if the title
+            has several lines or more than 80 characters.
     """
     folder, title = own_folder(name), title.strip()
     if name.endswith(PART):
-        raise UserError(f"The run {name} is unfinished: it can be named when it is whole.")
+        raise UserError(f"The run {name} is unfinished. Finish it before you name it.")
     if len(title) > MAX_TITLE or not title.isprintable():
-        raise UserError(f"A run's name is one line of at most {MAX_TITLE} characters.")
+        raise UserError(f"A run's name must be one line of at most {MAX_TITLE} characters.")
     with locked([name], runs_dir()):
         if title:
             write_text_atomically(folder / TITLE_FILE, title + "\n")
@@ -111,10 +105,13 @@ def rename_run(name: str, title: str) -> RunInfo:
 
 
 def delete_run(name: str) -> int:
-    """Remove a run of the user's own, whole or unfinished; the bytes that it took.
+    """Delete one of the user's runs, finished or unfinished, and return its size in bytes.
 
-    name: of its folder, whole: `ID` or `ID.part`.
-    Raises UserError for a run that isn't the user's, or is being made.
+    Args:
+        name: Full name of its folder: `ID` or `ID.part`.
+
+    Raises:
+        UserError: If the run isn't the user's, or is being written.
     """
     folder = own_folder(name)
     with locked([name.removesuffix(PART)], runs_dir()):
@@ -123,7 +120,7 @@ def delete_run(name: str) -> int:
     return n_bytes
 
 
-def _look(folder: Path) -> KeptRun:
+def _describe(folder: Path) -> KeptRun:
     info, n_parts = None, 0
     state: State = "whole"
     changed = _date(folder)
@@ -148,7 +145,7 @@ def _look(folder: Path) -> KeptRun:
 def _date(path: Path) -> str:
     try:
         seconds = path.stat().st_mtime
-    except FileNotFoundError:  # it has just become whole, or gone
+    except FileNotFoundError:  # the run was just finished or deleted
         seconds = 0.0
     changed = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     return changed.strftime("%Y-%m-%dT%H:%M:%SZ")

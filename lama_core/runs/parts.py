@@ -1,9 +1,9 @@
-"""The unfinished run on disk: the rows of each finished part in a file of its own, written whole.
+"""The finished parts of an unfinished run on disk: one atomically written file per part.
 
     <id>.part/parts/<name>.parquet    with page checksums, and the run's digest in its metadata
 
-A part counts when its file is there and can be read. So a process that dies at any moment loses at
-most the part that it was in, and a file that the disk has damaged is scored again.
+A part is finished if its file exists and can be read. A process that dies at any moment therefore
+loses at most one part, and a part whose file is damaged is scored again.
 """
 
 import errno
@@ -26,7 +26,8 @@ _DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
 class Parts:
     """The finished parts of one run.
 
-    digest: of the run. request: what began it, as JSON, kept with the first part that is written.
+    digest: digest of the run. request: the request that started it, as JSON, which is stored with
+    the first part that is written.
     """
 
     def __init__(self, folder: Path, digest: str, request: str = "") -> None:
@@ -35,9 +36,14 @@ class Parts:
         self._request = request
 
     def load(self, name: str, on_note: Callable[[str], None]) -> tuple[pa.Table, float] | None:
-        """The rows of a part and the seconds that they took; None if it isn't finished.
+        """Return the rows of a part and its scoring time in seconds; None if it isn't finished.
 
-        on_note: told of a part that is damaged. Raises UserError for a part of another run.
+        Args:
+            name: Name of the part.
+            on_note: Called with a message if the part is damaged.
+
+        Raises:
+            UserError: If the part belongs to another run.
         """
         path = self._path(name)
         if not path.is_file():
@@ -46,18 +52,20 @@ class Parts:
             check_size(path)
             table = pq.read_table(path, page_checksum_verification=True)
         except (pa.ArrowException, OSError):
-            on_note(f"{path} is damaged: this part is scored again.")
+            on_note(f"{path} is damaged. This part is scored again.")
             return None
         metadata = dict(table.schema.metadata or {})
         if metadata.pop(_DIGEST, None) != self._digest:
-            raise UserError(f"{path}: this part belongs to another run: move the folder away.")
+            raise UserError(f"{path} belongs to another run. Move this folder elsewhere.")
         seconds = float(metadata.pop(_SECONDS, b"0"))
         return table.replace_schema_metadata(metadata or None), seconds
 
     def write(self, name: str, table: pa.Table, seconds: float) -> None:
-        """Keep the rows of a part, down to the disk.
+        """Write the rows of a part to disk.
 
-        Raises UserError when the disk is full; what was written before stays whole.
+        Raises:
+            UserError: If they can't be written, for example because the disk is full. Earlier parts
+                stay intact.
         """
         metadata = {
             **(table.schema.metadata or {}),
@@ -80,8 +88,8 @@ class Parts:
             full = error.errno == errno.ENOSPC
             why = "the disk is full" if full else str(error.strerror or error)
             raise UserError(
-                f"{self.folder.parent}: the run can't be written on: {why}. What was scored so far "
-                "is kept; make room and give the same command again."
+                f"{self.folder.parent}: the run can't be stored: {why}. The scored parts are kept: "
+                "free some disk space and run the same command again."
             ) from error
 
     def _path(self, name: str) -> Path:

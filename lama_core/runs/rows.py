@@ -1,4 +1,4 @@
-"""The answers to a run's questions as its table of rows (see `table`)."""
+"""Build a run's table of rows from the answers to its queries (see `facts_table`)."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from lama_core.scoring.queries import BLANK, Knowledge
 from lama_core.scoring.ranking import NO_COLUMN
 from lama_core.scoring.top_answers import ROW, TOP_K, Rows
 
-# A standard tokenisation, for Figure 3's ST: words and single punctuation signs.
+# Standard tokenisation for Figure 3's ST: words and single punctuation marks.
 TOKEN = re.compile(r"\w+|[^\w\s]")
 RANKS = ("rank_raw", "rank_filtered", "log_prob")
 
@@ -26,10 +26,16 @@ def make_rows(
     knowledge: Knowledge,
     vocabulary: Vocabulary,
 ) -> pa.Table:
-    """One row a question, in their order.
+    """Return one row per question, in their order.
 
-    answers: (which segment, `answers.ROW` [query]), in any order.
-    Raises RuntimeError if a query was never scored: a fault of ours, not to be saved.
+    Args:
+        prepared: The questions and their segments.
+        answers: Pairs of a segment number and its `top_answers.ROW` [query], in any order.
+        knowledge: The valid objects, and how often each is an object, in the data.
+        vocabulary: The model's, to count the subword tokens of the subjects.
+
+    Raises:
+        RuntimeError: If a query was scored twice or not at all, which is a bug.
     """
     questions = prepared.questions
     words, scored, done = _gather(prepared, answers)
@@ -41,12 +47,12 @@ def make_rows(
         for segment in prepared.segments
         for row in segment.rows.tolist()
     }
-    # Relation -> its objects as the candidates write them.
+    # Relation -> its objects, spelled as the candidates.
     objects = {name: frozenset(map(key, knowledge.counts[name])) for name, key in keys.items()}
     is_valid: list[bool | None] = []
     is_object: list[bool | None] = []
     for question, word in zip(questions, first_words, strict=True):
-        if word is None:  # not scored, or nothing was answered
+        if word is None:  # not scored, or the model gave no answer
             is_valid.append(None)
             is_object.append(None)
             continue
@@ -95,7 +101,10 @@ def make_rows(
 def _gather(
     prepared: Prepared, answers: Sequence[tuple[int, Rows]]
 ) -> tuple[list[str], Rows, NDArray[np.bool_]]:
-    """All candidate words; a row of `ROW` a question, with columns of these; which are scored."""
+    """Return all candidates, the scores as `ROW` [question], and which questions are scored.
+
+    The scores' column numbers are indices into the candidates.
+    """
     words: list[str] = []
     offsets = []
     for segment in prepared.segments:
@@ -119,7 +128,7 @@ def _gather(
 
 
 def _top_words(words: Sequence[str], top: NDArray[np.int32]) -> pa.Array:
-    """The words of columns, int32 [place]; null where there is none. Each word is stored once."""
+    """Return the words of columns, int32 [position], dictionary-encoded; null for NO_COLUMN."""
     used, codes = np.unique(top[top >= 0], return_inverse=True)
     unique = pa.array([words[column] for column in used], pa.string()).dictionary_encode()
     flat = np.zeros(len(top), dtype=np.int32)
@@ -128,5 +137,5 @@ def _top_words(words: Sequence[str], top: NDArray[np.int32]) -> pa.Array:
 
 
 def _fixed(values: pa.Array, done: NDArray[np.bool_]) -> pa.Array:
-    """Flat values as lists of ten, null where a row was not scored."""
+    """Return flat values as lists of ten; null where a row was not scored."""
     return pa.FixedSizeListArray.from_arrays(values, TOP_K, mask=pa.array(~done))

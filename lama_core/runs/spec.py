@@ -1,9 +1,9 @@
-"""What a run is made from, and its identity: for every kind of probe.
+"""Specifications and identities of runs, for every kind of probe.
 
-A kind of probe is a `RunSpec` of its own. What its numbers depend on is in its digest, by content
-and never by a path: who scores, with which weights and precision, the data, prompts, training pairs
-and candidates, every option, and the scoring version of its kind, which is raised whenever the same
-specification would give other numbers, and for nothing else.
+Each kind of probe subclasses `RunSpec`. Its digest covers everything that the numbers depend on, by
+content and never by path: scoring code, weights, precision, data, prompts, training pairs,
+candidates, every option, and the scoring version of the kind of probe. The scoring version rises if
+and only if the same specification would give different numbers.
 """
 
 import hashlib
@@ -31,21 +31,21 @@ from lama_core.scoring.executors import Work
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
 
-# (reference, precision=...) -> whoever is asked.
+# (reference, precision=...) -> the model or baseline that scores.
 Load = Callable[..., Any]
 
 
 def load_by_name(reference: str, *, precision: Any, on_progress: OnProgress = ignore) -> Any:
-    """The model that a user means, by `models.loader.load_model`."""
+    """Load a model by its name or path with `models.cache.load_model`."""
     return cache.load_model(reference, precision=precision, on_progress=on_progress)
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What comes of a run's parts.
+    """The content of a finished run.
 
-    details: what only its kind has to say, as plain values. words: what was ranked, of each
-    relation where each has its own, else under ""; empty where it wasn't words.
+    details: fields that only this kind of run has, as plain values. words: the ranked words, by
+    relation, or under "" for one common list; {} if the run doesn't rank words.
     """
 
     rows: pa.Table
@@ -57,9 +57,9 @@ class Finished:
 
 @dataclass(frozen=True)
 class ScoringJob:
-    """One run's work, and what becomes of it.
+    """The scoring work of one run.
 
-    finish: the run from the rows of its parts, in the parts' order.
+    finish: makes the finished run from the rows of its parts, in the parts' order.
     """
 
     work: Work
@@ -68,13 +68,15 @@ class ScoringJob:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec(ABC):
-    """A run to be made.
+    """The specification of a run.
 
-    dataset, model: references that can be loaded (a name or a path); not part of the identity.
-    model_identity: which code scores, the digest of its weights, and the precision.
-    model_kind: a `models.base.Kind`, or the method of a baseline.
-    ranking: which of the two stored ranks is shown first; not part of the identity.
-    limit: facts of each relation; None is all.
+    Attributes:
+        dataset: Name or path of the data; not part of the identity.
+        model: Name or path of the model; not part of the identity.
+        model_identity: Scoring code, digest of the weights, and precision.
+        model_kind: A `models.protocols.Kind`, or the method of a baseline.
+        ranking: Which of the two stored ranks is shown by default; not part of the identity.
+        limit: Maximum number of facts per relation; None is all.
     """
 
     kind: ClassVar[str]
@@ -95,62 +97,67 @@ class RunSpec(ABC):
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
-        """What else the numbers depend on, as plain values."""
+        """Return the kind's own options that the numbers depend on, as plain values."""
 
     @abstractmethod
     def prompt_name(self) -> str:
-        """What its prompts are called, for people."""
+        """Return the displayed name of the prompts."""
 
     def prompt_kind(self) -> PromptKind:
-        """Where its texts come from."""
+        """Return the source of the queries' texts."""
         return "template"
 
     def candidate_list(self) -> tuple[str, str, bool]:
-        """Name and digest of what is ranked, and whether case is folded."""
+        """Return name and digest of the candidates, and whether case is folded."""
         known: Candidates | None = getattr(self, "candidates", None)
         return (known.name, known.digest, known.fold_case) if known else ("", "", False)
 
     def title(self) -> str:
-        """What a progress bar says of it."""
+        """Return the title of the progress bar."""
         return self.model_name
 
     def scorer_key(self) -> tuple[Any, ...]:
-        """What runs that are made together must share to share who is asked."""
+        """Return a key: runs with the same key share one loaded model."""
         return (self.model, self.precision)
 
     def open(self, load: Load) -> Any:
-        """Who is asked: the model. Raises UserError if it has other weights by now."""
+        """Load the model, or raise UserError if its weights have changed."""
         return self.unchanged(load(self.model, precision=self.precision))
 
     def unchanged(self, scorer: Any) -> Any:
-        """The scorer. Raises UserError if it isn't the one that the specification names."""
+        """Return the scorer, or raise UserError if its identity isn't the specification's."""
         if scorer.identity != self.model_identity:
             raise UserError(
-                f"{self.model_name} has changed since this run was planned: plan it again. What "
-                "was scored before is kept."
+                f"{self.model_name} has changed since this run was planned. Start a new run; "
+                "finished parts are kept."
             )
         return scorer
 
     def load_data(self) -> Any:
-        """The data. Raises UserError if they are no longer those of the specification."""
+        """Load the data, or raise UserError if they have changed."""
         return self.same_data(load_dataset(self.dataset))
 
     def same_data(self, dataset: Any, *, same: bool = True) -> Any:
-        """The data that were loaded. same: what else the numbers depend on is unchanged."""
+        """Return the data, or raise UserError if their digest has changed.
+
+        Args:
+            dataset: The loaded data.
+            same: Whether other inputs that the numbers depend on are unchanged.
+        """
         if dataset.digest != self.data_digest or not same:
             raise UserError(
-                f"The dataset {self.dataset_name!r} has changed since this run was planned: plan "
-                "it again, which begins a new run. What was scored before is kept."
+                f"The dataset {self.dataset_name!r} has changed since this run was planned. Start "
+                "a new run; finished parts are kept."
             )
         return dataset
 
     @abstractmethod
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
-        """The work. Raises UserError if the data are no longer what the specification names."""
+        """Prepare the scoring work, or raise UserError if the data have changed."""
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what the numbers depend on."""
+        """SHA-256 of everything that the numbers depend on."""
         content = {
             "kind": self.kind,
             "version": self.version,
@@ -174,6 +181,6 @@ class RunSpec(ABC):
 
 
 def _slug(name: str) -> str:
-    if is_server(name):  # its address is nobody's business
+    if is_server(name):  # keep the server's address private
         name = f"server {name.partition('#')[2]}"
     return re.sub(r"[^a-z0-9]+", "_", Path(name).name.lower()).strip("_") or "run"

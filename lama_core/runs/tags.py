@@ -1,10 +1,10 @@
-"""Tags: short texts that a user puts on facts of a run, such as `wrong gold` or `ambiguous`.
+"""Tags: short texts that a user attaches to facts of a run, such as `wrong gold` or `ambiguous`.
 
-    tags.json           in the folder of a run of the user's own
+    tags.json           in the run's folder, for the user's runs
     tags/<id>.json      in the data folder, for a run that came with the project
 
-No number depends on them, and a run's identity doesn't either. A row is a fact and one of its
-prompts, as in `table`.
+Neither the numbers nor a run's identity depend on tags. A row is a fact and one of its prompts, as
+in `facts_table`.
 """
 
 import json
@@ -21,8 +21,8 @@ from lama_core.runs.info import RunInfo
 TAGS_FILE = "tags.json"
 FORM = 1
 MOST_LETTERS = 64
-MOST_TAGS = 20  # a row
-SEPARATOR = "; "  # between the tags of a row, where they are one text
+MOST_TAGS = 20  # per row
+SEPARATOR = "; "  # between the tags of a row that are shown as one text
 
 Row = tuple[str, int]
 Tags = Mapping[Row, tuple[str, ...]]
@@ -31,32 +31,36 @@ _writing = threading.Lock()
 
 
 def tags_path(info: RunInfo) -> Path:
-    """Where the tags of a run are kept; there may be none yet."""
+    """Return the path of a run's tags, which may not exist yet."""
     if info.bundled:
         return data_dir() / "tags" / f"{info.id}.json"
     return info.folder / TAGS_FILE
 
 
 def clean_tag(text: str) -> str:
-    """A tag as it is kept: without spaces around it, one between its words.
+    """Return a tag with normalised spaces.
 
-    Raises UserError for an empty one, a long one, and one with characters that can't be seen or
-    that part the tags of a row.
+    Raises:
+        UserError: If the tag is empty, too long, or contains a semicolon or invisible characters.
     """
     if any(unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") for letter in text):
-        raise UserError(f"The tag {text[:MOST_LETTERS]!r} has characters that can't be seen.")
+        raise UserError(
+            f"The tag {text[:MOST_LETTERS]!r} contains invisible characters. Remove them."
+        )
     tag = " ".join(text.split())
     if not tag:
-        raise UserError("A tag has at least one letter.")
+        raise UserError("The tag is empty. Enter at least one character.")
     if len(tag) > MOST_LETTERS:
-        raise UserError(f"The tag {tag[:MOST_LETTERS]!r}... is longer than {MOST_LETTERS} letters.")
+        raise UserError(
+            f"The tag {tag[:MOST_LETTERS]!r}... is longer than {MOST_LETTERS} characters."
+        )
     if ";" in tag:
-        raise UserError(f"The tag {tag!r} has a semicolon: give two tags instead.")
+        raise UserError(f"The tag {tag!r} contains a semicolon. Enter two tags instead.")
     return tag
 
 
 def read_tags(info: RunInfo) -> Tags:
-    """The rows of a run that have tags, and these. Raises UserError if the file is damaged."""
+    """Return the tags of a run by row, or raise UserError if the file can't be read."""
     path = tags_path(info)
     try:
         if not path.exists():
@@ -70,17 +74,19 @@ def read_tags(info: RunInfo) -> Tags:
         raise UserError(f"{path}: the tags can't be read: {error.strerror}.") from error
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise UserError(
-            f"{path}: the tags are damaged ({error}): mend the file or move it away."
+            f"{path}: the tags are damaged ({error}). Fix the file or move it elsewhere."
         ) from error
 
 
 def change_tags(
     info: RunInfo, rows: Iterable[Row], *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> Tags:
-    """Put tags on rows of a run and take others off; all tags of the run afterwards.
+    """Add tags to rows of a run, remove others, and return all tags of the run.
 
-    The file is written whole; of two who write at once none loses what the other did. Raises
-    UserError, and writes nothing, if a tag can't be kept or a row would have too many.
+    The file is written atomically under a lock, so that simultaneous changes are all kept.
+
+    Raises:
+        UserError: If a tag is invalid or a row would have too many tags; nothing is changed.
     """
     added = list(dict.fromkeys(map(clean_tag, add)))
     removed = set(remove)
@@ -91,7 +97,9 @@ def change_tags(
             kept = [tag for tag in tags.get(row, ()) if tag not in removed]
             kept += [tag for tag in added if tag not in kept]
             if len(kept) > MOST_TAGS:
-                raise UserError(f"{row[0]} would have {len(kept)} tags: at most {MOST_TAGS} do.")
+                raise UserError(
+                    f"{row[0]} would have {len(kept)} tags; at most {MOST_TAGS} are allowed."
+                )
             tags[row] = tuple(kept)
         tags = {row: kept for row, kept in tags.items() if kept}
         lines = [
@@ -107,5 +115,5 @@ def change_tags(
 
 
 def known_tags(tags: Tags) -> tuple[str, ...]:
-    """Every tag that is on a row, in order of the alphabet."""
+    """Return every tag in use, in alphabetical order."""
     return tuple(sorted({tag for kept in tags.values() for tag in kept}, key=str.casefold))

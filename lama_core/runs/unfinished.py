@@ -1,8 +1,8 @@
-"""The request of an unfinished run, kept with its finished parts, so that it can be resumed.
+"""The request of an unfinished run, stored with its finished parts so that it can be resumed.
 
-    <id>.part/parts/request.json    written whole with the first part of each sitting
+    <id>.part/parts/request.json    written atomically with the first part of each session
 
-It is no part of the run's identity, and goes with the parts when the run is finished.
+The request isn't part of the run's identity. It is deleted with the parts when the run is finished.
 """
 
 import os
@@ -22,12 +22,12 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What began a run.
+    """The request that started a run.
 
     Attributes:
         function: Name of the function in `lama_core`, such as `probe`.
-        fields: Of its request, as `requests.record` has them.
-        folder: The working folder, from which relative paths in `fields` count.
+        fields: Fields of the request, as `requests.record` returns them.
+        folder: The working directory to which relative paths in `fields` refer.
     """
 
     function: str
@@ -36,26 +36,26 @@ class Begun:
 
 
 def begun_text(request: Request) -> str:
-    """Return what is kept of a request, as JSON."""
+    """Return a request as JSON, to be stored with an unfinished run."""
     begun = Begun(request.python, record(request), os.getcwd())
     return msgspec.json.format(msgspec.json.encode(asdict(begun))).decode()
 
 
 def read_begun(folder: Path) -> Begun:
-    """Return what began the unfinished run in a folder.
+    """Return the request that started the unfinished run in a folder.
 
     Raises:
-        UserError: If it isn't there, as of a run of an earlier version, or is damaged.
+        UserError: If the file is missing, as for runs of earlier versions, or damaged.
     """
     path = folder / PARTS / REQUEST_FILE
     if not path.is_file():
         raise UserError(
-            "An earlier version began this run and didn't keep its settings: choose the same "
+            "An earlier version started this run and didn't store its settings. Choose the same "
             "settings under New run to resume it."
         )
     try:
         return msgspec.json.decode(read_file(path, MAX_BYTES), type=Begun)
     except msgspec.MsgspecError as error:
         raise UserError(
-            f"{path} is damaged ({error}): choose the same settings under New run to resume it."
+            f"{path} is damaged ({error}). Choose the same settings under New run to resume it."
         ) from error

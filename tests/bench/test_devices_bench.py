@@ -45,7 +45,7 @@ def test_texts_of_the_bench_begin_otherwise() -> None:
 
 def test_what_is_measured_is_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (known, devices):
-        monkeypatch.setattr(module, "devices_here", lambda: ("cuda:0", "cpu", "spread"))
+        monkeypatch.setattr(module, "available_devices", lambda: ("cuda:0", "cpu", "spread"))
     for wanted, expected in (("auto", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda", ("cuda:0",))):
         monkeypatch.setenv(VARIABLE, wanted)
         assert devices.measured_devices() == expected

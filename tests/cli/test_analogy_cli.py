@@ -105,7 +105,7 @@ def test_probe_prints_accuracies_by_kind_and_relation(
     assert all(0 <= line["accuracy"] <= 1 for line in lines)
     by_relation = json.loads(call(*arguments, "--by", "relation"))
     assert {line["name"] for line in by_relation} == {"noun - plural_reg", "country - capital"}
-    assert "ProbeAccuracy in percent" in call(*arguments[:-1])
+    assert "Accuracy in percent" in call(*arguments[:-1])
     assert len(list((tmp_path / "home" / "data" / "runs").glob("*/run.json"))) == 8
 
 

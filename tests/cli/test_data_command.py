@@ -30,6 +30,7 @@ def test_the_list_names_what_can_be_had_with_licence_and_citation(run: Run) -> N
     assert by_name["starter"]["installed"] and by_name["starter"]["n_facts"] >= 5_000
     published = {
         "lama", "lama-uhn", "negated-lama", "lpaqa", "pararel", "bear", "bats", "google-analogies",
+        "popqa", "entity-questions", "counterfact", "zsre",
     }  # fmt: skip
     assert published <= set(by_name)
     assert not any(by_name[name]["installed"] for name in published)
@@ -38,7 +39,7 @@ def test_the_list_names_what_can_be_had_with_licence_and_citation(run: Run) -> N
 
 def test_a_mistake_is_one_line_and_status_2(run: Run) -> None:
     assert run("get", "lpaka") == (
-        2, "", "Error: there is no published source 'lpaka' (did you mean 'lpaqa'?)\n"
+        2, "", "Error: unknown published source 'lpaka' (did you mean 'lpaqa'?)\n"
     )  # fmt: skip
 
 

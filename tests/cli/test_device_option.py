@@ -16,7 +16,8 @@ from tools.documentation.site import commands_of
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
     "cloze", "relation", "rank", "inspect", "batch", "sentences", "probe", "extract", "read",
-    "statements", "reproduce", "bench", "analogy solve", "analogy score", "analogy probe",
+    "statements", "ask", "generate", "reproduce", "bench", "analogy solve", "analogy score",
+    "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
 
@@ -71,7 +72,7 @@ def test_fp32_on_a_processor_goes_without_saying(
 def test_a_device_that_is_none_or_not_here_is_refused(asked: None, name: str) -> None:
     said = invoke([*WORDS, name])
     assert isinstance(said.exception, UserError)
-    assert " device" in str(said.exception) and os.environ[VARIABLE] == "auto"
+    assert "device" in str(said.exception).lower() and os.environ[VARIABLE] == "auto"
 
 
 def test_a_wrong_device_of_the_environment_is_refused(

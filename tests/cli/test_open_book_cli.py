@@ -66,7 +66,7 @@ def test_the_open_book_goes_with_a_text_and_a_text_of_something(tmp_path: Path) 
     for words in (("relation", "P36", "--subject", "France"), ("rank", ASKED[1], "--answer", "x")):
         assert "--open-book" in refused(*words, "--open-book", "starter")
     (tmp_path / "empty.txt").touch()
-    assert "holds no text" in refused(*ASKED, "--open-book", str(tmp_path / "empty.txt"))
+    assert "has no text" in refused(*ASKED, "--open-book", str(tmp_path / "empty.txt"))
     assert "data build-corpus" in refused(*ASKED, "--open-book", "starter")
 
 

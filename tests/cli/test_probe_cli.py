@@ -188,7 +188,7 @@ def test_a_probe_that_fails_says_what_was_kept(
     data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status, _, error = call(capsys, monkeypatch, *probe(data, "--model", "broken"))
-    assert status == 2 and "is kept" in error and "Traceback" not in error
+    assert status == 2 and "parts are kept" in error and "Traceback" not in error
 
 
 def test_reproduce_lists_what_cannot_be_run_with_the_reason(
@@ -221,11 +221,11 @@ def test_reproduce_lists_what_cannot_be_run_with_the_reason(
     assert ("Freq", "TREx total") in ours
     reasons = {row["model"]: row["reason"] for row in rows if row["what"] == "TREx total"}
     assert reasons["BERT-large"] == "bert-large-cased is not here."
-    assert "corpus is not built here" in reasons["RE_n"]
+    assert "corpus isn't built on this computer" in reasons["RE_n"]
     _, text, _ = call(
         capsys, monkeypatch, "reproduce", "petroni2019", "--table", "2", "--dataset", str(data)
     )
     assert text.count("bert-large-cased is not here.") == 2, "in the notes, and in what is missing"
     conceptnet = ("BERT-base", "ConceptNet total, mean over facts")
     missing = next(row for row in rows if (row["model"], row["what"]) == conceptnet)
-    assert missing["reason"] == "not in the data that is here"
+    assert missing["reason"] == "not in this dataset"

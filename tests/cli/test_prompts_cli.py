@@ -67,7 +67,7 @@ def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text('{"sub_label": "Dante", "obj_label": "Florence"}\n', encoding="utf-8")
     asked = ("prompts", "mine", "P19", "--pairs", str(pairs))
-    with pytest.raises(UserError, match="corpus is not built here"):
+    with pytest.raises(UserError, match="corpus isn't built on this computer"):
         printed(*asked)
     text = tmp_path / "text.txt"
     text.write_text("Dante was born in Florence.\n", encoding="utf-8")

@@ -96,4 +96,4 @@ def test_data_without_a_usable_template_are_refused_with_the_reason(
     bad = write_bear(data.parent / "bad", [("Peru", "Lima")], ["Lima"], templates=["[X] is it."])
     command = ("statements", "--dataset", str(bad), "--model", "one")
     status, _, error = call(capsys, monkeypatch, *command)
-    assert status == 2 and "has no [Y]: add it where the object stands" in error
+    assert status == 2 and "has no [Y]: add it in place of the object" in error

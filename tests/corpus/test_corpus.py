@@ -304,7 +304,7 @@ def test_own_files_are_divided_into_training_and_held_out_text(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (None, "there is no corpus file"),
+        (None, "no such corpus file"),
         (b"", "is empty"),
         (b" \n\n ", "is empty"),
         (b"\x89PNG\r\n\x1a\n\xff\xfe", "isn't UTF-8 text"),

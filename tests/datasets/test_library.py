@@ -110,7 +110,7 @@ def test_several_tables_in_an_archive_are_refused_with_their_number(tmp_path: Pa
     with zipfile.ZipFile(path, "w") as archived:
         archived.writestr("a.csv", TABLE)
         archived.writestr("more/b.csv", TABLE)
-    with pytest.raises(UserError, match="it holds 2 tables: give them one at a time"):
+    with pytest.raises(UserError, match="It has 2 tables: give one of them"):
         download.import_dataset(path)
 
 
@@ -128,7 +128,7 @@ def test_a_tables_ending_may_be_in_capitals(tmp_path: Path, name: str) -> None:
 
 def test_a_name_that_no_file_system_takes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TABLE)
-    with pytest.raises(UserError, match="too long for a name"):
+    with pytest.raises(UserError, match=r"the name .* is too long"):
         download.import_dataset(tmp_path / "t.csv", name="é" * 200)
 
 
@@ -178,7 +178,7 @@ def test_a_refused_import_names_the_path_that_was_given(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 't.csv'))} has no usable row"):
         download.import_dataset(tmp_path / "t.csv")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 'empty'))} is in no known"):
+    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 'empty'))}: unknown format"):
         download.import_dataset(tmp_path / "empty")
 
 
@@ -259,7 +259,7 @@ def test_lama_uhn_is_computed_from_lama(tmp_path: Path) -> None:
     found = download.get_dataset("lama-uhn", compute=True)
     # "Lima" stands in its subject; "Peru" has nothing of "Lima".
     assert [fact.subject for fact in load_dataset("lama-uhn").facts] == ["Peru"]
-    assert "stands in the subject" in (found.folder / "excluded.json").read_text()
+    assert "is part of the subject" in (found.folder / "excluded.json").read_text()
 
 
 def test_lama_uhn_as_published_uses_the_templates_of_lama(
@@ -300,12 +300,12 @@ def test_bear_is_taken_out_of_its_archive_with_the_domains_that_come_apart(
 def test_a_source_is_fetched_by_one_command_at_a_time(home: Path) -> None:
     folder = download.downloads_dir("bats")
     folder.mkdir(parents=True)
-    with FileLock(folder / ".lock"), pytest.raises(UserError, match="being fetched already"):
+    with FileLock(folder / ".lock"), pytest.raises(UserError, match="being downloaded by another"):
         download.get_dataset("bats")
 
 
 def test_only_lama_uhn_can_be_computed() -> None:
-    with pytest.raises(UserError, match="not computed from another source"):
+    with pytest.raises(UserError, match="can't be computed from another source"):
         download.get_dataset("bats", compute=True)
 
 
@@ -318,7 +318,7 @@ def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
 
 
 def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
-    with pytest.raises(UserError, match="`data get lama` fetches it"):
+    with pytest.raises(UserError, match="Fetch it with `data get lama`"):
         load_dataset("lama")
     with pytest.raises(UserError, match="did you mean 'lama'"):
         load_dataset("lamma")
@@ -347,11 +347,11 @@ def test_a_damaged_record_is_said_and_stops_no_other(
     download.import_dataset(make_lama(tmp_path / "sound"))
     damage(installed.installed_dir("mine") / installed.RECORD_FILE)
     rows = {row.name: row for row in installed.listing()}
-    assert "source.json" in rows["mine"].fault and "get it again" in rows["mine"].fault
+    assert "source.json" in rows["mine"].fault and "install the dataset again" in rows["mine"].fault
     assert not rows["sound"].fault and len(load_dataset("sound").facts) == 2
     assert installed.installed_names() == ("mine", "sound")
     assert "mine" not in installed.dataset_names()
-    with pytest.raises(UserError, match="get it again"):
+    with pytest.raises(UserError, match="install the dataset again"):
         load_dataset("mine")
     download.import_dataset(tmp_path / "mine", replace=True)
     assert len(load_dataset("mine").facts) == 2
@@ -377,7 +377,7 @@ def test_importing_the_reference_copy_reports_its_facts() -> None:
 def test_an_import_replaces_only_when_told_to(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(TABLE)
     download.import_dataset(make_lama(tmp_path / "mine"))
-    with pytest.raises(UserError, match=r"mine \(1 relation, 2 facts\) would be replaced"):
+    with pytest.raises(UserError, match=r"mine \(1 relation, 2 facts\) is already installed"):
         download.import_dataset(tmp_path / "mine.csv")
     assert len(load_dataset("mine").facts) == 2
     download.import_dataset(tmp_path / "mine.csv", replace=True)
@@ -499,9 +499,9 @@ def test_a_library_that_cannot_be_written_is_read_all_the_same(
         monkeypatch.setattr(os, name, fail)
     assert installed.installed_names() == ("mine",) and len(load_dataset("mine").facts) == 2
     assert not any(row.fault for row in installed.listing())
-    with pytest.raises(UserError, match="was not installed; what was there before is untouched"):
+    with pytest.raises(UserError, match="was not installed, nothing was changed"):
         download.import_dataset(tmp_path / "mine", replace=True)
-    with pytest.raises(UserError, match="can't be removed"):
+    with pytest.raises(UserError, match="can't be deleted"):
         manage.delete_dataset("mine")
 
 

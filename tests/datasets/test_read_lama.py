@@ -95,13 +95,13 @@ def test_judgments_count_yes_and_whatever_else_as_no(tmp_path: Path) -> None:
     [
         ('{"sub_label": "Dante"', "not valid JSON"),
         (b'{"sub_label": "\xff", "obj_label": "x"}', "not valid UTF-8"),
-        ('["Dante"]', "a JSON object was expected"),
+        ('["Dante"]', "expected a JSON object"),
         (json.dumps({"obj_label": "Florence"}), "no field 'sub_label' or 'sub'"),
         (fact_line("Dante", " "), "'obj_label' is empty"),
         (json.dumps({"sub_label": ["Dante"], "obj_label": "x"}), "'sub_label' is a list"),
         (fact_line("a", "b", evidences=3), "'evidences' is not a list"),
         (fact_line("a", "b", predicate_id="P20"), "predicate_id is 'P20'"),
-        (fact_line("a", "b", uuid=1), "the id '1' was already on line 1"),
+        (fact_line("a", "b", uuid=1), "duplicate of line 1: the id '1'"),
     ],
 )
 def test_a_broken_line_costs_one_line_and_says_why(
@@ -141,8 +141,8 @@ def test_a_line_without_end_is_skipped_in_pieces(
     found = line_reader.Reading(tmp_path)
     assert list(found.objects(path)) == [(1, {"a": 1}), (3, {"a": 2})]
     assert [(d.line, d.reason) for d in found.dropped] == [
-        (2, "the line is longer than 100 bytes"),
-        (4, "the line is longer than 100 bytes"),
+        (2, "longer than 100 bytes"),
+        (4, "longer than 100 bytes"),
     ]
 
 
@@ -171,7 +171,7 @@ def test_a_relation_that_stands_twice_counts_once(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [dict(ROW), {**ROW, "template": "[X] of [Y]"}]
     dataset = load(write_lama(tmp_path, [fact_line("Dante", "Florence")], relations=rows))
     assert dataset.relation("P19").prompts[0].template == "[X] was born in [Y] ."
-    assert dataset.report.dropped[0].reason == "the relation 'P19' was already on line 1"
+    assert dataset.report.dropped[0].reason == "duplicate of line 1: the relation 'P19'"
 
 
 def test_an_object_with_spaces_is_kept_and_said(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_folder_in_another_layout_is_refused_in_a_sentence(tmp_path: Path) -> 
 
 
 def test_an_unknown_name_says_what_is_known() -> None:
-    with pytest.raises(UserError, match="there is no dataset and no folder 'no-such-thing'"):
+    with pytest.raises(UserError, match="no dataset or folder is called 'no-such-thing'"):
         load_dataset("no-such-thing")
 
 

@@ -70,7 +70,7 @@ def test_pararel_in_its_own_repository_layout(tmp_path: Path) -> None:
     dataset = pararel.load(tmp_path)
     assert [(f.subject, f.object) for f in dataset.facts_of("P36")] == [("Peru", "Lima")]
     assert len(dataset.relations[0].prompts) == 1
-    assert "was there already" in dataset.report.dropped[0].reason
+    assert "duplicate" in dataset.report.dropped[0].reason
 
 
 def test_bats_reads_kinds_tails_and_marks(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
         ("Peru,Lima,[X] or [X] is [Y]", "has 2 [X]"),
         ("Peru,Lima,[X] is [Y] or [Y]", "has 2 [Y]"),
         ("Peru,,[X] is [Y]", "no field 'object'"),
-        ("Chile,Santiago,[X] is [Y]", "was already on line 2"),
-        ("Peru,Lima", "2 cells were found where the header has 3"),
+        ("Chile,Santiago,[X] is [Y]", "duplicate of line 2"),
+        ("Peru,Lima", "2 cells, but the header has 3"),
     ],
 )
 def test_a_bad_row_says_what_is_wrong(tmp_path: Path, row: str, reason: str) -> None:
@@ -149,7 +149,7 @@ def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
     text = "subject,object,relation,template\nPeru,Lima,a,\nChile,Santiago,b,[X] is [Y]\n"
     dataset = user_table.load(write(tmp_path / "mine.csv", text))
     assert [fact.subject for fact in dataset.facts] == ["Chile"]
-    assert "nothing to ask" in dataset.report.dropped[0].reason
+    assert "nothing to query" in dataset.report.dropped[0].reason
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "subject,object\n"])
@@ -240,7 +240,7 @@ def test_a_template_is_for_all_relations_or_for_one(
 ) -> None:
     names = {"subject": "", "object": "", "relation": "", "template": ""}
     assert user_table.Columns.given(**names, templates=given).templates == templates
-    with pytest.raises(UserError, match="two templates"):
+    with pytest.raises(UserError, match="Two templates"):
         user_table.Columns.given(**names, templates=[given[0]] * 2)
     with pytest.raises(UserError, match=r"no \[Y\]"):
         user_table.Columns.given(**names, templates=["P1=[X] is it"])
@@ -248,7 +248,7 @@ def test_a_template_is_for_all_relations_or_for_one(
 
 def test_an_unknown_format_names_those_that_are_known(tmp_path: Path) -> None:
     write(tmp_path / "notes.md", "hello")
-    with pytest.raises(UserError, match="in no known format: expected LPAQA's"):
+    with pytest.raises(UserError, match="unknown format; expected LPAQA's"):
         formats.detect(tmp_path)
 
 
@@ -295,7 +295,7 @@ def test_bears_domains_may_lie_in_a_file_of_their_own(tmp_path: Path, above: boo
     dataset = bear.load(folder)
     assert dataset.relations[0].domains == ("Geographic", "Political")
     assert [one.reason for one in dataset.report.dropped] == [
-        "P1: a JSON object was expected, not a int"
+        "P1: expected a JSON object, not a int"
     ]
 
 
@@ -314,15 +314,15 @@ def test_bear_big_has_no_answer_spaces(tmp_path: Path) -> None:
     ("row", "reason"),
     [
         ("{", "not valid JSON"),
-        ("[]", "a JSON object was expected, not a list"),
+        ("[]", "expected a JSON object, not a list"),
         (bear_fact("", "Lima", 0), "'sub_label' is empty"),
         (bear_fact("Peru", None), "no field 'obj_label'"),
-        (bear_fact("Peru", "Quito"), "'Quito' is none of the 3 answers"),
-        (bear_fact("Peru", "Lima", 1), "answer_idx 1 is 'Rabat', and obj_label 'Lima'"),
-        (bear_fact("Peru", "Lima", 3), "answer_idx is '3', and there are 3 answers"),
-        (bear_fact("Peru", "Lima", -1), "answer_idx is '-1', and there are 3 answers"),
-        (bear_fact("Peru", "Lima", True), "answer_idx is 'True', and there are 3 answers"),
-        (bear_fact("Chile", "Lima", 0), "'Chile' with 'Lima' was already on line 1"),
+        (bear_fact("Peru", "Quito"), "'Quito' is not among the 3 answers"),
+        (bear_fact("Peru", "Lima", 1), "answer_idx 1 is 'Rabat', but obj_label is 'Lima'"),
+        (bear_fact("Peru", "Lima", 3), "answer_idx is '3', but there are 3 answers"),
+        (bear_fact("Peru", "Lima", -1), "answer_idx is '-1', but there are 3 answers"),
+        (bear_fact("Peru", "Lima", True), "answer_idx is 'True', but there are 3 answers"),
+        (bear_fact("Chile", "Lima", 0), "duplicate of line 1: 'Chile' with 'Lima'"),
     ],
 )
 def test_a_bad_row_of_bear_says_what_is_wrong(tmp_path: Path, row: str, reason: str) -> None:
@@ -338,9 +338,9 @@ def test_a_bad_row_of_bear_says_what_is_wrong(tmp_path: Path, row: str, reason: 
     ("described", "reason"),
     [
         ({"templates": ["[X] is it.", "[X] is [Y]."]}, "has no [Y]"),
-        ({"answer_space_labels": ["Lima", "Rabat", "Lima"]}, "'Lima', is the same as the answer 0"),
-        ({"answer_space_labels": ["Lima", " "]}, "the answer 1 is empty"),
-        ({"answer_space_labels": ["Lima", "x" * 301]}, "the answer 1 is longer than 300 letters"),
+        ({"answer_space_labels": ["Lima", "Rabat", "Lima"]}, "'Lima', is the same as answer 0"),
+        ({"answer_space_labels": ["Lima", " "]}, "answer 1 is empty"),
+        ({"answer_space_labels": ["Lima", "x" * 301]}, "answer 1 is longer than 300 letters"),
     ],
 )
 def test_what_is_wrong_with_a_relation_of_bear_costs_that_alone(
@@ -366,8 +366,8 @@ def test_an_answers_index_counts_those_that_are_left_out(tmp_path: Path) -> None
         ({"templates": "[X]"}, "has no [Y]"),
         ({"templates": [1]}, "'templates' is not a list of texts"),
         ({"answer_space_labels": "Lima"}, "'answer_space_labels' is not a list"),
-        ({"answer_space_labels": [["Lima"]]}, "'answer_space_labels' is a list, not a text"),
-        ({"answer_space_labels": ["x"] * 100_001}, "100,001 answers are too many"),
+        ({"answer_space_labels": [["Lima"]]}, "'answer_space_labels' is a list, not text"),
+        ({"answer_space_labels": ["x"] * 100_001}, "100,001 answers: give at most"),
         ({"domains": 1}, "'domains' is not a list of texts"),
     ],
 )
@@ -399,7 +399,7 @@ def test_files_and_relations_without_each_other_are_named(tmp_path: Path) -> Non
     dataset = bear.load(folder)
     assert [one.name for one in dataset.relations] == ["P36"], "no file outside the folder is read"
     assert [str(one) for one in dataset.report.dropped] == [
-        "P9.jsonl: metadata_relations.json says nothing of P9: add its templates there"
+        "P9.jsonl: P9 is not in metadata_relations.json: add its templates there"
     ]
     assert dataset.report.notes == ("P1 has no facts; skipped", f"{outside} has no facts; skipped")
 

@@ -53,11 +53,11 @@ def test_the_digest_is_of_the_content_and_not_of_the_names(tmp_path: Path) -> No
     [
         ("a.jsonl", b'{"text": "x"}\n{"body": "y"}\n', 'line 2: write the paragraph as {"text"'),
         ("a.jsonl", b'["x"]\n', "line 1: write the paragraph as"),
-        ("a.jsonl", b"text\n", "line 1: no JSON object"),
+        ("a.jsonl", b"text\n", "line 1: not a JSON object"),
         ("a.txt", b"\xff\xfe", "not UTF-8 text"),
-        ("a.txt", b"a\0b", "zero bytes"),
-        ("a.txt", b" \n \n", "holds no text"),
-        ("a.txt", b"", "holds no text"),
+        ("a.txt", b"a\0b", "null bytes"),
+        ("a.txt", b" \n \n", "has no text"),
+        ("a.txt", b"", "has no text"),
     ],
 )
 def test_what_is_no_text_is_refused_in_one_sentence(
@@ -73,12 +73,12 @@ def test_what_is_not_there_says_what_a_corpus_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    with pytest.raises(UserError, match="no corpus 'nowhere'"):
+    with pytest.raises(UserError, match="Unknown corpus 'nowhere'"):
         load_corpus("nowhere")
-    with pytest.raises(UserError, match="not built here"):
+    with pytest.raises(UserError, match="isn't built on this computer"):
         load_corpus("starter")
     with pytest.raises(UserError, match=r"no \.txt or \.jsonl file"):
         load_corpus(str(tmp_path))
     (tmp_path / "a.pdf").touch()
-    with pytest.raises(UserError, match="a corpus is a folder"):
+    with pytest.raises(UserError, match="can't be a corpus"):
         load_corpus(str(tmp_path / "a.pdf"))

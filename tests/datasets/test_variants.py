@@ -34,7 +34,7 @@ def test_the_substring_filter_ignores_case_and_keeps_the_reason() -> None:
     kept, excluded = variants.uhn(given)
     assert [item.subject for item in kept.facts] == ["Dante"]
     assert [item.fact.subject for item in excluded] == ["Paris Hilton"]
-    assert excluded[0].reason == "the object 'paris' stands in the subject 'Paris Hilton'"
+    assert excluded[0].reason == "the object 'paris' is part of the subject 'Paris Hilton'"
 
 
 def test_the_substring_filter_leaves_other_sources_alone() -> None:

@@ -182,7 +182,7 @@ def test_a_server_that_continues_elsewhere_is_not_believed(tmp_path: Path) -> No
 
 def test_a_stall_is_given_up_after_the_stated_time_and_tries(tmp_path: Path) -> None:
     with serving(stalling) as served:
-        with pytest.raises(UserError, match=r"0\.2 seconds.*the same command continues"):
+        with pytest.raises(UserError, match=r"0\.2 seconds.*again to resume"):
             fetch(the_file(served), tmp_path, patience=QUICK)
         # Each try got equally far: the first, and two more that brought nothing new.
         assert len(served.ranges) == QUICK.attempts
@@ -209,7 +209,7 @@ def test_nobody_at_the_address_is_said(tmp_path: Path) -> None:
     with serving(whole) as served:
         address = served.address
     file = SourceFile(f"{address}/data.zip", "data.zip")
-    with pytest.raises(UserError, match="the connection is refused; check the network"):
+    with pytest.raises(UserError, match="the connection was refused; check the network"):
         fetch(file, tmp_path, patience=QUICK)
 
 
@@ -230,7 +230,7 @@ def test_an_unencrypted_redirect_of_an_encrypted_address_is_refused() -> None:
     answer.status_code, answer.url = 200, "http://elsewhere.example/data.zip"
     file = SourceFile("https://authors.example/data.zip", "data.zip")
     with pytest.raises(UserError, match="not encrypted"):
-        transfer._check_answer(file, answer)
+        transfer._check_response(file, answer)
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha1"])
@@ -250,7 +250,7 @@ def test_a_file_that_changed_since_its_first_fetch_is_refused_unless_repinned(
     with serving(whole, other_bytes) as served:
         file = the_file(served)
         fetch(file, tmp_path, patience=QUICK).unlink()
-        with pytest.raises(UserError, match=r"differs from what it was.*--repin"):
+        with pytest.raises(UserError, match=r"has changed since its first download.*--repin"):
             fetch(file, tmp_path, patience=QUICK)
         assert not (tmp_path / "data.zip").exists()
         fetch(file, tmp_path, patience=QUICK, repin=True)
@@ -265,7 +265,10 @@ def test_a_damaged_copy_is_fetched_again(tmp_path: Path) -> None:
 
 
 def test_more_bytes_than_allowed_are_refused(tmp_path: Path) -> None:
-    with serving(whole) as served, pytest.raises(UserError, match="larger than the 1,000 bytes"):
+    with (
+        serving(whole) as served,
+        pytest.raises(UserError, match="larger than the limit of 1,000 bytes"),
+    ):
         fetch(the_file(served, max_bytes=1000), tmp_path, patience=QUICK)
 
 

@@ -106,7 +106,7 @@ def test_a_lower_mean_rank_is_ahead_and_has_no_interval() -> None:
 def test_models_without_a_fact_that_counts_have_no_figure() -> None:
     none = standing("A", NAN, n=0, relations=0)
     assert headline([none, SMOL], P1, k=1).text.startswith("SmolLM2: 29.5 %")
-    assert headline([none], P1, k=1).text == "None of these facts counts for these models"
+    assert headline([none], P1, k=1).text == "None of these facts can be scored for these models"
 
 
 def test_the_figure_is_the_unweighted_mean_over_relations_that_count() -> None:

@@ -135,10 +135,10 @@ def test_scores_that_were_not_kept_are_none(
 def test_runs_of_words_have_no_scores_and_lost_files_say_so(folder: Path, tmp_path: Path) -> None:
     assert make_run(tmp_path, "words", ANSWERS).scores_of(0) is None
     run = make_statement_run(folder, tmp_path / "runs")
-    with pytest.raises(UserError, match="there is no row 99"):
+    with pytest.raises(UserError, match="row 99 is missing"):
         run.scores_of(99)
     (run.info.folder / CANDIDATES_FILE).unlink()
-    with pytest.raises(UserError, match="missing: delete the run"):
+    with pytest.raises(UserError, match=r"missing\. Delete the run"):
         run.scores_of(0)
     (run.info.folder / FACTS_FILE).write_bytes(b"no table")
     with pytest.raises(UserError, match="damaged"):

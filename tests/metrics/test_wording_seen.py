@@ -80,9 +80,9 @@ def test_two_known_texts_are_told_apart(runs: list[Run], tmp_path: Path) -> None
 def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path: Path) -> None:
     assert unknown_texts(["minilm-mlm"], FORMS_FILE) == ""
     both = unknown_texts(["minilm-mlm", "smollm2-135m"], FORMS_FILE)
-    assert both.startswith("The training text of smollm2-135m isn't known: the slices")
+    assert both.startswith("The training text of smollm2-135m isn't known. The slices")
     alone = unknown_texts(["smollm2-135m"], FORMS_FILE)
-    assert alone.endswith("only the embedded models' texts are known.")
+    assert alone.endswith("Only the embedded models' training texts are known.")
     joined = join_answers(runs[1:])
     assert joined.wording is None and WORDING_SEEN not in slicings(joined)
     assert not len(joined.select(AnswerFilter(wording=(SEEN,), counting="all")))

@@ -99,11 +99,11 @@ def test_a_plain_text_is_refused(stack: ExitStack) -> None:
 @pytest.mark.parametrize(
     ("server", "sentence"),
     [
-        (Server(key="right"), "asks for a key: set LAMA_SERVER_KEY"),
+        (Server(key="right"), "key.* LAMA_SERVER_KEY"),
         (Server(status=500, n_faults=99), r"doesn't answer \(it answered 500, 3 times\)"),
         (Server(status=429, n_faults=99), r"doesn't answer \(it answered 429, 3 times\)"),
-        (Server(models=("other",)), "has no model 'tiny'; it has: other"),
-        (Server(page=True), "it answers with a web page"),
+        (Server(models=("other",)), "has no model 'tiny'. It has: other"),
+        (Server(page=True), "it returns a web page"),
     ],
 )
 def test_every_fault_is_one_sentence(stack: ExitStack, server: Server, sentence: str) -> None:

@@ -106,8 +106,8 @@ def no_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     host = devices.to_cpu
     for module in list(sys.modules.values()):
-        if module.__name__.startswith("lama_core.models") and vars(module).get("host") is host:
-            monkeypatch.setattr(module, "host", zeros)
+        if module.__name__.startswith("lama_core.models") and vars(module).get("to_cpu") is host:
+            monkeypatch.setattr(module, "to_cpu", zeros)
     with OneDevice():
         yield seen
 

@@ -155,7 +155,7 @@ def test_where_an_address_is_dead_it_is_said_what_to_put_where(
         fetch(entry)
     place = downloads(home, "tiny-original")
     said = str(caught.value)
-    assert f"{served.address}/vocab.txt could not be fetched: the server answered 404" in said
+    assert f"{served.address}/vocab.txt could not be downloaded: the server answered 404" in said
     assert f"put it into {place} as vocab.txt, then run the same command again" in said
     assert locate(entry) is None
     (place / "vocab.txt").write_bytes(vocabulary)
@@ -171,7 +171,7 @@ def test_what_is_another_file_than_at_first_sight_is_refused(
     shutil.rmtree(fetch(entry).folder)
     with (served.folder / "vocab.txt").open("a") as out:
         out.write("\n")
-    with pytest.raises(UserError, match="differs from what it was when it was first fetched"):
+    with pytest.raises(UserError, match="has changed since its first download"):
         fetch(entry)
 
 
@@ -200,7 +200,7 @@ def test_a_file_that_is_too_large_is_broken_off(
 @pytest.mark.parametrize("entry", RELEASES, ids=lambda entry: entry.name)
 def test_releases_of_the_catalogue_say_what_they_are(entry: Entry) -> None:
     assert entry.paper == "petroni2019" and entry.source.n_bytes and entry.note
-    assert "tried against a server on one machine only" in entry.note
+    assert "tested with a local server only" in entry.note
     assert find_model(entry.source.place) is entry
     assert all(file.url.startswith("https://") for file in entry.source.files)
     assert all(file.max_bytes <= 4_000_000_000 for file in entry.source.files)

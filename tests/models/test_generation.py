@@ -98,5 +98,5 @@ def test_a_control_token_in_a_question_is_refused(tmp_path: Path) -> None:
 
 def test_a_prompt_that_is_too_long_is_refused(tmp_path: Path) -> None:
     model = open_family("smollm2", tmp_path / "model")
-    with pytest.raises(UserError, match=r"tokens for .* fit"):
+    with pytest.raises(UserError, match=r"tokens, but .* takes at most"):
         generate(model, ["Paris and London " * 40], 5)

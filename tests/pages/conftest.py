@@ -8,4 +8,4 @@ from opening import ROOT
 def at_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The visitor is whoever runs the app, in the project's root."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: True)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: True)

@@ -101,8 +101,8 @@ def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> Non
     # fly first; drain, laugh, infection, feathers, speed, alive and fish among the five.
     captions = [one.value for one in app.caption]
     assert (
-        "BERT-large, published: The right answer is first in 1 of 10, among the first five in 8 of 10."
-        in captions
+        "BERT-large, published: The right answer is first in 1 of 10, among the first five in 8 of "
+        "10." in captions
     )
     assert any("log-probability (natural logarithm)" in one for one in captions)
     alone = open_page("cloze", models=MODEL, text="Ravens can ___.", gold="fly")

@@ -102,7 +102,7 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
     app = open_page("data", tab="Import")
     assert "Imported cities: 2 facts." in app.success[0].value
     assert app.dataframe[0].value[["line", "reason"]].values.tolist() == [
-        [4, "1 cells were found where the header has 2"]
+        [4, "1 cells, but the header has 2"]
     ]
     (note,) = [one.value for one in app.info]
     assert note.startswith("1 of 2 objects is more than one token in MiniLM") and "New York" in note
@@ -138,7 +138,7 @@ def test_an_unfinished_run_is_resumed_by_the_request_that_began_it(
     folder = runs_dir() / "x-0123456789.part" / PARTS
     folder.mkdir(parents=True)
     app = open_page("data", tab="Runs")
-    assert any("An earlier version began this run" in one.value for one in app.caption)
+    assert any("An earlier version started this run" in one.value for one in app.caption)
     request = download.ImportRequest("x")
     (folder / REQUEST_FILE).write_text(begun_text(request))
     app = open_page("data", tab="Runs")

@@ -21,7 +21,7 @@ def html(app: AppTest) -> str:
 
 def test_nothing_is_computed_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("pages.ui.shared.cache.inside", lambda _, name: asked.append(name))
+    monkeypatch.setattr("pages.ui.shared.cache.inspection", lambda _, name: asked.append(name))
     app = opened()
     assert app.segmented_control(key="look").value is None
     assert not asked and not app.dataframe

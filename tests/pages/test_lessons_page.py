@@ -134,7 +134,7 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "isn't installed. In its stored run on 15,809 words, it answers: sydney" in said(app)
+    assert "isn't installed. In its stored run on 15,809 words, it answers: canberra" in said(app)
 
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
         assert {name: list(known) for name, known in found.items()} == {
             "smollm2-135m": [queries[0]]
         }
-        assert found["smollm2-135m"][queries[0]].words[0] == "sydney"
+        assert found["smollm2-135m"][queries[0]].words[0] == "canberra"
         assert len(listed) == times
         assert looked == list(queries), "the second time nothing is looked for"
     assert lesson_models.stored_answers(["minilm-mlm"], queries) == {}
@@ -295,7 +295,7 @@ def test_a_lesson_that_cant_be_read_is_said_to_its_owner_alone(
     drawn = [str(getattr(one, "value", "")) for one in app.main]
     (error,) = (at for at, text in enumerate(drawn) if "invalid TOML" in text)
     assert error < next(at for at, text in enumerate(drawn) if text.startswith("### 1"))
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     app = open_page("lessons")
     assert not app.error and str(home) not in said(app)
 

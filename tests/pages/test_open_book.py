@@ -111,7 +111,7 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
     if mode == "public":
         monkeypatch.setenv("LAMA_PUBLIC", "1")
     elif mode == "from elsewhere":
-        monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+        monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     read: list[str] = []
 
     def load(reference: str) -> object:
@@ -132,7 +132,7 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
 def test_without_a_text_that_is_ready_visitors_see_no_choice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     assert "book" not in [one.key for one in opened(book="starter").selectbox]
 
 

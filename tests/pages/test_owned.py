@@ -36,7 +36,7 @@ def import_table(tmp_path: Path) -> Path:
 
 def visited(monkeypatch: pytest.MonkeyPatch, *, by_owner: bool) -> None:
     """Where the visitor comes from, which a page without a browser can't know."""
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: by_owner)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: by_owner)
 
 
 def labels(app: AppTest) -> set[str]:

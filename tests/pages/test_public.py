@@ -126,7 +126,7 @@ def test_no_address_makes_the_app_read_a_file_of_the_machine(
         monkeypatch.setenv("LAMA_PUBLIC", "1")
         monkeypatch.setattr(config, "set_option", lambda *_: None)
     elif mode == "from elsewhere":
-        monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+        monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     read: list[str] = []
     monkeypatch.setattr(
         lists, "read_candidate_file", lambda path: read.append(str(path)) or ("Rome",)
@@ -180,7 +180,7 @@ def test_who_may_do_what(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: here)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: here)
     assert visitors.rights() == rights
 
 
@@ -233,7 +233,7 @@ def test_public_runs_wait_for_each_other_and_are_bounded(monkeypatch: pytest.Mon
 def test_a_job_is_its_starters_and_outlives_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_session", lambda: session)
     monkeypatch.setattr(jobs, "arguments", lambda request: ["models", "--json"])
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     monkeypatch.setenv("LAMA_MEMBERS", "1")
     session = "a"
     job = jobs.start("a run", PROBE)
@@ -243,7 +243,7 @@ def test_a_job_is_its_starters_and_outlives_the_caches(monkeypatch: pytest.Monke
     assert jobs.may_cancel(job)
     session = "b"
     assert jobs.find("a run") is job and not jobs.may_cancel(job)
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: True)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: True)
     assert jobs.may_cancel(job)
     until(lambda: not job.running)
 

@@ -272,7 +272,7 @@ def test_the_owner_writes_tags_and_a_visitor_reads_them(
     assert [list(kept) for kept in tables(listed)[0]["tags"]] == [["<b>odd"]] * 2
     assert any(one.label == "Tag several" for one in listed.toggle)
 
-    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     seen = open_page("facts", **params, fact=f"{rows[1][0]}#0")
     assert any(r"Tags in the run of gpt2: \<b\>odd" in one.value for one in seen.markdown)
     assert not any("Tag" in one.label for one in (*seen.toggle, *seen.button))

@@ -28,7 +28,7 @@ def test_no_address_makes_the_app_call_a_server(who: str, monkeypatch: pytest.Mo
         monkeypatch.setenv("LAMA_PUBLIC", "1")
         monkeypatch.setattr(config, "set_option", lambda *_: None)
     if who in ("members", "from elsewhere"):
-        monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+        monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
     if who == "members":
         monkeypatch.setenv("LAMA_MEMBERS", "1")
     with serve(Server()) as server:
@@ -44,7 +44,7 @@ def test_a_server_of_the_list_is_asked_and_its_cut_list_is_said() -> None:
         app = open_page("cloze", text=TEXT, models=[server.reference], gold="Zanzibar")
     drawn = "".join(one.proto.body for one in app.get("html"))
     assert "tiny (server)" in drawn and "Shortened list: the server returns only its" in drawn
-    assert "the right answer isn't among them" in drawn
+    assert "not among them" in drawn
     assert not app.error
 
 

@@ -208,8 +208,14 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
         (json.dumps({**PIN, "colour": "red"}), "Unknown field 'colour'"),
         (json.dumps({"kind": "sentence", "models": [MODEL]}), "text is missing"),
         (json.dumps({**PIN, "models": ["/etc"]}), "can't reference the model '/etc'"),
-        (json.dumps({**PIN, "models": ["server:http://localhost:9#x"]}), "can't reference the model 'server:"),
-        (json.dumps({**PIN, "candidates": "file:/etc/passwd"}), "can't reference the candidate list"),
+        (
+            json.dumps({**PIN, "models": ["server:http://localhost:9#x"]}),
+            "can't reference the model 'server:",
+        ),
+        (
+            json.dumps({**PIN, "candidates": "file:/etc/passwd"}),
+            "can't reference the candidate list",
+        ),
         (json.dumps({**PIN, "open_book": "/etc"}), "can't reference the open-book text '/etc'"),
         (json.dumps({"kind": "analogy", "models": [MODEL], "text": ["a", "b", "c"]}),
          "An analogy needs three words and a blank"),

@@ -68,7 +68,7 @@ def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -
     assert base.ours is not None and base.difference is None
     assert base.differs == "mine, not BATS 3.0; at most 4 a relation"
     nothing = rows["RoBERTa-base", "lexicographic, unsupervised random"]
-    assert (nothing.ours, nothing.reason) == (None, "not in the data that is here")
+    assert (nothing.ours, nothing.reason) == (None, "not in this dataset")
     fast = rows["fastText", "all, unsupervised type"]
     assert (fast.ours, fast.published) == (None, 77.47)
     absent = {one.what: one for one in found["table1"].absent}
@@ -125,7 +125,7 @@ def test_without_bats_the_embedded_models_answer_the_starter_analogies(
     assert all(row.published is None and row.difference is None for row in ours)
     theirs = [row for row in made.rows if row.published is not None]
     assert len(theirs) == 4 * 2 * 3 * 5
-    assert {row.reason for row in theirs} == {f"{name} can't be had here" for name in module.JUDGES}
+    assert {row.reason for row in theirs} == {f"{name} isn't available" for name in module.JUDGES}
 
 
 def test_only_the_same_options_and_data_compare_with_the_paper(tmp_path: Path) -> None:

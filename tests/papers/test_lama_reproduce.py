@@ -115,7 +115,7 @@ def test_the_difference_is_given_where_the_facts_are_as_many_as_the_papers(data:
     assert (capitals.n, capitals.ours) == (2, 100.0)
     assert capitals.differs == "1 of 41 relations; 2 of 34,039 facts"
     assert capitals.difference is None
-    assert rows["Google_RE total"].reason == "not in the data that is here"
+    assert rows["Google_RE total"].reason == "not in this dataset"
     (table,) = done(data, "table2", limit=20).tables
     squad = cells(table, "BERT-base")["Squad total"]
     assert (squad.n, squad.difference) == (20, None)
@@ -132,7 +132,7 @@ def test_p_at_10_on_squad_is_compared_with_the_text_of_section_5(data: Path) -> 
     large, drqa = rows["BERT-large"], rows["DrQA"]
     assert (large.what, large.published, large.ours) == (what, 57.1, None)
     assert large.reason == "bert-large-cased can't be had."
-    assert (drqa.published, drqa.ours) == (63.5, None) and drqa.reason.startswith("a trained")
+    assert (drqa.published, drqa.ours) == (63.5, None) and drqa.reason.startswith("needs a trained")
 
 
 def test_p_at_10_on_squad_has_a_difference_where_bert_large_is_here(
@@ -162,14 +162,14 @@ def test_the_extractors_and_the_open_book_stand_beside_the_models(data: Path) ->
         total.differs == "another extractor and another text; 1 of 41 relations; 2 of 34,039 facts"
     )
     assert "ConceptNet total, mean over facts" not in extracted, "the paper has no such value"
-    opened = cells(table, "minilm-mlm, open book")
+    opened = cells(table, "minilm-mlm, open-book context")
     # Nothing in the text is of SQuAD's questions: they are asked alone, as with the book closed.
     closed = cells(table, "minilm-mlm")
     assert opened["Squad total"].ours == closed["Squad total"].ours == pytest.approx(100 * 61 / 305)
     low, high = closed["Squad total"].interval or (0, 0)
     assert low < 100 * 61 / 305 < high
     names = {one.what for one in found.absent}
-    assert "DrQA" in names and not names & {"RE_n", "RE_o", "models with the open book"}
+    assert "DrQA" in names and not names & {"RE_n", "RE_o", "models with open-book context"}
 
 
 def test_conceptnets_total_is_said_both_ways(data: Path) -> None:
@@ -195,7 +195,7 @@ def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(
     assert brought["BERT-large"] == "lama-explorer models get bert-large-cased"
     assert brought["ELMo"] == "lama-explorer models get elmo"
     assert brought["DrQA"] == ""
-    assert brought["RE_o"] == brought["models with the open book"]
+    assert brought["RE_o"] == brought["models with open-book context"]
     assert brought["RE_o"] == "lama-explorer data build-corpus"
     # Every published number of Table 2 is a line, whether it was run or not.
     n_published = sum(row.published is not None for row in table.made.rows)
@@ -211,9 +211,9 @@ def test_the_examples_are_answered_with_five_words_and_their_log_probabilities(
     conti = rows["Francesco Bartolomeo Conti was born in ___."]
     assert conti.ours == "Florence [-0.1], Paris [-2.0], Rome [-3.0], Oslo [-4.0], Bern [-5.0]"
     # Of the golds this model has Florence and Paris: it gives Paris to Adam, whom it doesn't know.
-    assert rows["golds that are first, of 33"].ours == 2
-    assert rows["golds among the five, of 33"].ours == 2
-    published = cells(table, "BERT-large")["golds that are first, of 33"]
+    assert rows["right answers ranked first, of 33"].ours == 2
+    assert rows["right answers among the five, of 33"].ours == 2
+    published = cells(table, "BERT-large")["right answers ranked first, of 33"]
     assert published.published == 9
 
 

@@ -160,7 +160,7 @@ def test_without_facts_there_is_no_chance_level(
     load = module.load_dataset
     monkeypatch.setattr(module, "load_dataset", lambda name: replace(load(name), facts=()))
     (row,) = cells(made(done(data)), BASELINE).values()
-    assert (row.n, row.ours, row.reason) == (0, None, "no fact is asked")
+    assert (row.n, row.ours, row.reason) == (0, None, "no facts to query")
 
 
 def test_embedded_models_have_no_published_value_and_models_elsewhere_no_number(data: Path) -> None:
@@ -179,7 +179,7 @@ def test_embedded_models_have_no_published_value_and_models_elsewhere_no_number(
 
 def test_a_named_model_of_the_leaderboard_is_had_and_else_said_why_not(data: Path) -> None:
     found = made(done(data, "openai-community/gpt2", "google-bert/bert-base-cased"))
-    assert cells(found, "gpt2")[MEAN].reason == "gpt2 can't be asked here"
+    assert cells(found, "gpt2")[MEAN].reason == "gpt2 can't be queried"
     (missing,) = [one for one in found.absent if one.what == "gpt2"]
     assert missing.reason == "gpt2 can't be had."
     assert cells(found, "bert-base-cased")[MEAN].ours == pytest.approx(50)  # by its other name
@@ -195,7 +195,7 @@ def test_a_model_tuned_to_instructions_is_not_compared(
     monkeypatch.setattr(module, "N_FACTS", 4)
     row = cells(made(done(data)), "Meta-Llama-3-8B-Instruct")[MEAN]
     assert (row.ours, row.difference) == (pytest.approx(50), None)
-    assert row.differs == "tuned to instructions, and not said how it was asked there"
+    assert row.differs == "instruction-tuned, and the leaderboard doesn't state its query format"
 
 
 @pytest.mark.usefixtures("data")
@@ -206,12 +206,12 @@ def test_without_bear_nothing_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", offline)
     reproduction = done(None)
     found = made(reproduction)
-    assert all(row.ours is None and row.reason == "BEAR can't be had here" for row in found.rows)
+    assert all(row.ours is None and row.reason == "BEAR isn't available" for row in found.rows)
     assert len(found.rows) == 24 * 2 + 1
     (absent,) = found.absent
     assert (absent.what, absent.command) == ("bear", "lama-explorer data get bear")
     assert absent.reason == "bear can't be reached."
-    assert "no other facts stand in" in " ".join(reproduction.notes)
+    assert "no other facts replace it" in " ".join(reproduction.notes)
     assert found.charts == ()
 
 
@@ -220,7 +220,7 @@ def test_other_data_and_fewer_templates_are_said(data: Path, tmp_path: Path) -> 
     rows = cells(made(done(one)), "bert-base-cased")
     assert rows[MEAN].ours == pytest.approx(100)
     assert rows[MEAN].differs.endswith("3 of 7,731 facts; 1 of 3 templates")
-    assert (rows[ERROR].ours, rows[ERROR].reason) == (None, "one template has no standard error")
+    assert (rows[ERROR].ours, rows[ERROR].reason) == (None, "needs at least two templates")
     differs = differs_from_leaderboard(
         data="mine, not BEAR", n_relations=1, n_facts=2, n_templates=3, asked="mean"
     )

@@ -110,7 +110,7 @@ def test_an_unfinished_run_keeps_the_request_that_began_it_until_it_is_finished(
     with pytest.raises(UserError, match=r"request\.json is damaged"):
         saved_request(name)
     kept.unlink()
-    with pytest.raises(UserError, match="An earlier version began this run"):
+    with pytest.raises(UserError, match="An earlier version started this run"):
         saved_request(name)
     made = run(spec, runs_dir(), begun=begun_text(request))
     assert not list(made.info.folder.rglob("request.json"))
@@ -259,7 +259,7 @@ def test_a_changed_dataset_is_said_and_the_part_kept(tmp_path: Path) -> None:
     notes: list[str] = []
     made = run(one_spec(data), tmp_path / "runs", on_note=notes.append)
     assert made.info.n == 130
-    assert "was begun with other data" in notes[0]
+    assert "unfinished run with different data" in notes[0]
     assert (tmp_path / "runs" / f"{spec.run_id}.part").is_dir()
 
 

@@ -166,7 +166,7 @@ def test_rows_that_state_more_than_a_run_has_are_refused_unread(run_id: str) -> 
 
 def test_rows_of_other_kinds_are_refused(run_id: str) -> None:
     pq.write_table(pa.table({"fact_id": [1, 2]}), runs_dir() / run_id / FACTS_FILE)
-    with pytest.raises(UserError, match="the column fact_id is of int64"):
+    with pytest.raises(UserError, match="the column fact_id has type int64"):
         _ = load_run(run_id).facts
     with pytest.raises(UserError, match="the column top_words is missing"):
         _ = load_run(run_id).top

@@ -41,7 +41,7 @@ def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
         path.write_bytes(whole[:length])
         notes: list[str] = []
         assert parts.load("00000", notes.append) is None
-        assert "is damaged: this part is scored again" in notes[0]
+        assert "is damaged. This part is scored again" in notes[0]
     path.write_bytes(whole)
     assert parts.load("00000", ignore) is not None
 

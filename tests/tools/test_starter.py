@@ -15,7 +15,7 @@ from lama_core.datasets.library import installed
 from lama_core.errors import UserError
 from tools.starter import corrections, hand, wordnet
 from tools.starter.build import build_analogies, build_facts
-from tools.starter.model import Stated, bert_words, known_words, specs
+from tools.starter.model import StarterFact, bert_words, known_words, specs
 
 # Drawn at random, two a relation, and each looked up; last is the source that says so. A package's
 # entry or a dictionary's where there is one, else a web page as it was found in a stored copy.
@@ -256,22 +256,28 @@ def _normal(template: str) -> str:
 
 def test_a_correction_changes_the_object_and_the_origin() -> None:
     right = corrections.Corrections({"Bob": "Robert"}, {("P27", "Robert", "Peru"): "Chile"})
-    facts = [Stated("P27", "Bob", "Peru", "source"), Stated("P27", "Eve", "Peru", "source")]
+    facts = [
+        StarterFact("P27", "Bob", "Peru", "source"),
+        StarterFact("P27", "Eve", "Peru", "source"),
+    ]
     assert list(right.apply(facts)) == [
-        Stated("P27", "Robert", "Chile", hand.ORIGIN),
-        Stated("P27", "Eve", "Peru", "source"),
+        StarterFact("P27", "Robert", "Chile", hand.ORIGIN),
+        StarterFact("P27", "Eve", "Peru", "source"),
     ]
     right.check_used()
 
 
 def test_a_name_or_a_fact_can_be_left_out() -> None:
     right = corrections.Corrections({"Bob": "-"}, {("P27", "Eve", "Peru"): "-"})
-    facts = [Stated("P27", "Bob", "Peru", "source"), Stated("P27", "Eve", "Peru", "source")]
+    facts = [
+        StarterFact("P27", "Bob", "Peru", "source"),
+        StarterFact("P27", "Eve", "Peru", "source"),
+    ]
     assert list(right.apply(facts)) == []
 
 
 def test_a_correction_that_meets_nothing_is_refused() -> None:
-    with pytest.raises(UserError, match="no source states 'P27 Eve Peru': delete the line"):
+    with pytest.raises(UserError, match="no source has 'P27 Eve Peru': delete the line"):
         corrections.Corrections({}, {("P27", "Eve", "Peru"): "-"}).check_used()
 
 

@@ -99,11 +99,11 @@ def test_a_finished_run_is_not_trained_again(
 def test_an_encoder_that_is_none_is_named(text_file: Path, tmp_path: Path) -> None:
     common = ("--corpus", str(text_file), "--run", str(tmp_path / "run"), "--out",
               str(tmp_path / "model"), *OPTIONS)  # fmt: skip
-    with pytest.raises(UserError, match="there is no encoder folder"):
+    with pytest.raises(UserError, match="no such encoder folder"):
         invoke("--encoder", str(tmp_path / "missing"), *common)
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(UserError, match=r"holds no config\.json"):
+    with pytest.raises(UserError, match=r"config\.json is missing"):
         invoke("--encoder", str(empty), *common)
     (empty / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(UserError, match=str(empty)):
@@ -116,7 +116,7 @@ def test_an_encoder_with_damaged_weights_is_named(
     damaged = tmp_path / "damaged"
     shutil.copytree(tiny_encoder, damaged)
     (damaged / "model.safetensors").write_bytes(b"\0" * 100)
-    with pytest.raises(UserError, match="no encoder that can be read"):
+    with pytest.raises(UserError, match="no readable encoder"):
         invoke("--encoder", str(damaged), "--corpus", str(text_file), "--run",
                str(tmp_path / "run"), "--out", str(tmp_path / "model"), *OPTIONS)  # fmt: skip
 
@@ -126,9 +126,9 @@ def test_precision_and_facts_are_checked_before_anything_is_trained(tmp_path: Pa
     with pytest.raises(SystemExit) as end:
         invoke(*out, "--precision", "fp8")
     assert end.value.code == 2
-    with pytest.raises(UserError, match="--steps is at least 1, not 0"):
+    with pytest.raises(UserError, match="--steps must be at least 1, not 0"):
         invoke(*out, "--steps", "0")
-    with pytest.raises(UserError, match="--max-length is at most 512, not 513"):
+    with pytest.raises(UserError, match="--max-length must be at most 512, not 513"):
         invoke(*out, "--max-length", "513")
     with pytest.raises(UserError, match=r"relations\.jsonl"):
         invoke("--out", str(tmp_path / "model"), "--facts", str(tmp_path))
@@ -142,4 +142,4 @@ def test_a_mistake_is_one_line_and_help_has_an_example(tmp_path: Path) -> None:
     shown = start("--help")
     assert shown.returncode == 0 and "Example: python -m tools.training" in shown.stdout
     wrong = start("--out", str(tmp_path / "model"), "--steps", "0")
-    assert (wrong.returncode, wrong.stderr) == (2, "Error: --steps is at least 1, not 0\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "Error: --steps must be at least 1, not 0\n")

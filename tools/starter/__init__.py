@@ -1,6 +1,6 @@
-"""The facts and analogies that come with the project: how they are built, and from what.
+"""Building the starter facts and analogies that come with the project.
 
-`python -m tools.starter` writes `assets/datasets/starter` and
-`assets/datasets/starter-analogies` again, byte for byte, from the hand-written lists beside this
-file, WordNet 3.0 and the packages named in its modules.
+`python -m tools.starter` reproduces `assets/datasets/starter` and
+`assets/datasets/starter-analogies`, byte for byte, from the hand-written lists in this folder,
+WordNet 3.0 and the packages named in its modules.
 """

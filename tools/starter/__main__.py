@@ -1,4 +1,4 @@
-"""`python -m tools.starter`: build the starter facts and analogies again, byte for byte."""
+"""`python -m tools.starter`: reproduce the starter facts and analogies, byte for byte."""
 
 import argparse
 import sys
@@ -12,15 +12,13 @@ from tools.starter.build import build_analogies, build_facts
 
 
 def build(words: Sequence[str]) -> None:
-    """Build both as the words of the command line say. Raises UserError for a missing source."""
+    """Run the command with these arguments. Raises UserError for a missing source."""
     parser = argparse.ArgumentParser(
         "python -m tools.starter",
-        description="Build the starter facts and analogies again, the same from the same sources.",
+        description="Reproduce the starter facts and analogies from their sources.",
         epilog="Example: python -m tools.starter --folder /tmp/again",
     )
-    parser.add_argument(
-        "--folder", type=Path, help="Where to write them; without it, the project's assets."
-    )
+    parser.add_argument("--folder", type=Path, help="Output folder. Default: the project's assets.")
     parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
     given = parser.parse_args(words)
     facts_dir, pairs_dir = installed.starter_dir(), installed.starter_analogies_dir()

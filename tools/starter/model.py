@@ -1,4 +1,4 @@
-"""What the builders pass to each other: relations, statements of fact, and word lists."""
+"""Data that the builders share: relations, facts with their origin, and word lists."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """How a relation of the starter facts is phrased, and how many facts it may have.
+    """The phrasings of a relation of the starter facts, and limits for its facts.
 
-    Names, labels and types follow Wikidata and ConceptNet as LAMA uses them; the phrasings are our
-    own. statements: further phrasings that become a fact's cloze sentences; ten or more make the
-    relation usable for LAMA's Figure 4 (average rank over ten sentences of one fact).
-    limit: at most so many facts. per_object: at most so many of one object.
-    single_words: `common` (objects are one token in BERT's and SmolLM2's vocabularies) or `bert`.
+    Names, labels and types follow Wikidata and ConceptNet as LAMA uses them; we wrote the
+    phrasings. statements: further phrasings for a fact's cloze sentences; with ten or more, the
+    relation can be used for LAMA's Figure 4 (average rank over ten sentences of a fact).
+    limit: maximum number of facts. per_object: maximum number of facts with the same object.
+    single_words: `common` (objects are one token for BERT and SmolLM2) or `bert` (for BERT).
     """
 
     relation: str
@@ -40,7 +40,7 @@ class Spec:
 
 @cache
 def specs() -> tuple[Spec, ...]:
-    """The starter relations, a line each of `hand/relations.jsonl`."""
+    """Return the starter relations of `hand/relations.jsonl`."""
     lines = (HERE / "hand" / "relations.jsonl").read_text("utf-8").splitlines()
     rows = ({name: _tuples(value) for name, value in json.loads(line).items()} for line in lines)
     return tuple(Spec(**row) for row in rows)
@@ -51,8 +51,8 @@ def _tuples(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """One fact as a builder states it: relation's name, subject, object and where it is from."""
+class StarterFact:
+    """A fact from a source: name of its relation, subject, object and origin."""
 
     relation: str
     subject: str
@@ -62,13 +62,13 @@ class Stated:
 
 @cache
 def known_words() -> frozenset[str]:
-    """Words (and years) that common vocabularies have as one token; see `words.txt`."""
+    """Return words (and years) that are one token in common vocabularies; see `words.txt`."""
     return _words("words.txt")
 
 
 @cache
 def bert_words() -> frozenset[str]:
-    """Lower-cased words that BERT's uncased vocabulary has as one token."""
+    """Return lower-cased words that are one token in BERT's uncased vocabulary."""
     return _words("bert_words.txt")
 
 
@@ -78,31 +78,31 @@ def _words(name: str) -> frozenset[str]:
 
 
 def order_key(*parts: str) -> str:
-    """A key that shuffles the same way each time: SHA-256 of the parts."""
+    """Return the SHA-256 of the parts: a key for a reproducible random order."""
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
-def at_most(facts: Iterable[Stated], limit: int) -> list[Stated]:
-    """The facts of as many subjects as fit in `limit`, subjects drawn by `order_key`.
+def at_most(facts: Iterable[StarterFact], limit: int) -> list[StarterFact]:
+    """Return at most `limit` facts, of subjects drawn by `order_key`.
 
-    Subjects stay whole, because filtered ranking needs all valid objects of a subject.
+    All facts of a subject are kept or none: filtered ranking needs all valid objects of a subject.
     """
-    by_subject: defaultdict[str, list[Stated]] = defaultdict(list)
+    by_subject: defaultdict[str, list[StarterFact]] = defaultdict(list)
     for fact in facts:
         by_subject[fact.subject].append(fact)
-    kept: list[Stated] = []
+    kept: list[StarterFact] = []
     for subject in sorted(by_subject, key=lambda s: order_key(by_subject[s][0].relation, s)):
         if len(kept) + len(by_subject[subject]) <= limit:
             kept += by_subject[subject]
     return kept
 
 
-def at_most_per_object(facts: Iterable[Stated], limit: int) -> list[Stated]:
-    """At most `limit` facts of each object, drawn by `order_key`, so that none dominates."""
-    by_object: defaultdict[str, list[Stated]] = defaultdict(list)
+def at_most_per_object(facts: Iterable[StarterFact], limit: int) -> list[StarterFact]:
+    """Return at most `limit` facts per object, drawn by `order_key`, so that none dominates."""
+    by_object: defaultdict[str, list[StarterFact]] = defaultdict(list)
     for fact in facts:
         by_object[fact.object].append(fact)
-    kept: list[Stated] = []
+    kept: list[StarterFact] = []
     for group in by_object.values():
         group.sort(key=lambda fact: order_key(fact.relation, fact.subject))
         kept += group[:limit]

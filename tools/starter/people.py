@@ -1,9 +1,9 @@
-"""Facts about people: from the hand-written list and from WordNet's entries of people.
+"""Facts about people: from the hand-written list and from WordNet's entries on people.
 
-A WordNet gloss reads "French novelist who ... (1804-1876)" or "United States physicist (born in
-Germany) (1879-1955)": nationality, profession and years are taken from there, under rules that
-leave out what the gloss doesn't settle. Places of birth are written by hand: WordNet has the
-country, and the relation asks for the city.
+A WordNet gloss is like "French novelist who ... (1804-1876)" or "United States physicist (born in
+Germany) (1879-1955)". Nationality, profession and years come from it; rules exclude what the gloss
+leaves open. Places of birth are written by hand: WordNet has the country, but the relation needs
+the city.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tools.starter import hand, wordnet
-from tools.starter.model import Stated, order_key
+from tools.starter.model import StarterFact, order_key
 from tools.starter.wordnet import INSTANCE_OF, Nouns, Synset
 
 PEOPLE = "18"
@@ -45,9 +45,9 @@ COUNTRY_OF_ADJECTIVE = {
     "Austrian": "Austria",
     "Indonesian": "Indonesia",
 }
-# A citizen in today's sense: earlier states differ too much from those of the same name.
+# Earlier states differ too much from today's states of the same name.
 FIRST_YEAR_OF_CITIZENS = 1830
-# Who outlived it was a citizen of the Soviet Union, or of the country of exile.
+# Later, Russians were citizens of the Soviet Union or of the country of exile.
 LAST_YEAR_OF_RUSSIA = 1922
 
 LANGUAGE_OF_ADJECTIVE = {
@@ -80,7 +80,7 @@ LANGUAGE_OF_ADJECTIVE = {
     "Dutch": "Dutch",
 }
 WRITERS = {"writer", "poet", "dramatist", "novelist", "journalist", "essayist", "historian"}
-# Scholars of these lands wrote in Latin before; writers of the Middle Ages often did.
+# Before, many writers and scholars wrote in Latin.
 FIRST_YEAR_OF_WRITERS = 1550
 ANCIENT_ADJECTIVES = {"Roman", "Greek", "Athenian"}
 
@@ -110,78 +110,17 @@ FIELD_OF_PROFESSION = {
     "biochemist": "biochemistry",
 }
 
-PROFESSIONS = {
-    "writer",
-    "poet",
-    "composer",
-    "statesman",
-    "philosopher",
-    "painter",
-    "physicist",
-    "chemist",
-    "actor",
-    "architect",
-    "mathematician",
-    "actress",
-    "theologian",
-    "inventor",
-    "astronomer",
-    "historian",
-    "explorer",
-    "singer",
-    "sculptor",
-    "economist",
-    "dancer",
-    "industrialist",
-    "politician",
-    "educator",
-    "choreographer",
-    "navigator",
-    "psychologist",
-    "diplomat",
-    "pianist",
-    "comedian",
-    "engineer",
-    "anthropologist",
-    "conductor",
-    "journalist",
-    "naturalist",
-    "publisher",
-    "philanthropist",
-    "businessman",
-    "novelist",
-    "songwriter",
-    "botanist",
-    "violinist",
-    "linguist",
-    "missionary",
-    "sociologist",
-    "cartoonist",
-    "biologist",
-    "aviator",
-    "lawyer",
-    "surgeon",
-    "golfer",
-    "organist",
-    "photographer",
-    "astronaut",
-    "archaeologist",
-    "psychiatrist",
-    "geologist",
-    "jurist",
-    "illustrator",
-    "lyricist",
-    "general",
-    "guitarist",
-    "soprano",
-    "tenor",
-    "swimmer",
-    "librarian",
-    "banker",
-    "critic",
-    "physician",
-    "physiologist",
-}
+_PROFESSIONS_TEXT = """
+    writer poet composer statesman philosopher painter physicist chemist actor architect
+    mathematician actress theologian inventor astronomer historian explorer singer sculptor
+    economist dancer industrialist politician educator choreographer navigator psychologist
+    diplomat pianist comedian engineer anthropologist conductor journalist naturalist publisher
+    philanthropist businessman novelist songwriter botanist violinist linguist missionary
+    sociologist cartoonist biologist aviator lawyer surgeon golfer organist photographer astronaut
+    archaeologist psychiatrist geologist jurist illustrator lyricist general guitarist soprano
+    tenor swimmer librarian banker critic physician physiologist
+"""
+PROFESSIONS = frozenset(_PROFESSIONS_TEXT.split())
 PROFESSION_OF_LEMMA = {
     "film maker": "director",
     "dramatist": "playwright",
@@ -219,20 +158,11 @@ POSITION_OF_LEMMA = {
     "chief justice": "judge",
 }
 
-TITLES = {
-    "Sir",
-    "Lord",
-    "Saint",
-    "St.",
-    "Count",
-    "Baron",
-    "Baroness",
-    "Dr.",
-    "President",
-    "Dame",
-    "Mother",
-}
-# Half names and slips of WordNet's.
+_TITLES_TEXT = """
+    Sir Lord Saint St. Count Baron Baroness Dr. President Dame Mother
+"""
+TITLES = frozenset(_TITLES_TEXT.split())
+# Incomplete names, and mistakes in WordNet.
 NICKNAMES = {"Din Land", "Jaun Gris", "Citizen Genet", "Marshal Saxe", "Herb Simon", "Ray Cattell"}
 
 _YEARS = re.compile(r"\((\d{4})-(\d{4})\)$|\(born in (\d{4})\)$")
@@ -241,7 +171,7 @@ _ADJECTIVE = re.compile(r"^(United States|[A-Z][a-z]+) [a-z]")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A person of WordNet: the full name and what the gloss settles."""
+    """A person in WordNet: full name, and nationality and years from the gloss."""
 
     name: str
     synset: Synset
@@ -250,36 +180,36 @@ class _Entry:
     died: int | None
 
     @property
-    def alone(self) -> bool:
-        """Whether the gloss names no second country."""
+    def has_one_country(self) -> bool:
+        """Whether the gloss has no second country, that of birth."""
         return "born in" not in re.sub(r"\(born in \d{4}\)", "", self.synset.gloss)
 
 
-def facts(nouns: Nouns) -> Iterator[Stated]:
-    """Facts about people, of every relation they give; not yet limited in number."""
+def facts(nouns: Nouns) -> Iterator[StarterFact]:
+    """Yield facts about people, of all relations, without a limit on their number."""
     yield from _from_hand()
     entries = [entry for synset in nouns.synsets.values() if (entry := _entry(nouns, synset))]
     names = [entry.name for entry in entries]
-    # Two people of one name can't be told apart in a query.
+    # A query can't distinguish two people of the same name.
     for entry in entries:
         if names.count(entry.name) == 1:
             for relation, obj in _relations(nouns, entry):
                 origin = INFERRED if relation == "P1412" else wordnet.ORIGIN
-                yield Stated(relation, entry.name, obj, origin)
+                yield StarterFact(relation, entry.name, obj, origin)
 
 
-def _from_hand() -> Iterator[Stated]:
+def _from_hand() -> Iterator[StarterFact]:
     for person in hand.people():
-        # Half of the people go to each of the two sources that ask for places of birth and death.
-        of_google = int(order_key("person", person.name)[:8], 16) % 2 == 0
+        # Google-RE and T-REx both have places of birth and death; each gets half of the people.
+        is_google_re = int(order_key("person", person.name)[:8], 16) % 2 == 0
         if person.born:
-            yield Stated("date_of_birth", person.name, person.born, hand.ORIGIN)
+            yield StarterFact("date_of_birth", person.name, person.born, hand.ORIGIN)
         if person.birthplace:
-            relation = "place_of_birth" if of_google else "P19"
-            yield Stated(relation, person.name, person.birthplace, hand.ORIGIN)
+            relation = "place_of_birth" if is_google_re else "P19"
+            yield StarterFact(relation, person.name, person.birthplace, hand.ORIGIN)
         if person.deathplace:
-            relation = "place_of_death" if of_google else "P20"
-            yield Stated(relation, person.name, person.deathplace, hand.ORIGIN)
+            relation = "place_of_death" if is_google_re else "P20"
+            yield StarterFact(relation, person.name, person.deathplace, hand.ORIGIN)
 
 
 def _entry(nouns: Nouns, synset: Synset) -> _Entry | None:
@@ -301,7 +231,7 @@ def _entry(nouns: Nouns, synset: Synset) -> _Entry | None:
 
 
 def _is_full_name(name: str, surname: str) -> bool:
-    """Whether `name` is first names and surname, no title and no half of one ("van Beethoven")."""
+    """Whether `name` has first names and surname, without titles; "van Beethoven" isn't full."""
     first = name.split(" ")[0]
     usable = first[0].isupper() and first not in TITLES and name not in NICKNAMES
     return usable and name.endswith(" " + surname) and name.count(" ") <= 3
@@ -322,13 +252,14 @@ def _relations(nouns: Nouns, entry: _Entry) -> Iterator[tuple[str, str]]:
         return
     if entry.born:
         yield "date_of_birth", str(entry.born)
-    if entry.alone and entry.born and entry.born >= FIRST_YEAR_OF_CITIZENS:
+    if entry.has_one_country and entry.born and entry.born >= FIRST_YEAR_OF_CITIZENS:
         country = COUNTRY_OF_ADJECTIVE.get(entry.adjective)
         soviet = country == "Russia" and not (entry.died and entry.died <= LAST_YEAR_OF_RUSSIA)
         if country and not soviet:
             yield "P27", country
     recent = entry.born is not None and entry.born >= FIRST_YEAR_OF_WRITERS
-    if lemmas & WRITERS and entry.alone and (recent or entry.adjective in ANCIENT_ADJECTIVES):
+    dated = recent or entry.adjective in ANCIENT_ADJECTIVES
+    if lemmas & WRITERS and entry.has_one_country and dated:
         language = LANGUAGE_OF_ADJECTIVE.get(entry.adjective)
         if language:
             yield "P1412", language

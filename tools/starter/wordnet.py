@@ -1,7 +1,7 @@
 """WordNet 3.0's nouns, read from the files of Debian's `wordnet-base`.
 
-Format: wndb(5). `data.noun` has a line a synset, `index.noun` the senses of a lemma, the commonest
-first.
+Format: wndb(5). `data.noun` has one synset per line; `index.noun` has one lemma per line with its
+senses, the most common first.
 """
 
 from collections.abc import Iterator
@@ -29,17 +29,17 @@ class Synset:
 
 @dataclass(frozen=True)
 class Nouns:
-    """WordNet's nouns: synsets by offset; of each lower-cased lemma its senses' offsets."""
+    """WordNet's nouns: offset -> synset, and lower-cased lemma -> offsets of its senses."""
 
     synsets: dict[str, Synset]
     senses: dict[str, tuple[str, ...]]
 
     def targets(self, synset: Synset, pointer: str) -> list[Synset]:
-        """The synsets that `pointer` leads to, such as the hypernyms."""
+        """Return the synsets that `pointer` leads to, such as the hypernyms."""
         return [self.synsets[offset] for kind, offset in synset.pointers if kind == pointer]
 
     def is_first_sense(self, word: str, synset: Synset) -> bool:
-        """Whether the word's commonest sense is this one, so that its bare form isn't misread."""
+        """Whether this is the word's most common sense, so that the word alone isn't misread."""
         return self.senses.get(word.lower(), ("",))[0] == synset.offset
 
     def is_only_sense(self, word: str, synset: Synset) -> bool:
@@ -48,7 +48,7 @@ class Nouns:
 
 
 def load(folder: Path = FOLDER) -> Nouns:
-    """WordNet's nouns. Raises UserError if they aren't installed."""
+    """Return WordNet's nouns. Raises UserError if they aren't installed."""
     if not (folder / "data.noun").is_file():
         raise UserError(f"WordNet is not in {folder}: install Debian's package wordnet-base")
     synsets = {}
@@ -65,7 +65,7 @@ def load(folder: Path = FOLDER) -> Nouns:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    # The licence stands at the top, indented by two spaces.
+    # The licence at the top is indented by two spaces.
     for line in path.read_text("latin-1").splitlines():
         if not line.startswith("  "):
             yield line.rstrip()

@@ -1,1 +1,1 @@
-"""Training of the embedded masked language model: corpus, masking, training, measuring, export."""
+"""Training of the embedded masked LM: corpus, masking, training, evaluation and export."""

@@ -1,4 +1,4 @@
-"""`python -m tools.training`: make a masked language model from an encoder and text."""
+"""`python -m tools.training`: train a masked language model from an encoder and text."""
 
 import argparse
 import sys
@@ -33,73 +33,81 @@ Example: python -m tools.training --out my-model
 
 With your own text: python -m tools.training --corpus notes.txt --steps 500 --out my-model
 """
-# Option, type, default, least and help of each setting; by its name in `Settings`.
+# Field of `Settings` -> option, type, default, minimum and help.
 SETTINGS: dict[str, tuple[str, type[int] | type[float], float, float, str]] = {
-    "steps": ("--steps", int, 5000, 1, "Batches to train on."),
-    "seed": ("--seed", int, 0, 0, "Seed of order, masks and the new head."),
-    "tokens_per_batch": ("--batch-tokens", int, 2048, 64, "Tokens of a batch."),
-    "max_length": ("--max-length", int, 64, 8, "Tokens of a passage, at most 512."),
-    "learning_rate": ("--learning-rate", float, 5e-4, 0, "Peak rate of the encoder."),
-    "head_learning_rate": ("--head-learning-rate", float, 1e-3, 0, "Peak rate of the head."),
-    "warmup_steps": ("--warmup-steps", int, 200, 0, "Steps in which the rate rises."),
-    "decay_steps": ("--decay-steps", int, 2500, 0, "Last steps, in which the rate falls."),
+    "steps": ("--steps", int, 5000, 1, "Training steps, one batch each."),
+    "seed": ("--seed", int, 0, 0, "Random seed of data order, masks and the new head."),
+    "tokens_per_batch": ("--batch-tokens", int, 2048, 64, "Tokens per batch."),
+    "max_length": ("--max-length", int, 64, 8, "Maximum tokens per passage, at most 512."),
+    "learning_rate": ("--learning-rate", float, 5e-4, 0, "Peak learning rate of the encoder."),
+    "head_learning_rate": (
+        "--head-learning-rate",
+        float,
+        1e-3,
+        0,
+        "Peak learning rate of the head.",
+    ),
+    "warmup_steps": ("--warmup-steps", int, 200, 0, "Linear warm-up steps."),
+    "decay_steps": ("--decay-steps", int, 2500, 0, "Linear decay steps at the end."),
     "threads": ("--threads", int, 2, 1, "CPU threads."),
 }
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    made = argparse.ArgumentParser(
+    """Return the parser of the command line."""
+    options = argparse.ArgumentParser(
         "python -m tools.training",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--out", type=Path, required=True, help="Folder of the finished model.")
-    made.add_argument(
-        "--encoder", type=Path, help="Folder of a BERT or RoBERTa encoder; else MiniLM is fetched."
+    options.add_argument("--out", type=Path, required=True, help="Output folder of the model.")
+    options.add_argument(
+        "--encoder",
+        type=Path,
+        help="Folder of a BERT or RoBERTa encoder. Default: MiniLM, downloaded.",
     )
-    made.add_argument(
+    options.add_argument(
         "--corpus",
         type=Path,
         action="append",
         default=[],
-        help="A text file to train on; repeat it. Without it, the corpus is fetched.",
+        help="Text file to train on; can be repeated. Default: the project's corpus.",
     )
-    made.add_argument(
+    options.add_argument(
         "--without",
         action="append",
         default=[],
-        help="A source of the fetched corpus to exclude; repeat it.",
+        help="Source of the project's corpus to exclude; can be repeated.",
     )
-    made.add_argument(
-        "--run", type=Path, help="Folder of corpus, log and checkpoints; a run there is resumed."
+    options.add_argument(
+        "--run", type=Path, help="Folder for corpus, log and checkpoints; a run in it is resumed."
     )
     for name, (option, kind, default, _, text) in SETTINGS.items():
         text = f"{text} (default {default:g})"
-        made.add_argument(option, dest=name, type=kind, default=default, help=text)
-    made.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
-    made.add_argument(
+        options.add_argument(option, dest=name, type=kind, default=default, help=text)
+    options.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
+    options.add_argument(
         "--checkpoint-minutes", type=float, default=4.0, help="Minutes between checkpoints."
     )
-    made.add_argument(
-        "--facts", type=Path, help="Folder in LAMA's layout: measure P@1 on its facts, too."
+    options.add_argument(
+        "--facts", type=Path, help="Folder in LAMA's layout; also evaluate P@k on its facts."
     )
-    made.add_argument("--json", action="store_true", help="Print the result as JSON.")
-    return made
+    options.add_argument("--json", action="store_true", help="Print the result as JSON.")
+    return options
 
 
 def train(words: Sequence[str]) -> None:
-    """Train as the words of the command line say. Raises UserError for a mistake in them."""
+    """Run the command with these arguments. Raises UserError for invalid ones."""
     given = parser().parse_args(words)
     settings = {name: getattr(given, name) for name in (*SETTINGS, "precision")}
-    for name, (option, _, _, least, _) in SETTINGS.items():
-        if not settings[name] >= least:
-            raise UserError(f"{option} is at least {least:g}, not {settings[name]:g}")
-    if given.max_length > MOST_TOKENS:
-        raise UserError(f"--max-length is at most {MOST_TOKENS}, not {given.max_length}")
-    # Torch is loaded only after the command line was found right.
+    for name, (option, _, _, minimum, _) in SETTINGS.items():
+        if not settings[name] >= minimum:
+            raise UserError(f"{option} must be at least {minimum:g}, not {settings[name]:g}")
+    if given.max_length > MAX_TOKENS:
+        raise UserError(f"--max-length must be at most {MAX_TOKENS}, not {given.max_length}")
+    # Check the arguments before loading torch, which takes seconds.
     from tools.training.outcome import run_recipe
     from tools.training.train import Settings
 
@@ -143,7 +151,7 @@ def _print(outcome: "Outcome", *, as_json: bool) -> None:
 def _progress(
     steps: int,
 ) -> Iterator[tuple[Callable[[str], None], Callable[["TrainingProgress"], None]]]:
-    """Two reporters to standard error: a line for a stage, and the bar of the training itself."""
+    """Yield two functions that report to standard error: the current stage, and the progress."""
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

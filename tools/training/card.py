@@ -1,4 +1,4 @@
-"""The model card: what a model was made from, how, and what was measured, as Markdown."""
+"""The model card in Markdown: training data, recipe and evaluation."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from tools.training.facts import RelationScore
 from tools.training.train import Settings
 
 _STATED = {True: "co-occur in a training passage", False: "don't"}
-# The catalogue's `trained_on` is what tells them apart.
+# `trained_on` in the model catalogue names these sources.
 STARTER = (
     "Some of the starter facts come from databases that also gave these sources, so that a right "
     "answer to them shows what the model remembers of its text. `results` prints how many they "
@@ -30,7 +30,7 @@ def make_card(
     by_corpus: Sequence[tuple[bool, int, float]],
     answers: Mapping[str, Sequence[str]],
 ) -> str:
-    """The card's text; sections without figures are left out."""
+    """Return the text of the card; sections without results are omitted."""
     parts = [
         f"# {name}",
         f"A masked language model: the encoder {base} with a new masked-LM head, both trained "

@@ -1,8 +1,8 @@
-"""Checkpoints of training: whole or not there at all, and without pickle.
+"""Checkpoints of training, written atomically and without pickle.
 
-A checkpoint is a folder `step-<n>`: weights and the optimizer's moments as safetensors, the rest
-as JSON. It is written under another name, brought to the disk (fsync) and renamed; only then is
-the one before it removed.
+A checkpoint is a folder `step-<n>` with weights and optimizer moments as safetensors, and the rest
+as JSON. It is written under another name, flushed to disk (fsync) and renamed; the previous one is
+deleted only after that.
 """
 
 import errno
@@ -25,7 +25,7 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """step: steps done. settings: what the run was started with, for it can't change midway."""
+    """step: completed steps. settings: those of the run, to refuse changes when it is resumed."""
 
     step: int
     settings: dict[str, object]
@@ -37,9 +37,9 @@ def save_checkpoint(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> Path:
-    """Write the checkpoint and remove older ones; its folder.
+    """Write the checkpoint, delete older ones, and return its folder.
 
-    Raises UserError when the disk is too full; the checkpoint before is then still whole.
+    Raises UserError if the disk is too full; the previous checkpoint is kept then.
     """
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach() for name, value in model.named_parameters()}
@@ -73,7 +73,7 @@ def save_checkpoint(
 
 
 def find_checkpoints(folder: Path) -> list[Path]:
-    """The whole checkpoints of a run, by step."""
+    """Return the complete checkpoints of a run, sorted by step."""
     if not folder.is_dir():
         return []
     found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)]
@@ -83,22 +83,22 @@ def find_checkpoints(folder: Path) -> list[Path]:
 def load_checkpoint(
     path: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None
 ) -> Checkpoint:
-    """Put the checkpoint's weights and moments into place.
+    """Load the checkpoint's weights into the model, and its moments into the optimizer.
 
-    Raises UserError when it can't be read, or is of another model.
+    Raises UserError if it can't be read or is of another model.
     """
     try:
         weights = load_file(path / "weights.safetensors")
         moments = load_file(path / "optimizer.safetensors")
         state = json.loads((path / "state.json").read_text(encoding="utf-8"))
     except (OSError, SafetensorError, ValueError) as error:
-        raise UserError(f"the checkpoint {path} can't be read: remove it to start anew") from error
+        raise UserError(f"the checkpoint {path} can't be read: delete it to start again") from error
     parameters = dict(model.named_parameters())
     fits = parameters.keys() == weights.keys() and all(
         parameters[name].shape == value.shape for name, value in weights.items()
     )
     if not fits:
-        raise UserError(f"the checkpoint {path} is of another encoder: name another output folder")
+        raise UserError(f"the checkpoint {path} is of another encoder: give another --run folder")
     with torch.no_grad():
         for name, value in weights.items():
             parameters[name].copy_(value)
@@ -139,6 +139,6 @@ def _sync(path: Path) -> None:
 
 def _disk_full(folder: Path, needed: int) -> UserError:
     return UserError(
-        f"the disk that holds {folder} has no room for a checkpoint of {needed / 1e6:.0f} MB: free "
-        "some and run the command again; the last checkpoint is kept"
+        f"the disk with {folder} has no room for a checkpoint of {needed / 1e6:.0f} MB: free some "
+        "space and run the command again; the last checkpoint is kept"
     )

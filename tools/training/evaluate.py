@@ -1,7 +1,6 @@
-"""What the trained model makes of text: held-out masked accuracy, and fixed questions.
+"""Evaluation of the trained model: accuracy on masked held-out text, and answers to fixed queries.
 
-15 % of the tokens of the held-out text, all alike, are replaced by [MASK] and predicted from the
-rest.
+15 % of the tokens of the held-out text, drawn uniformly, are replaced by [MASK] and predicted.
 """
 
 from collections.abc import Iterable
@@ -35,7 +34,7 @@ QUESTIONS = (
 
 @dataclass(frozen=True)
 class HeldOut:
-    """loss: mean cross-entropy, natural log. accuracy: part of the hidden tokens found."""
+    """loss: mean cross-entropy in nats. accuracy: proportion of hidden tokens predicted."""
 
     n_hidden: int
     loss: float
@@ -51,9 +50,9 @@ def evaluate_held_out(
     batch_size: int = 64,
     seed: int = EVALUATION_SEED,
 ) -> HeldOut:
-    """Loss and accuracy on hidden tokens of the passages. The same seed hides the same tokens.
+    """Return loss and accuracy on hidden tokens of the passages; the seed determines the tokens.
 
-    Passages of fewer than three tokens are left out.
+    Passages with fewer than three tokens, besides the special ones, are excluded.
     """
     encoded = tokenizer(passages, truncation=True, max_length=max_length)["input_ids"]
     rows = sorted((ids for ids in encoded if len(ids) >= 5), key=len)
@@ -86,9 +85,9 @@ def evaluate_files(
     max_length: int,
     limit: int | None = None,
 ) -> dict[str, HeldOut]:
-    """Held-out scores of each file, and of all together under `all`.
+    """Return the scores on each held-out file, and on all files under `all`.
 
-    limit: take at most so many passages of each, evenly spread.
+    limit: use about this many passages of each file, evenly spaced.
     """
     found: dict[str, list[str]] = {}
     for name, path in files:
@@ -109,7 +108,7 @@ def evaluate_files(
 
 
 def answer(model: Any, tokenizer: Any, text: str, *, top_k: int = 5) -> list[str]:
-    """The best tokens for the text's one blank, best first."""
+    """Return the `top_k` best tokens for the text's only blank, best first."""
     encoded = tokenizer(text, return_tensors="pt")
     hidden = encoded["input_ids"] == tokenizer.mask_token_id
     model.eval()
@@ -121,7 +120,7 @@ def answer(model: Any, tokenizer: Any, text: str, *, top_k: int = 5) -> list[str
 def padded(
     rows: list[list[int]], pad_id: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The rows as one array, int64 [row, position], filled up with `pad_id`; and their lengths."""
+    """Return the rows padded with `pad_id`, int64 [row, position], and their lengths."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     ids = np.full((len(rows), int(lengths.max())), pad_id, dtype=np.int64)
     for number, row in enumerate(rows):

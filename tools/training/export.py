@@ -1,4 +1,4 @@
-"""A trained model as a folder that `AutoModelForMaskedLM.from_pretrained` reads."""
+"""Export of a trained model to a folder for `AutoModelForMaskedLM.from_pretrained`."""
 
 import json
 import shutil
@@ -25,11 +25,11 @@ CALL_OPTIONS = (
 
 
 def export_model(model: Any, tokenizer: Any, folder: Path, *, counts: Path | None) -> Path:
-    """Write weights (fp16), config, tokenizer and corpus counts; the folder.
+    """Write weights (fp16), config, tokenizer and corpus counts; return the folder.
 
-    The weights are half precision on disk only: the config names float32, so that they are
-    computed with in float32. The folder is put in place when it is whole; files of an older
-    export that this one doesn't have, such as a model card, are kept.
+    The weights have half precision on disk only: the config has float32 as the dtype to load them
+    in. Files are moved to `folder` after all of them were written; other files there, such as a
+    model card, are kept.
     """
     partial = folder.with_name(f".partial-{folder.name}")
     shutil.rmtree(partial, ignore_errors=True)
@@ -56,14 +56,14 @@ def export_model(model: Any, tokenizer: Any, folder: Path, *, counts: Path | Non
 
 
 def round_to_stored(model: torch.nn.Module) -> None:
-    """Round the weights, in place, to what the exported file can hold: measure what is shipped."""
+    """Round the weights in place to the exported precision, so that evaluation uses the same."""
     with torch.no_grad():
         for value in model.parameters():
             value.copy_(value.to(STORED_DTYPE))
 
 
 def _tidy_tokenizer(folder: Path) -> None:
-    """Drop what only says how the encoder was called: paths, and lengths to cut or fill up to."""
+    """Remove settings of the encoder's calls, such as paths, truncation and padding."""
     config_file, file = folder / "tokenizer_config.json", folder / "tokenizer.json"
     config = json.loads(config_file.read_text(encoding="utf-8"))
     kept = {key: value for key, value in config.items() if key not in CALL_OPTIONS}

@@ -1,8 +1,8 @@
-"""What the exported model knows: P@k on LAMA's T-REx facts, and how many of them its corpus states.
+"""P@k of the exported model on LAMA's T-REx facts.
 
-The run is one of the library's (`lama_core.probes`): LAMA's templates, the published common
-vocabulary (lower-cased, for the model is uncased), and the other valid objects of a subject stay
-among the candidates (`raw`).
+The run uses the library (`lama_core.probes`), with LAMA's templates and the published common
+vocabulary (lower-cased, because the model is uncased). The other valid objects of a subject are
+among the candidates (`raw` ranking).
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ COLUMNS = ("n_excluded", "p_at_1", "p_at_10", "mrr")
 
 @dataclass(frozen=True)
 class FactRank:
-    """One fact and the rank of its object, 1 = best."""
+    """A fact and the rank of its object; 1 is best."""
 
     relation: str
     subject: str
@@ -34,7 +34,7 @@ class FactRank:
 
 @dataclass(frozen=True)
 class RelationScore:
-    """P@k over the facts of one relation whose object is a candidate, or the mean of relations."""
+    """P@k of a relation, over facts whose object is a candidate, or the mean of the relations."""
 
     relation: str
     n_facts: int
@@ -45,10 +45,10 @@ class RelationScore:
 
 
 def probe_facts(model: Path, facts: Path, runs: Path) -> Run:
-    """Ask the model of a folder for the T-REx facts of another; the run is kept in `runs`."""
+    """Score the model in a folder on the T-REx facts of another; the run is stored in `runs`."""
     relations = [r.name for r in load_dataset(str(facts)).relations if r.source == SOURCE]
     if not relations:
-        raise UserError(f"{facts} holds no T-REx facts: name a folder in LAMA's layout")
+        raise UserError(f"{facts} has no T-REx facts: give a folder in LAMA's layout")
     vocabulary = facts / "common_vocab_cased.txt"
     request = ProbeRequest(
         str(facts),
@@ -61,7 +61,7 @@ def probe_facts(model: Path, facts: Path, runs: Path) -> Run:
 
 
 def relation_scores(run: Run) -> tuple[RelationScore, ...]:
-    """Each relation, and last their unweighted mean, as LAMA reports a source."""
+    """Return the scores of each relation, then their unweighted mean, as LAMA reports sources."""
     tables = [score_table([run], by=by, ranking=RANKING) for by in ("relation", "source")]
     return tuple(
         RelationScore(str(row.get("relation", "mean")), int(row["n"]), *(row[c] for c in COLUMNS))
@@ -71,7 +71,7 @@ def relation_scores(run: Run) -> tuple[RelationScore, ...]:
 
 
 def fact_ranks(run: Run) -> Iterator[FactRank]:
-    """The facts that count."""
+    """Yield the facts that have a rank."""
     rows = run.facts[run.facts[f"rank_{RANKING}"].notna()]
     names = (rows[name].astype(str) for name in ("relation", "subject", "object"))
     for relation, subject, gold, rank in zip(*names, rows[f"rank_{RANKING}"], strict=True):

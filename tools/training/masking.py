@@ -1,9 +1,9 @@
-"""Dynamic masking: which tokens of a batch are hidden, drawn anew for every batch.
+"""Dynamic masking: the tokens to hide are drawn again for every batch.
 
-In some of the passages whole words are hidden, in the others single tokens. Names, numbers
-and content words are drawn more often than the words of grammar. What is hidden is always
-replaced by [MASK]: the model answers cloze queries, and never sees a kept or random word there.
-(Devlin et al. 2019 replace 80 % by [MASK], 10 % by a random token and keep 10 %.)
+In some passages whole words are hidden, in the others single tokens. Names, numbers and content
+words are drawn more often than function words. Hidden tokens are always replaced by [MASK], as in
+cloze queries. (Devlin et al. 2019 replace 80 % by [MASK] and 10 % by a random token, and keep
+10 %.)
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ KIND_BITS, STARTS_WORD = 3, 4
 
 @dataclass(frozen=True)
 class MaskingPlan:
-    """rate: part of the tokens hidden. whole_word_share: part of the passages hidden by words.
+    """Proportions and weights of masking.
 
-    weights: how readily a function word, a content word and a name or number are drawn.
+    rate: proportion of hidden tokens. whole_word_share: proportion of passages with whole-word
+    masking. weights: sampling weights of function words, content words, and names or numbers.
     """
 
     rate: float = 0.2
@@ -35,16 +36,16 @@ class MaskingPlan:
 def draw_mask(
     flags: Flags, lengths: npt.NDArray[np.int64], plan: MaskingPlan, rng: np.random.Generator
 ) -> Mask:
-    """The tokens to hide, bool [passage, position]; at least one of every passage.
+    """Draw the tokens to hide, bool [passage, position]; at least one per passage.
 
-    flags: uint8 [passage, position]; lengths: int [passage], specials included. The first and
-    the last token of each passage, [CLS] and [SEP], and the padding are never hidden.
+    flags: uint8 [passage, position]; lengths: int [passage], including special tokens. The first
+    and last token of each passage ([CLS] and [SEP]) and the padding are never hidden.
     """
     n_passages, width = flags.shape
     positions = np.arange(width).reshape(1, width)
     usable = (positions > 0) & (positions < lengths[:, None] - 1)
     weights = np.asarray(plan.weights)[flags & KIND_BITS]
-    # Gumbel's trick: the largest of log(weight) + noise are a draw without replacement.
+    # Gumbel top-k trick: the largest values of log(weight) + noise sample without replacement.
     scores = np.log(weights) + rng.gumbel(size=flags.shape)
     word_starts = np.where((flags & STARTS_WORD) > 0, positions, 0)
     first_of_word = np.maximum.accumulate(word_starts, axis=1)
@@ -60,7 +61,7 @@ def draw_mask(
 def draw_uniform_mask(
     lengths: npt.NDArray[np.int64], width: int, rate: float, rng: np.random.Generator
 ) -> Mask:
-    """The usual evaluation mask: each token alike, a part `rate` of them, at least one."""
+    """Draw a proportion `rate` of the tokens uniformly, at least one per passage."""
     flags = np.full((len(lengths), width), STARTS_WORD, dtype=np.uint8)
     plan = MaskingPlan(rate=rate, whole_word_share=0.0, weights=(1.0, 1.0, 1.0))
     return draw_mask(flags, lengths, plan, rng)

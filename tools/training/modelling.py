@@ -11,48 +11,48 @@ from safetensors import SafetensorError
 from lama_core.errors import UserError
 
 HEADS = ("cls", "lm_head")
-"""Where transformers keeps the masked-LM head: BERT and its kin, RoBERTa and its kin."""
+"""Attribute of the masked-LM head in transformers: models like BERT, models like RoBERTa."""
 
 ATTENTION = "eager"
-"""Plain matrix products: for short passages their gradient is twice as fast as the fused one's."""
+"""Unfused attention: for short passages its gradient is twice as fast as that of the fused one."""
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The encoder's fast tokenizer. Raises UserError when there is none with a mask token."""
+    """Return the encoder's fast tokenizer. Raises UserError if it has none with a mask token."""
     from transformers import AutoTokenizer
 
     _check_folder(folder)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{folder} holds no tokenizer that can be read") from error
+        raise UserError(f"{folder} has no readable tokenizer") from error
     if not tokenizer.is_fast or tokenizer.mask_token_id is None:
-        raise UserError(f"the tokenizer in {folder} isn't a fast one with a mask token")
+        raise UserError(f"the tokenizer in {folder} is not a fast tokenizer with a mask token")
     if len(tokenizer) > 2**16:
-        raise UserError(f"the tokenizer in {folder} has more than {2**16} tokens")
+        raise UserError(f"the tokenizer in {folder} has more than {2**16:,} tokens")
     return tokenizer
 
 
 def load_encoder(folder: Path) -> torch.nn.Module:
-    """The encoder with its masked-LM head, in float32; a head that is missing is drawn anew.
+    """Return the encoder with a masked-LM head, in float32; a missing head is initialized randomly.
 
-    Raises UserError when the folder holds no encoder of a kind that we know.
+    Raises UserError if the folder has no encoder of a supported type.
     """
     from transformers import AutoModelForMaskedLM
 
     _check_folder(folder)
     try:
-        with _quiet():  # transformers reports at length that the head is missing
+        with _quiet():  # transformers warns at length about the missing head
             model = AutoModelForMaskedLM.from_pretrained(
                 folder, local_files_only=True, dtype=torch.float32, attn_implementation=ATTENTION
             )
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{folder} holds no encoder that can be read: {reason}") from error
+        raise UserError(f"{folder} has no readable encoder: {reason}") from error
     if not any(hasattr(model, head) for head in HEADS):
         raise UserError(
             f"{folder}: models of type {model.config.model_type} aren't supported: "
-            "name a BERT or RoBERTa encoder"
+            "give a BERT or RoBERTa encoder"
         )
     return model
 
@@ -63,10 +63,10 @@ def hidden_logits(
     attention_mask: torch.Tensor | None,
     hidden: torch.Tensor,
 ) -> torch.Tensor:
-    """Logits [hidden position, vocabulary] at the positions that `hidden` marks.
+    """Return the logits at the hidden positions, [hidden position, vocabulary].
 
-    input_ids, attention_mask, hidden: [passage, position]; hidden is bool. Only these positions
-    go through the head, which is most of the work of a small model.
+    input_ids, attention_mask, hidden: [passage, position]; hidden is bool. The head, which is most
+    of the computation in a small model, is only applied to these positions.
     """
     states = model.base_model(input_ids=input_ids, attention_mask=attention_mask)[0]
     head = next(getattr(model, name) for name in HEADS if hasattr(model, name))
@@ -89,6 +89,6 @@ def _quiet() -> Iterator[None]:
 
 def _check_folder(folder: Path) -> None:
     if not folder.is_dir():
-        raise UserError(f"there is no encoder folder {folder}")
+        raise UserError(f"no such encoder folder: {folder}")
     if not (folder / "config.json").exists():
-        raise UserError(f"{folder} isn't an encoder: it holds no config.json")
+        raise UserError(f"{folder} isn't an encoder: config.json is missing")

@@ -1,4 +1,4 @@
-"""The recipe from end to end: prepare, train, measure, export, write the model's card."""
+"""The complete recipe: prepare, train, export, evaluate, and write the model card."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ CARD_FILE = "README.md"
 
 @dataclass(frozen=True)
 class SharedFacts:
-    """P@1 over all facts of a kind: those that the corpus states, or those that it doesn't."""
+    """P@1 on the facts whose pair co-occurs in a training passage (`stated`), or on the others."""
 
     stated: bool
     n_facts: int
@@ -39,12 +39,11 @@ class SharedFacts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished run gave.
+    """The results of a finished training run.
 
-    held_out: by corpus file, and `all`; empty when nothing was held out. relations: P@k by
-    relation, their mean last; empty without facts. by_corpus: P@1 over the facts that the corpus
-    states (subject and object in one passage), and over the others. answers: to the fixed
-    questions.
+    held_out: by corpus file, and `all`; empty without held-out texts. relations: P@k by relation,
+    their mean last; empty without facts. by_corpus: P@1 on facts whose subject and object co-occur
+    in a training passage, and on the others. answers: best tokens for the fixed queries.
     """
 
     folder: Path
@@ -55,7 +54,7 @@ class Outcome:
     answers: dict[str, list[str]]
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as plain values; P@ values are between 0 and 1."""
+        """Return the results as plain values; P@k is between 0 and 1."""
         return asdict(self) | {"folder": str(self.folder)}
 
 
@@ -72,14 +71,14 @@ def run_recipe(
     report: Callable[[str], None] = lambda line: None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Train as the settings say, resuming what `run_folder` holds, and export to `out`.
+    """Train with the settings, or resume the run in `run_folder`, and export to `out`.
 
-    Raises UserError for an input that can't be used, before anything is trained.
+    Raises UserError for unusable input, before the training.
     """
     if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: name a folder for the model")
+        raise UserError(f"{out} is a file: give a folder for the model")
     if facts is not None and not (facts / "relations.jsonl").exists():
-        raise UserError(f"{facts} holds no relations.jsonl: name a folder in LAMA's layout")
+        raise UserError(f"{facts} has no relations.jsonl: give a folder in LAMA's layout")
     ready = prepare(
         settings,
         encoder=encoder,
@@ -90,7 +89,7 @@ def run_recipe(
     )
     train(
         ready.model,
-        ready.reading,
+        ready.sampler,
         settings,
         mask_id=ready.tokenizer.mask_token_id,
         folder=run_folder,
@@ -117,7 +116,7 @@ def measure(
     out: Path,
     run: Run | None,
 ) -> Outcome:
-    """Held-out scores, P@k of the exported model's run, and answers to the fixed questions."""
+    """Return the held-out scores, P@k of the exported model's run, and answers to fixed queries."""
     held_out = {}
     if corpus.held_out:
         held_out = evaluate_files(model, tokenizer, corpus.held_out, max_length=settings.max_length)
@@ -149,7 +148,7 @@ def _by_corpus(facts: tuple[FactRank, ...], corpus: Corpus) -> tuple[SharedFacts
 
 
 def write_outcome(outcome: Outcome, corpus: Corpus, encoder: Path | None) -> None:
-    """The figures and the card, beside the model."""
+    """Write the results and the model card to the model's folder."""
     figures = outcome.to_json() | {"corpus": [asdict(source) for source in corpus.summary]}
     figures.pop("folder")
     text = json.dumps(figures, ensure_ascii=False, indent=1)

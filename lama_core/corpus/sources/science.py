@@ -15,7 +15,7 @@ ELEMENTS = "mendeleev/elements.db"
 
 
 def computing_passages(read: ReadMember) -> Iterator[Passage]:
-    """The articles of FOLDOC, without links, references and dates."""
+    """Yield the articles of FOLDOC, without links, references and dates."""
     text = gzip.decompress(read(FOLDOC)).decode("utf-8", errors="replace")
     head = ""
     for block in re.split(r"\n\s*\n", text):
@@ -30,7 +30,7 @@ def computing_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def element_passages(read: ReadMember) -> Iterator[Passage]:
-    """Symbol, number, discovery, naming and use of each chemical element."""
+    """Yield symbol, number, discovery, naming and use of each chemical element."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "elements.db"
         path.write_bytes(read(ELEMENTS))
@@ -49,9 +49,9 @@ def element_passages(read: ReadMember) -> Iterator[Passage]:
                 lead = "The name of this element, " if label == "name_origin" else ""
                 for piece in split_sentences(tidy(row[label])):
                     yield Passage(name, f"{lead}{name}: {piece}", (name,))
-        for label, said in (
+        for label, verb in (
             ("discoverers", "discovered by"),
             ("discovery_location", "first found in"),
         ):
             if row[label]:
-                yield Passage(name, f"{name} was {said} {row[label]}.", (name,))
+                yield Passage(name, f"{name} was {verb} {row[label]}.", (name,))

@@ -1,4 +1,4 @@
-"""Wikipedia's prose: WikiText-2, and the old articles that gensim carries to test itself."""
+"""Wikipedia's prose: WikiText-2, and the old articles in gensim's test data."""
 
 import bz2
 import gzip
@@ -15,7 +15,7 @@ DUMP = "gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p00003
 
 
 def wikitext_passages(read: ReadMember) -> Iterator[Passage]:
-    """Runs of sentences of WikiText-2, its token marks (`@-@`, ` ,`) undone."""
+    """Yield runs of sentences of WikiText-2, with its tokenization (`@-@`, ` ,`) undone."""
     for part in PARTS:
         title = ""
         for line in gzip.decompress(read(WIKITEXT.format(part=part))).decode("utf-8").splitlines():
@@ -30,7 +30,7 @@ def wikitext_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def dump_passages(read: ReadMember) -> Iterator[Passage]:
-    """Runs of sentences of the articles in gensim's piece of a Wikipedia dump."""
+    """Yield runs of sentences of the articles in gensim's part of a Wikipedia dump."""
     dump = bz2.decompress(read(DUMP)).decode("utf-8")
     for page in re.finditer(r"<title>([^<]*)</title>.*?<text[^>]*>(.*?)</text>", dump, re.S):
         title, markup = html.unescape(page.group(1)), html.unescape(page.group(2))
@@ -49,7 +49,7 @@ def _untokenised(text: str) -> str:
 
 
 def _plain(markup: str) -> str:
-    """Wiki markup's running text: no templates, tables, references, files or headings."""
+    """Return the running text of wiki markup: no templates, tables, references or headings."""
     text = re.sub(r"<!--.*?-->|<ref[^>/]*/>|<ref.*?</ref>", " ", markup, flags=re.S)
     text = re.sub(r"<(math|gallery|timeline|pre|code|source)\b.*?</\1>", " ", text, flags=re.S)
     for _ in range(4):

@@ -25,9 +25,10 @@ PERSON_FILE, PLACE_FILE, NATURE_FILE = "18", "15", "17"
 
 @dataclass(frozen=True)
 class Synset:
-    """One synset; pointers: pairs of a symbol and the target's part of speech and offset.
+    """A synset.
 
-    opposites: for each antonym the number of the word here, the other synset and its word's number.
+    pointers: (symbol, key of the target synset). opposites: (index of the lemma, key of the other
+    synset, index of its lemma) for each antonym.
     """
 
     key: str
@@ -40,12 +41,12 @@ class Synset:
     examples: tuple[str, ...]
 
     def targets(self, symbol: str) -> list[str]:
-        """Keys of the synsets that `symbol` points to."""
+        """Return the keys of the synsets that `symbol` points to."""
         return [target for found, target in self.pointers if found == symbol]
 
 
 def read_synsets(read: ReadMember) -> dict[str, Synset]:
-    """All synsets by key: a letter for the part of speech and the offset."""
+    """Return all synsets by key: a letter for the part of speech, and the offset."""
     synsets = {}
     for pos in PARTS_OF_SPEECH:
         for line in read(f"{FOLDER}/data.{pos}").decode("latin-1").splitlines():
@@ -56,7 +57,7 @@ def read_synsets(read: ReadMember) -> dict[str, Synset]:
 
 
 def general_passages(read: ReadMember) -> Iterator[Passage]:
-    """Definitions, examples and kinds of all synsets, in several phrasings."""
+    """Yield definitions, examples, kinds and opposites of all synsets, in several phrasings."""
     synsets = read_synsets(read)
     for number, synset in enumerate(synsets.values()):
         for text in (
@@ -69,7 +70,7 @@ def general_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def fact_passages(read: ReadMember) -> Iterator[Passage]:
-    """What the glosses and pointers say of named people and places, in plain sentences."""
+    """Yield sentences on named people, places and things, from glosses and pointers."""
     synsets = read_synsets(read)
     for synset in synsets.values():
         if not synset.targets("@i"):
@@ -124,7 +125,7 @@ def _sentence(text: str) -> str:
 
 
 def _definitions(synset: Synset, number: int) -> Iterator[str]:
-    """Two phrasings of the definition; which two turns with the number."""
+    """Yield two phrasings of the definition; which two depends on the number."""
     first, definition = synset.lemmas[0], synset.definition
     names = " or ".join(synset.lemmas[:3])
     if synset.pos == "n" and synset.targets("@i"):
@@ -279,7 +280,7 @@ def _place(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
 
 
 def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
-    """The continents of a river, lake or mountain: what it is part of, step by step."""
+    """Yield the continents of a river, lake or mountain, following the part-of pointers."""
     seen, open_wholes, found = {synset.key}, synset.targets("#p"), []
     while open_wholes:
         key = open_wholes.pop(0)
@@ -293,7 +294,7 @@ def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
             open_wholes += whole.targets("#p")
     for kind in synset.targets("@i"):
         noun = synsets[kind].lemmas[0]
-        # English has the article before rivers: the Nile, but Lake Victoria.
+        # Rivers have the article in English: the Nile, but Lake Victoria.
         names = [f"The {n}" if noun == "river" else n for n in synset.lemmas[:2]]
         for continent in found:
             for name in names:

@@ -1,1 +1,1 @@
-"""What is here of the knowledge sources, and how more is fetched or imported."""
+"""The installed datasets, and the download and import of others."""

@@ -1,4 +1,4 @@
-"""LAMA-UHN computed from LAMA, as its authors' script does, for any masked model as guesser."""
+"""LAMA-UHN computed from LAMA as its authors' script does, with any masked model as guesser."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ EXCLUDED_FILE = "excluded.json"
 def write_uhn(
     lama: Dataset, folder: Path, *, guess: variants.Guess | None = None
 ) -> tuple[variants.Excluded, ...]:
-    """Write LAMA-UHN, computed from `lama`, into `folder`; the facts that it leaves out.
+    """Write LAMA-UHN, computed from `lama`, into `folder`; return the excluded facts.
 
-    guess: the name guesser (bert-base-cased in the paper); without one only the substring filter
-    is applied. The facts left out are listed in `excluded.json` with their reasons.
+    guess: the name guesser (bert-base-cased in the paper); without one, only the substring filter
+    is applied. `excluded.json` lists the excluded facts with their reasons.
     """
     relations = [r for r in lama.relations if r.source in variants.UHN_SOURCES]
     facts = [fact for fact in lama.facts if fact.source in variants.UHN_SOURCES]

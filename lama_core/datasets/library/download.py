@@ -1,4 +1,4 @@
-"""`data get` and `data import`: put a source into the library, whole or not at all."""
+"""`data get` and `data import`: install a dataset completely or not at all."""
 
 import errno
 import os
@@ -23,24 +23,24 @@ from lama_core.files import copy_file, replace_folder, user_path, work_folder
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
 
-# What a dataset consists of; anything else in an imported folder is left behind.
+# Files with other suffixes in an imported folder are not copied.
 KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
 
 
 @dataclass(frozen=True)
 class GetRequest(Request):
-    """A published source to fetch, or to compute from another: the fields of `data get`."""
+    """The request `data get`: a published source to download, or to compute from another."""
 
     command: ClassVar[tuple[str, ...]] = ("data", "get")
     python: ClassVar[str] = "get_data"
 
     name: Annotated[str, argument("A name of `data list`, such as lama.")]
-    compute: Annotated[bool, option("lama-uhn: compute it from LAMA instead of fetching it.")] = (
-        False
-    )
+    compute: Annotated[
+        bool, option("lama-uhn: compute it from LAMA instead of downloading it.")
+    ] = False
     guesser: Annotated[
-        str | None, option("With --compute: the masked model that guesses from names.")
+        str | None, option("With --compute: the masked model that guesses objects from names.")
     ] = None
     repin: Annotated[bool, option("Accept a file that changed since its first download.")] = False
 
@@ -53,39 +53,39 @@ class GetRequest(Request):
 
 @dataclass(frozen=True)
 class ImportRequest(Request):
-    """A source on this machine to import into the library: the fields of `data import`."""
+    """The request `data import`: local data to install."""
 
     command: ClassVar[tuple[str, ...]] = ("data", "import")
     python: ClassVar[str] = "import_data"
 
     path: Annotated[str, argument("A folder, an archive, or a CSV, TSV or JSONL file.")]
-    name: Annotated[str | None, option("Its name here. Default: the folder's or file's name.")] = (
-        None
-    )
-    replace: Annotated[bool, option("Replace a source of the same name.")] = False
+    name: Annotated[
+        str | None, option("Name of the dataset. Default: that of the folder or file.")
+    ] = None
+    replace: Annotated[bool, option("Replace a dataset of the same name.")] = False
     subject: Annotated[
-        str | None, option("Of a table: the column of the subjects. Default: subject.")
+        str | None, option("For a table: column of the subjects. Default: subject.")
     ] = None
     object: Annotated[
-        str | None, option("Of a table: the column of the objects. Default: object.")
+        str | None, option("For a table: column of the objects. Default: object.")
     ] = None
     relation: Annotated[
         str | None,
-        option("Of a table: the column of the relations. Default: relation, or one for all rows."),
+        option("For a table: column of the relations. Default: relation, or one for all rows."),
     ] = None
     template_column: Annotated[
-        str | None, option("Of a table: the column of the templates. Default: template.")
+        str | None, option("For a table: column of the templates. Default: template.")
     ] = None
     template: Annotated[
         Sequence[str],
         option(
-            "Of a table: a template with [X] and [Y] for rows that have none, or "
-            "RELATION=TEMPLATE for those of one relation. Repeat it."
+            "For a table: template with [X] and [Y] for rows without one, or RELATION=TEMPLATE "
+            "for one relation. Can be repeated."
         ),
     ] = ()
 
     def columns(self) -> user_table.Columns:
-        """Return what it says of a table. Raises UserError for a template that can't be used."""
+        """Return the columns of a table. Raises UserError for an unusable template."""
         return user_table.Columns.given(
             subject=self.subject or "",
             object=self.object or "",
@@ -97,14 +97,14 @@ class ImportRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What was installed, and where."""
+    """An installed dataset and its folder."""
 
     dataset: Dataset | AnalogyDataset
     folder: Path
 
 
 def downloads_dir(name: str) -> Path:
-    """Where the fetched files of the source `name` are kept."""
+    """Return the folder of the downloaded files of the source `name`."""
     return paths.cache_dir() / "downloads" / name
 
 
@@ -118,13 +118,22 @@ def get_dataset(
     guess: variants.Guess | None = None,
     source: published.Source | None = None,
 ) -> Installed:
-    """Fetch the published source `name`, unpack it, read it and put it into the library.
+    """Download, unpack, read and install the published source `name`.
 
-    A source that needs another (LAMA-UHN needs LAMA's templates) fetches that one first. What was
-    installed under the name before stays until the new one has been read whole.
-    compute: compute LAMA-UHN from LAMA instead of fetching it. guess: its name guesser; without
-    one only the substring filter is applied.
-    Raises UserError; what was fetched so far is kept for the next try.
+    A source that needs another is installed after it (LAMA-UHN needs LAMA's templates). A dataset
+    installed under this name is replaced only after the new one was read completely.
+
+    Args:
+        name: Name of a published source.
+        on_progress: Called with the progress.
+        patience: Timeouts and retries.
+        repin: Accept files that differ from their first download.
+        compute: Compute LAMA-UHN from LAMA instead of downloading it.
+        guess: The name guesser for `compute`. Default: only the substring filter is applied.
+        source: The source to use instead of the published one.
+
+    Raises:
+        UserError: If a step fails; a partial download is kept and resumed next time.
     """
     source = source or published.source(name)
     if source.needs and source.needs not in installed.installed_names():
@@ -132,7 +141,7 @@ def get_dataset(
     if compute:
         return _compute(source, guess, on_progress)
     with (
-        _alone(name),
+        _download_lock(name),
         fetched(
             source.files,
             downloads_dir(name),
@@ -141,25 +150,25 @@ def get_dataset(
             patience=patience,
             repin=repin,
         ) as paths,
-        _beside(name) as folder,
+        _new_folder(name) as folder,
     ):
         for path in paths:
             if archive.is_archive(path):
-                place = folder / path.name.split(".")[0]
-                _unpack(path, place, source.max_unpacked_bytes, on_progress)
+                target = folder / path.name.split(".")[0]
+                _unpack(path, target, source.max_unpacked_bytes, on_progress)
             else:
                 copy_file(path, folder / path.name, source.max_unpacked_bytes)
-        return _settle(folder, name)
+        return _install(folder, name)
 
 
 def import_name(path: Path, name: str | None = None) -> str:
-    """What an import is called in the library: its given name, or its file's, fit for a folder.
+    """Return the name of an import, made safe for a folder. Default: that of the file.
 
-    Raises UserError for a name of which nothing is left, or that is the project's own.
+    Raises UserError for a name without letters and digits, or one of a built-in dataset.
     """
     safe = installed.safe_name(name or _stem(Path(os.path.realpath(user_path(path)))))
     if safe in (installed.STARTER, installed.STARTER_ANALOGIES):
-        raise UserError(f"{safe!r} is the project's own: give the import another name")
+        raise UserError(f"{safe!r} is the name of a built-in dataset: give another name")
     return safe
 
 
@@ -171,28 +180,34 @@ def import_dataset(
     columns: user_table.Columns | None = None,
     on_progress: OnProgress = ignore,
 ) -> Installed:
-    """Take a folder, an archive or a table that the user has into the library.
+    """Install a copy of a local folder, archive or table.
 
-    name: what it is called there; without one, the folder's or file's name. replace: what has that
-    name now makes place for it, once it has been read whole. columns: of a table.
-    Raises UserError if it is in no known format, holds nothing usable, or is too large, and for a
-    name that is taken, or columns of what isn't a table.
+    Args:
+        path: The folder or file.
+        name: Name of the dataset. Default: that of the folder or file.
+        replace: Replace a dataset of this name, after the new one was read completely.
+        columns: Columns of a table.
+        on_progress: Called with the progress.
+
+    Raises:
+        UserError: If the format is unknown, nothing is usable, the data are too large, the name is
+            taken, or `columns` is given for something other than a table.
     """
     path = user_path(path)
     if not path.exists():
-        raise UserError(f"there is no file or folder {path}")
+        raise UserError(f"no such file or folder: {path}")
     name = import_name(path, name)
     if name in installed.installed_names() and not replace:
         raise UserError(
-            f"{installed.describe(name)} would be replaced: give another name with --name, or say "
-            "--replace"
+            f"{installed.describe(name)} is already installed: pass --replace to replace it, or "
+            "give another name with --name"
         )
     columns = None if columns == user_table.Columns() else columns
     if columns is not None and (path.is_dir() or path.suffix.lower() not in user_table.SUFFIXES):
         raise UserError(
             f"{path} is not a CSV, TSV or JSONL file: import it without columns and templates"
         )
-    with _beside(name) as folder:
+    with _new_folder(name) as folder:
         if path.is_dir():
             _copy_folder(path, folder, on_progress)
         elif archive.is_archive(path):
@@ -204,12 +219,12 @@ def import_dataset(
                 user_table.write_columns(folder / path.name, columns)
         try:
             on_progress(Progress(f"reading {name}"))
-            return _settle(folder, name)
+            return _install(folder, name)
         except UserError as error:
-            # The user knows the path that was given, not the folder that it was copied to.
-            inside = folder if path.is_dir() else folder / path.name
-            said = str(error).replace(str(inside), str(path)).replace(str(folder), str(path))
-            raise UserError(said) from error
+            # Show the user the given path, not that of the copy.
+            copy = folder if path.is_dir() else folder / path.name
+            message = str(error).replace(str(copy), str(path)).replace(str(folder), str(path))
+            raise UserError(message) from error
 
 
 def _compute(
@@ -217,35 +232,37 @@ def _compute(
 ) -> Installed:
     """Install LAMA-UHN computed from LAMA. Raises UserError for any other source."""
     if not source.needs:
-        raise UserError(f"{source.name} is not computed from another source: leave compute out")
-    asked = 0
+        raise UserError(
+            f"{source.name} can't be computed from another source: download it without --compute"
+        )
+    n_queries = 0
 
     def counted(text: str, k: int) -> Sequence[str]:
-        nonlocal asked
-        asked += 1
-        on_progress(Progress("guessing from names", asked, None, "queries"))
+        nonlocal n_queries
+        n_queries += 1
+        on_progress(Progress("guessing from names", n_queries, None, "queries"))
         return guess(text, k) if guess else ()
 
-    with _beside(source.name) as folder:
+    with _new_folder(source.name) as folder:
         lama = installed.load_dataset(source.needs)
         derived.write_uhn(lama, folder, guess=counted if guess else None)
-        return _settle(folder, source.name)
+        return _install(folder, source.name)
 
 
-def _settle(folder: Path, name: str) -> Installed:
-    """Read the content of `folder` and, if that works, move it to its place in the library."""
+def _install(folder: Path, name: str) -> Installed:
+    """Read the dataset in `folder`, then move the folder into the library."""
     _flatten(folder)
     relations_file = installed.relations_file_for(folder)
     dataset = formats.load(folder, name=name, relations_file=relations_file)
     installed.write_record(folder, dataset, formats.detect(folder).content)
-    place = installed.datasets_dir() / name
-    replace_folder(folder, place)
-    return Installed(dataset, place)
+    target = installed.datasets_dir() / name
+    replace_folder(folder, target)
+    return Installed(dataset, target)
 
 
 @contextmanager
-def _alone(name: str) -> Iterator[None]:
-    """Keep another process or page from fetching the same source at the same time."""
+def _download_lock(name: str) -> Iterator[None]:
+    """Hold a lock on the downloads of a source. Raises UserError if another process has it."""
     folder = downloads_dir(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -253,15 +270,15 @@ def _alone(name: str) -> Iterator[None]:
             yield
     except Timeout:
         raise UserError(
-            f"{name} is being fetched already, by another command or page: wait for it"
+            f"{name} is being downloaded by another command or page: wait until it is done"
         ) from None
     except OSError as error:
-        raise UserError(f"{folder}: {name} can't be fetched to it: {error.strerror}") from error
+        raise UserError(f"can't download {name} to {folder}: {error.strerror}") from error
 
 
 @contextmanager
-def _beside(name: str) -> Iterator[Path]:
-    """An empty folder to be moved to the place of `name`; what is left of it is removed again.
+def _new_folder(name: str) -> Iterator[Path]:
+    """Yield an empty folder, to be filled and moved into the library; it is removed afterwards.
 
     Raises UserError if the library can't be written to.
     """
@@ -272,11 +289,9 @@ def _beside(name: str) -> Iterator[Path]:
             yield folder
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        place = installed.datasets_dir()
-        why = "the disk is full" if full else f"{place}: {error.strerror or error}"
-        raise UserError(
-            f"{why}: {name} was not installed; what was there before is untouched"
-        ) from error
+        library = installed.datasets_dir()
+        reason = "the disk is full" if full else f"{library}: {error.strerror or error}"
+        raise UserError(f"{name} was not installed, nothing was changed: {reason}") from error
 
 
 def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress) -> None:
@@ -287,21 +302,21 @@ def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress) -
 
 
 def _flatten(folder: Path) -> None:
-    """Lift the dataset out of the folders that its archive wraps it in."""
+    """Move the dataset out of the nested folders of its archive, into `folder`."""
     root = formats.root_of(folder)
     if root == folder:
         return
     wrapper = folder / root.relative_to(folder).parts[0]
-    beside = wrapper.rename(folder / f".{wrapper.name}.wrapped")
-    inner = beside / root.relative_to(wrapper)
+    renamed = wrapper.rename(folder / f".{wrapper.name}.wrapped")
+    inner = renamed / root.relative_to(wrapper)
     for child in (*sorted(inner.iterdir()), *sorted(inner.parent.glob("relations.jsonl"))):
         if not (folder / child.name).exists():
             child.rename(folder / child.name)
-    shutil.rmtree(beside)
+    shutil.rmtree(renamed)
 
 
 def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
-    """Copy the data files of `source`, and unpack the archives; links are not followed."""
+    """Copy the data files of `source` and unpack its archives; links are skipped."""
     budget = archive.Budget(f"{source}", MAX_IMPORTED_BYTES)
     for parent, folders, files in os.walk(source, onerror=_cant_be_read):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -323,7 +338,7 @@ def _cant_be_read(error: OSError) -> None:
 
 
 def _stem(path: Path) -> str:
-    for suffix in (*archive.SUFFIXES, *(".csv", ".tsv", ".jsonl", ".txt")):
+    for suffix in (*archive.SUFFIXES, *(".csv", ".tsv", ".jsonl", ".json", ".txt")):
         if path.name.lower().endswith(suffix):
             return path.name[: -len(suffix)]
     return path.name

@@ -1,8 +1,9 @@
-"""What is here: the starter sets, what was fetched or imported, and what could be fetched.
+"""The datasets on this computer (starter, downloaded, imported) and those to download.
 
-Each installed set is a folder in `data_dir()/datasets` with a `source.json` that names its format,
-licence, citation and counts, so that a list costs no reading. A folder is filled beside its place
-and moved in when it has been read whole. One that is damaged is listed as that, and stops no other.
+Each installed dataset is a folder in `data_dir()/datasets`. Its `source.json` has the format,
+licence, citation and counts, so that they can be listed without reading the data. A new folder is
+moved here after its data were read completely. A damaged dataset is listed as damaged, and doesn't
+prevent the use of others.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import orjson
 
 from lama_core import paths
 from lama_core.datasets import bats, formats, lama, lpaqa
+from lama_core.datasets.aliases import ALIASES_FILE, with_aliases
 from lama_core.datasets.dataset import SQUAD_RELATION, AnalogyDataset, Content, Dataset
 from lama_core.datasets.library import published
 from lama_core.errors import NotFetchedError, UserError, did_you_mean
@@ -22,16 +24,17 @@ STARTER = "starter"
 STARTER_ANALOGIES = "starter-analogies"
 RECORD_FILE = "source.json"
 MAX_RECORD = 1 << 20  # bytes
-MAX_NAME = 60  # characters; a file system takes 255 bytes
-_STARTER_CITATION = "the project's own collection; origins stand beside each fact"
+MAX_NAME = 60  # characters; file systems allow 255 bytes
+_STARTER_CITATION = "compiled by this project; each fact names its origin"
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A row of the list of sources. n_relations, n_facts (or pairs): None until it is installed.
+    """A row of the list of sources.
 
-    size: bytes to fetch, None where it isn't known or nothing is to be fetched. fault: why an
-    installed one can't be used, and the remedy; its title then, too.
+    n_relations, n_facts (or pairs): None until installed. size: bytes to download; None if unknown
+    or if there is nothing to download. fault: why an installed dataset is unusable, and the remedy;
+    it is also the title then.
     """
 
     name: str
@@ -67,32 +70,32 @@ _STARTERS = {
 
 
 def starter_dir() -> Path:
-    """Folder of the facts that come with the project, in LAMA's layout."""
+    """Return the folder of the starter facts, in LAMA's layout."""
     return paths.ASSETS / "datasets" / STARTER
 
 
 def starter_analogies_dir() -> Path:
-    """Folder of the analogies that come with the project, in BATS's layout."""
+    """Return the folder of the starter analogies, in BATS's layout."""
     return paths.ASSETS / "datasets" / STARTER_ANALOGIES
 
 
 def datasets_dir() -> Path:
-    """Folder of everything that was fetched or imported."""
+    """Return the folder of the downloaded and imported datasets."""
     return paths.data_dir() / "datasets"
 
 
 def installed_dir(name: str) -> Path:
-    """Folder where the source `name` lies once it was fetched or imported."""
+    """Return the folder of the dataset `name` once it is installed."""
     return current_folder(datasets_dir() / name)
 
 
 def installed_names() -> tuple[str, ...]:
-    """Names of what was fetched or imported, sorted, damaged ones too; none if it can't be read."""
+    """Return the sorted names of installed datasets, also damaged ones; none if unreadable."""
     return tuple(row.name for row in _installed() if row.path)
 
 
 def _installed() -> list[Listed]:
-    """The rows of what was fetched or imported; one that says so if the library can't be read."""
+    """Return the rows of installed datasets; one row with the error if they can't be listed."""
     try:
         names = current_names(datasets_dir())
     except UserError as error:
@@ -118,55 +121,56 @@ def _listed(
     n_facts: int | None = None,
     **more: Any,
 ) -> Listed:
-    own = (source.name, source.title, source.kind)
-    texts = (source.licence, source.citation, source.homepage)
+    names = (source.name, source.title, source.kind)
+    origin = (source.licence, source.citation, source.homepage)
     size = source.size if source.files else None
-    return Listed(*own, *texts, n_relations, n_facts, size, **more)
+    return Listed(*names, *origin, n_relations, n_facts, size, **more)
 
 
 def _names_of(*kinds: Content) -> tuple[str, ...]:
-    """Names of what is installed and can be used, of these kinds."""
+    """Return the names of the usable installed datasets of these kinds."""
     return tuple(row.name for row in _installed() if row.kind in kinds and not row.fault)
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Names that `load_dataset` takes now: the starter facts, then what is installed."""
+    """Return the names that `load_dataset` accepts: the starter facts, then installed ones."""
     return (STARTER, *_names_of("facts", "prompts"))
 
 
 def prompt_set_names() -> tuple[str, ...]:
-    """Names of the sets of prompts that are installed, such as `lpaqa`."""
+    """Return the names of the installed sets of prompts, such as `lpaqa`."""
     return _names_of("prompts")
 
 
 def pair_set_names() -> tuple[str, ...]:
-    """Those of them that bring training pairs."""
+    """Return the names of the installed sets of prompts that have training pairs."""
     return tuple(n for n in prompt_set_names() if pairs_dir(Path(n)) != installed_dir(n))
 
 
 def analogy_names() -> tuple[str, ...]:
-    """Names that `load_analogies` takes now: the starter analogies, then what is installed."""
+    """Return the names that `load_analogies` accepts: starter analogies, then installed ones."""
     return (STARTER_ANALOGIES, *_names_of("analogies"))
 
 
 def lama_vocabulary_path() -> Path | None:
-    """LAMA's published list of 21,018 candidates, once LAMA was fetched or imported, else None."""
+    """Return the file of LAMA's 21,018 published candidates, or None if LAMA isn't installed."""
     folder = installed_dir("lama")
     found = sorted(folder.rglob(published.LAMA_VOCABULARY)) if folder.is_dir() else []
     return found[0] if found else None
 
 
 def load_dataset(name_or_path: str | Path) -> Dataset:
-    """The facts of that name (starter or installed), or those at that path, in any known format.
+    """Return the facts of that name (starter or installed) or path, in any known format.
 
     Raises UserError, with the nearest name, if there are none.
     """
     name = str(name_or_path)
     if name == STARTER:
-        own = _STARTERS[name]
-        return formats.load_facts(
-            starter_dir(), name=name, licence=own.licence, citation=own.citation
+        starter = _STARTERS[name]
+        dataset = formats.load_facts(
+            starter_dir(), name=name, licence=starter.licence, citation=starter.citation
         )
+        return with_aliases(dataset, starter_dir() / ALIASES_FILE)
     if name in installed_names():
         record = read_record(name)
         return formats.load_facts(
@@ -183,7 +187,7 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
 
 
 def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
-    """The analogies of that name (starter-analogies or installed), or those at that path.
+    """Return the analogies of that name (starter-analogies or installed) or path.
 
     Raises UserError, with the nearest name, if there are none.
     """
@@ -202,22 +206,22 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
 
 
 def safe_name(name: str) -> str:
-    """`name` as a folder's name: no separators, no leading dot.
+    """Return `name` as a folder name, without separators and leading dots.
 
-    Raises UserError if nothing is left of it, or it is too long.
+    Raises UserError if the result is empty or too long.
     """
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-")
     if not safe:
-        raise UserError(f"{name!r} can't name a dataset: use letters and digits")
+        raise UserError(f"{name!r} can't be the name of a dataset: use letters and digits")
     if len(safe) > MAX_NAME:
         raise UserError(
-            f"{safe[:20]!r}… is too long for a name: give one of at most {MAX_NAME} characters"
+            f"the name {safe[:20]!r}… is too long: give one of at most {MAX_NAME} characters"
         )
     return safe
 
 
 def prompts_dir(reference: Path) -> Path:
-    """The folder of prompts that a user means: of an installed set by its name, or as it is.
+    """Return the folder of prompts for the name of an installed set, or for a path.
 
     Raises UserError, with the nearest name, if there is neither.
     """
@@ -227,12 +231,12 @@ def prompts_dir(reference: Path) -> Path:
     path = user_path(reference)
     if not path.is_dir():
         hint = did_you_mean(str(reference), known)
-        raise UserError(f"There is no folder and no imported set of prompts {reference}{hint}.")
+        raise UserError(f"No folder or installed set of prompts is called {reference}{hint}.")
     return path
 
 
 def pairs_dir(reference: Path) -> Path:
-    """Where the training pairs are that a user means: a file, a folder, or those of a set.
+    """Return the file or folder of training pairs for a path or the name of an installed set.
 
     Raises UserError as `prompts_dir`.
     """
@@ -244,36 +248,36 @@ def pairs_dir(reference: Path) -> Path:
 
 
 def relations_file_for(path: Path) -> Path | None:
-    """LAMA's relations.jsonl for a set in LAMA's layout that brings none, or None."""
+    """Return the installed LAMA's relations.jsonl for data in LAMA's layout that lack it."""
     root = lama.find_root(path)
     if root is None or (root / "relations.jsonl").is_file():
         return None
-    of_lama = installed_dir("lama")
-    found = sorted(of_lama.rglob("relations.jsonl")) if of_lama.is_dir() else []
+    lama_dir = installed_dir("lama")
+    found = sorted(lama_dir.rglob("relations.jsonl")) if lama_dir.is_dir() else []
     return found[0] if found and not (root.parent / "relations.jsonl").is_file() else None
 
 
 def listing() -> list[Listed]:
-    """The starter sets, then the published sources, then what else was imported."""
+    """Return the rows of starter datasets, then published sources, then other imports."""
     rows = []
-    for own, folder in zip(
+    for starter, folder in zip(
         _STARTERS.values(), (starter_dir(), starter_analogies_dir()), strict=True
     ):
-        counts = _count_lines(folder, own.kind) if folder.is_dir() else ()
-        rows.append(_listed(own, *counts, installed=folder.is_dir(), path=str(folder)))
+        counts = _count_lines(folder, starter.kind) if folder.is_dir() else ()
+        rows.append(_listed(starter, *counts, installed=folder.is_dir(), path=str(folder)))
     here = {row.name: row for row in _installed()}
-    elsewhere = {source.name: _listed(source, installed=False) for source in published.SOURCES}
-    return [*rows, *(elsewhere | here).values()]
+    all_published = {source.name: _listed(source, installed=False) for source in published.SOURCES}
+    return [*rows, *(all_published | here).values()]
 
 
 def read_record(name: str) -> Listed:
-    """What `source.json` says of the installed set `name`. Raises UserError if it is damaged."""
+    """Return the content of an installed dataset's `source.json`. Raises UserError if damaged."""
     folder = installed_dir(name)
     path = folder / RECORD_FILE
-    remedy = f"remove {folder} and get it again"
+    remedy = f"delete {folder} and install the dataset again"
     try:
         fields: dict[str, Any] = orjson.loads(read_file(path, MAX_RECORD))
-        if fields["title"] == fields["name"]:  # of an import: its name, and it may have another now
+        if fields["title"] == fields["name"]:  # an import, which may have been renamed
             fields["title"] = name
         row = Listed(**{**fields, "name": name, "installed": True, "path": str(folder)})
         fault = _fault(row)
@@ -287,31 +291,31 @@ def read_record(name: str) -> Listed:
 
 
 def _fault(row: Listed) -> str:
-    """Which part of a record is damaged, or nothing."""
+    """Return why a record is invalid, as a clause; empty if it is valid."""
     if row.kind not in get_args(Content):
         return f"its kind is {row.kind!r}"
     texts = (row.title, row.licence, row.citation, row.homepage, row.fault)
     numbers = (row.n_relations, row.n_facts, row.size)
     if not all(isinstance(text, str) for text in texts):
-        return "a text is none"
-    return "" if all(type(n) in (int, type(None)) for n in numbers) else "a number is none"
+        return "a text field is not text"
+    return "" if all(type(n) in (int, type(None)) for n in numbers) else "a count is not a number"
 
 
 def describe(name: str) -> str:
-    """An installed set in a few words: `mine (3 relations, 120 facts)`."""
+    """Return a short description of an installed dataset: `mine (3 relations, 120 facts)`."""
     record = _row(name)
     if record.fault:
         return f"{name} (damaged)"
-    what = "pair" if record.kind == "analogies" else "fact"
-    counts = ((record.n_relations or 0, "relation"), (record.n_facts or 0, what))
-    said = ", ".join(f"{n:,} {one}{'s' * (n != 1)}" for n, one in counts)
-    return f"{name} ({said})"
+    row_noun = "pair" if record.kind == "analogies" else "fact"
+    counts = ((record.n_relations or 0, "relation"), (record.n_facts or 0, row_noun))
+    shown = ", ".join(f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in counts)
+    return f"{name} ({shown})"
 
 
 def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content) -> None:
-    """Write `source.json` into `folder` for the set that was read from it."""
-    own = published.Source(dataset.name, dataset.name, kind, "not stated", "", "")
-    source = next((one for one in published.SOURCES if one.name == dataset.name), own)
+    """Write `source.json` into `folder`, for the dataset read from there."""
+    imported = published.Source(dataset.name, dataset.name, kind, "not stated", "", "")
+    source = next((known for known in published.SOURCES if known.name == dataset.name), imported)
     fields = {
         "name": dataset.name,
         "title": source.title,
@@ -327,7 +331,7 @@ def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content)
 
 
 def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
-    """(relations, facts) of a starter set, whose lines are all valid (a test sees to that)."""
+    """Count the relations and facts of a starter dataset by lines; a test checks all lines."""
     if kind == "analogies":
         files = sorted(folder.rglob("*.txt"))
         return len(files), sum(file.read_bytes().count(b"\n") for file in files)
@@ -342,4 +346,4 @@ def _not_here(what: str, name: str, known: tuple[str, ...]) -> UserError:
         return NotFetchedError(f"The source {name!r} is", name)
     hint = did_you_mean(name, [*known, *(source.name for source in published.SOURCES)])
     known_names = f"; known: {', '.join(known)}"
-    return UserError(f"there is no {what} and no folder {name!r}{hint or known_names}")
+    return UserError(f"no {what} or folder is called {name!r}{hint or known_names}")

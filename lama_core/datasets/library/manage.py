@@ -1,4 +1,4 @@
-"""What the owner does with the sources that were fetched or imported: rename, remove."""
+"""Renaming and deleting installed datasets."""
 
 from lama_core.datasets.library import installed, published
 from lama_core.errors import UserError, did_you_mean
@@ -8,58 +8,58 @@ OWN = (installed.STARTER, installed.STARTER_ANALOGIES)
 
 
 def dataset_bytes(name: str) -> int:
-    """Bytes that an installed source takes on disk."""
+    """Return the bytes that an installed dataset uses on disk."""
     return folder_bytes(installed.installed_dir(_check(name)))
 
 
 def rename_dataset(name: str, new: str) -> str:
-    """Give an installed source another name; the name as it is taken, made fit for a folder.
+    """Rename an installed dataset; return the new name, made safe for a folder.
 
-    Runs that were made on it keep the name that it had.
-    Raises UserError for an unknown source, and for a name that is taken or a published source's.
+    Runs on it keep the old name.
+    Raises UserError for an unknown dataset, and for a name that is taken or a published source's.
     """
-    place, safe = installed.datasets_dir() / _check(name), installed.safe_name(new)
+    folder, safe = installed.datasets_dir() / _check(name), installed.safe_name(new)
     if safe in (*OWN, *installed.installed_names()) or published.is_published(safe):
         raise UserError(f"the name {safe!r} is taken: choose another")
     try:
-        with lock_for_changes(place):
-            place.rename(place.with_name(safe))
+        with lock_for_changes(folder):
+            folder.rename(folder.with_name(safe))
     except OSError as error:
         raise UserError(f"{name} can't be renamed: {error.strerror}") from error
     return safe
 
 
 def delete_dataset(name: str) -> int:
-    """Remove an installed source; the bytes that it took. Runs that were made on it stay.
+    """Delete an installed dataset, but not the runs on it; return the bytes freed.
 
-    Raises UserError for an unknown source.
+    Raises UserError for an unknown dataset.
     """
     n_bytes = dataset_bytes(name)
-    place = installed.datasets_dir() / name
+    folder = installed.datasets_dir() / name
     try:
-        with lock_for_changes(place):
-            remove_folder(place)
+        with lock_for_changes(folder):
+            remove_folder(folder)
     except OSError as error:
-        raise UserError(f"{name} can't be removed: {error.strerror}") from error
+        raise UserError(f"{name} can't be deleted: {error.strerror}") from error
     return n_bytes
 
 
 def users_of(name: str) -> tuple[str, ...]:
-    """The installed sources that have their templates from this one, and lose them without it."""
-    place = installed.installed_dir(_check(name))
+    """Return the installed datasets that use this one's templates, and need it for them."""
+    folder = installed.installed_dir(_check(name))
     return tuple(
         other
         for other in installed.installed_names()
         if (file := installed.relations_file_for(installed.installed_dir(other))) is not None
-        if other != name and file.is_relative_to(place)
+        if other != name and file.is_relative_to(folder)
     )
 
 
 def _check(name: str) -> str:
-    """The name, if it is one of those that are installed. Raises UserError, with the nearest."""
+    """Return the name. Raises UserError, with the nearest name, if it isn't installed."""
     known = installed.installed_names()
     if name in known:
         return name
     if name in OWN:
-        raise UserError(f"{name} comes with the project: it stays as it is")
-    raise UserError(f"there is no dataset {name!r} here{did_you_mean(name, known)}")
+        raise UserError(f"{name} is built in and can't be changed")
+    raise UserError(f"no installed dataset is called {name!r}{did_you_mean(name, known)}")

@@ -1,9 +1,9 @@
-"""The published sources: address, licence, size, citation, checksum, from `assets/datasets`.
+"""The published sources: address, licence, size, citation and checksum, from `assets/datasets`.
 
-Addresses are the authors' own. A size or checksum is missing where none is published; the checksum
-of the first complete fetch is then kept and later fetches must match it (`downloads.pins`). That
-holds for LPAQA, ParaRel and the Google analogies, too: their authors published no release, so the
-address gives its content on the day of the first fetch, and a change is refused afterwards.
+The addresses are those of the authors. If no checksum is published, that of the first complete
+download is stored, and later downloads must match it (`downloads.checksums`). This is the case for
+LPAQA, ParaRel and the Google analogies, of which no release exists: the first download defines the
+content, and later changes are refused.
 """
 
 import json
@@ -22,8 +22,8 @@ LAMA_VOCABULARY = "common_vocab_cased.txt"
 class Source:
     """A published source.
 
-    max_unpacked_bytes: what its archives may unpack to. needs: the source whose templates it uses,
-    which is fetched first, and from which it can also be computed without its own file.
+    max_unpacked_bytes: limit for the unpacked archives. needs: the source whose templates it uses;
+    it is downloaded first, and this source can also be computed from it.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """Bytes to fetch, or None where a file's size isn't known."""
+        """Bytes to download, or None if the size of a file is unknown."""
         sizes = [file.size for file in self.files]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
@@ -59,7 +59,7 @@ def source(name: str) -> Source:
     known = {source.name: source for source in SOURCES}
     if name not in known:
         hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-        raise UserError(f"there is no published source {name!r}{hint}")
+        raise UserError(f"unknown published source {name!r}{hint}")
     return known[name]
 
 

@@ -219,7 +219,7 @@ class _Seq2SeqBatch:
         ids, self.mask = model.padded(rows)
         with model.passing():
             encoder = model.model.get_encoder()
-            there = model._there({"input_ids": ids, "attention_mask": self.mask})
+            there = model._on_device({"input_ids": ids, "attention_mask": self.mask})
             self.states = encoder(**there)[0]
         self.cache: Any = None
 

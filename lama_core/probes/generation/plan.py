@@ -62,6 +62,12 @@ def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[Gene
     dataset = load_dataset(request.dataset)
     names = tuple(one.name for one in relations_with_facts(dataset, request.relations))
     shared = dataset_fields(request.dataset, dataset, names, "filtered", request.limit)
+    aliases = [
+        (fact.id, fact.aliases)
+        for name in names
+        for fact in dataset.facts_of(name)[: request.limit]
+        if fact.aliases
+    ]
     digest = digest_of([QUESTIONS_FILE.read_text(encoding="utf-8")])
     specs = []
     for name in dict.fromkeys(request.models):
@@ -77,6 +83,7 @@ def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[Gene
                 seed=request.seed,
                 how="chat" if chats else "question and answer",
                 questions_digest=digest,
+                aliases_digest=digest_of(aliases) if aliases else "",
                 max_requests=request.max_requests,
                 prices=(request.price_in, request.price_out),
             )

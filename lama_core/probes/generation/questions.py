@@ -37,6 +37,8 @@ def questions() -> dict[str, str]:
 
 def question_of(relation: Relation, fact: Fact) -> str:
     """Return the question that asks for a fact's object; empty if there is none."""
+    if fact.question:
+        return fact.question
     if relation.name in questions():
         return questions()[relation.name].replace("[X]", fact.subject)
     if relation.prompts:

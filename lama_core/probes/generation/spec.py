@@ -3,6 +3,7 @@
 The rows are those of every run (`runs.facts_table`), with the text as the first answer and
 
     answer, answer_tokens    the text, and how many tokens it has
+    popularity               of the subject; only where the data give it
     exact_match, contains, token_f1, no_answer   see `matching`
 
 There are no candidates, and so no ranks beyond the first: a text that matches the fact's object has
@@ -101,6 +102,8 @@ class GenerationSpec(RunSpec):
     """A run of generated answers.
 
     shots: examples before each question. seed: of drawing them. how: see `make_prompt`.
+    aliases_digest: of other names of the objects, which the dataset's digest may not contain; empty
+    if there are none.
     max_requests, prices: of a chat server, prices of a million input and output tokens; they aren't
     part of the identity.
     """
@@ -112,13 +115,15 @@ class GenerationSpec(RunSpec):
     seed: int = 0
     how: PromptFormat = "chat"
     questions_digest: str = ""
+    aliases_digest: str = ""
     max_requests: int = 10_000
     prices: tuple[float | None, float | None] = (None, None)
     max_tokens: int = MAX_TOKENS
 
     def options(self) -> dict[str, Any]:
-        """Questions, examples, and how they are put to the model."""
-        return {
+        """Questions, examples, how they are put to the model, and the aliases if there are any."""
+        aliases = {"aliases": self.aliases_digest} if self.aliases_digest else {}
+        return aliases | {
             "questions": self.questions_digest,
             "examples": [self.shots, self.seed if self.shots else 0],
             "format": self.how,
@@ -281,6 +286,8 @@ def make_rows(
         "token_f1": pa.array([one and one.token_f1 for one in of_any], pa.float32()),
         "no_answer": pa.array([one and one.verdict == "no answer" for one in of_any], pa.bool_()),
     }
+    if any(fact.popularity is not None for fact in facts):
+        more["popularity"] = pa.array([fact.popularity for fact in facts], pa.float64())
     for name, column in more.items():
         table = table.append_column(name, column)
     return table

@@ -221,7 +221,7 @@ def load_split(
 ) -> Split:
     """Return a relation's training pairs (None: half of its facts) and its test facts.
 
-    share: of the training pairs to use (see `split_by_share`); the others are not tested on, either.
+    share: of the training pairs to use (see `split_by_share`); the others aren't tested on, either.
     """
     facts = dataset.facts_of(relation)
     if training is None:

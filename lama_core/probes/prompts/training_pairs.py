@@ -48,9 +48,9 @@ def make_split(
     """Return a relation's training and test facts, without overlap.
 
     drop_overlap: drop training pairs that are test facts instead of refusing them. limit, seed:
-    maximum number of test facts, chosen as in `limited_positions`; training facts are limited later, after
-    those that the model can't be scored on are excluded. Raises UserError if training pairs are
-    missing or overlap the test facts, or the limit is not positive.
+    maximum number of test facts, chosen as in `limited_positions`; training facts are limited
+    later, after those that the model can't be scored on are excluded. Raises UserError if training
+    pairs are missing or overlap the test facts, or the limit is not positive.
     """
     check_limit(limit)
     if not train:

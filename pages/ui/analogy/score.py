@@ -6,6 +6,7 @@ from typing import cast
 
 import streamlit as st
 
+from lama_core.api.queries import DEFAULT_TEMPLATE, ModelSettings
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS
@@ -16,10 +17,8 @@ from lama_core.probes.analogy.score import (
     ScoreRequest,
     parse_pair,
 )
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
-from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.analogy import templates
 from pages.ui.shared import cache, history, predictions, url_state
 from pages.ui.shared.export import draw_export

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.probes.cloze.query import Prediction
+from lama_core.api.queries import Prediction
 from pages.ui.shared import links, screens, url_state
 
 # URL parameters of these tabs that a single sentence doesn't have.

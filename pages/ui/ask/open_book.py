@@ -29,7 +29,7 @@ def choose_book() -> str | None:
         (CLOSED, *([STARTER] * has_starter)),
         key="book",
         types=may_type,
-        help=f"{explain('Open book')} **starter**: the text that minilm-mlm was trained on."
+        help=f"{explain('Open-book context')} **starter**: the text that minilm-mlm was trained on."
         + " Or type the path of a folder of texts, or of a JSONL file." * may_type,
         refused="A URL can't name a text on this computer: type it yourself under Options.",
     )

@@ -312,7 +312,7 @@ def _draw_imported(name: str) -> None:
 
 
 def _open_new_run(name: str, kind: str) -> None:
-    """Open the form of a new run on a dataset. kind: what is ranked, `WORDS_AT_BLANK` or `WHOLE_ANSWERS`."""
+    """Open the form of a new run on a dataset. kind: `WORDS_AT_BLANK` or `WHOLE_ANSWERS`."""
     st.session_state["new data"], st.session_state["new kind"] = name, kind
     links.go(screens.DATA, screens.NEW_RUN)
 

@@ -546,7 +546,7 @@ def _table(
         "corpus": text(pinned=key == "totals", width=86),
         "relations": text(pinned=True, width=104),
         "relation": text(pinned=True, width=190),
-        "excluded": number(help=f"{explain('Left out')} Click to see them.", width="small"),
+        "excluded": number(help=f"{explain('Excluded facts')} Click to see them.", width="small"),
         "facts": number(
             counts,
             help=f"{counts.capitalize()} that are scored, the same number for every model.",

@@ -20,6 +20,8 @@ from lama_core.metrics.slices import (
     NO_TYPE,
     ORIGIN,
     PAIR_SEEN,
+    POPULARITY,
+    POPULARITY_HELP,
     SLICINGS,
     WORDING_SEEN,
     slicings,
@@ -188,6 +190,8 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         counts["Number of answers"] = ("answers", ANSWERS_HELP)
     for label, (name, help_text) in counts.items():
         ranges |= _choose_range(label, name, help_text, min_value=1)
+    if POPULARITY in slicing:
+        ranges |= _choose_range("Subject's popularity", "popularity", POPULARITY_HELP, min_value=0)
     left, right = st.columns(2)
     contained = left.selectbox(
         "Right answer in the subject",
@@ -277,6 +281,9 @@ def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
         parts.append(f"margin {named} in {of}")
     if f.answers_min or f.answers_max:
         parts.append(f"{f.answers_min or 1} to {f.answers_max or 'any number of'} answers")
+    if f.popularity_min or f.popularity_max:
+        most = "any number" if f.popularity_max is None else f"{f.popularity_max:,}"
+        parts.append(f"popularity of the subject {f.popularity_min or 0:,} to {most}")
     lists = {"domain": f.domains, "type": f.types, "from": f.sources, "origin": f.origins}
     lists |= {"pair": f.stated, "wording": f.wording}
     for label, values in lists.items():

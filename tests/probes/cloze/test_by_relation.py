@@ -191,7 +191,7 @@ def test_the_command_says_what_is_known_and_how_far_the_wordings_agree() -> None
         fact.object for fact in load_dataset("starter").facts_of("P37")
         if fact.subject == "Switzerland"
     ]  # fmt: skip
-    assert f"starter says: {', '.join(objects)}" in said
+    assert f"objects in starter: {', '.join(objects)}" in said
     assert "wordings give" in said and "not counting the negated wording" in said
     assert said.count("paraphrase (starter)") == 3 and said.count("negated (starter)") == 1
 

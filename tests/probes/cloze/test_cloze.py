@@ -278,8 +278,8 @@ def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
             "predictions", "gold", "over", "n_over", "asked", "outside", "first", "with_full_stop",
         }  # fmt: skip
     without = query_model(models[0], parse_query(TEXT), candidates)
-    assert "gold" not in query_models([models[0]], parse_query(TEXT), candidates).to_json()["models"][0][
-        "blanks"][0]  # fmt: skip
+    answer = query_models([models[0]], parse_query(TEXT), candidates).to_json()
+    assert "gold" not in answer["models"][0]["blanks"][0]
     assert without.blanks[0].gold is None
 
 

@@ -110,7 +110,7 @@ def test_the_extractor_stands_beside_a_model_on_the_same_facts(data: Path, text:
     [
         ({"candidates": "common"}, "add --model"),
         ({"linking": ("naiv",)}, "did you mean 'naive'"),
-        ({"corpus": "nowhere"}, "no corpus 'nowhere'"),
+        ({"corpus": "nowhere"}, "Unknown corpus 'nowhere'"),
         ({"relations": ("P9",)}, "P9"),
         ({"limit": 0}, "limit is 0"),
     ],
@@ -186,7 +186,7 @@ def test_the_commands_make_the_runs_and_say_what_is_wrong(
     assert (status, lines) == (0, {"RE_n": 7 / 8, "RE_o": 7 / 8})
     (text / "a.txt").write_text("", encoding="utf-8")
     status, _, err = call(*asked)
-    assert status == 2 and "holds no text" in err and "Traceback" not in err
+    assert status == 2 and "has no text" in err and "Traceback" not in err
     status, _, err = call("extract", "--dataset", str(data))
     assert status == 2 and "data build-corpus" in err
     status, _, err = call("read", "--dataset", str(data), "--corpus", str(text))

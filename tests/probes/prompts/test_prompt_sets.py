@@ -58,7 +58,7 @@ def test_two_prompts_that_are_the_same_after_normalising_are_refused_by_name() -
 
 
 def test_a_users_prompt_that_is_there_already_is_refused() -> None:
-    with pytest.raises(UserError, match="the same but for spaces"):
+    with pytest.raises(UserError, match="differ only in spaces"):
         _pool().with_user(["[Y] inside [X] ."])
 
 

@@ -111,7 +111,7 @@ def test_pairs_are_read_once_each_and_bad_lines_are_reported(tmp_path: Path) -> 
         ("Oslo", "Norway", "Q585")
     ]
     assert [dropped.line for dropped in report.dropped] == [3, 4]
-    assert "occur twice" in report.notes[0]
+    assert "duplicate pair" in report.notes[0]
 
 
 def test_training_pairs_keep_the_order_of_their_file(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_training_pairs_keep_the_order_of_their_file(tmp_path: Path) -> None:
 
 
 def test_pairs_of_a_relation_without_a_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no training pairs of P1"):
+    with pytest.raises(UserError, match="Missing training pairs of P1"):
         read_pairs(tmp_path, "P1")
 
 

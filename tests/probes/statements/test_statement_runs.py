@@ -352,7 +352,7 @@ def test_a_request_that_cant_be_met_is_one_sentence(
 def test_a_template_without_a_blank_is_left_out_with_its_reason(tmp_path: Path) -> None:
     data = write_bear(tmp_path / "toy", FACTS, ANSWERS, templates=["[X] is it.", "[X] is in [Y]."])
     (dropped,) = load_dataset(data).report.dropped
-    assert "has no [Y]: add it where the object stands" in dropped.reason
+    assert "has no [Y]: add it in place of the object" in dropped.reason
     assert specify(data).prompts.of("P1") == ("[X] is in [Y].",)
 
 

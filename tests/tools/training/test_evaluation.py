@@ -13,7 +13,7 @@ from tools.training.facts import (
     relation_scores,
 )
 from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
-from tools.training.tokens import Reading, tokenise_file
+from tools.training.tokens import BatchSampler, tokenise_file
 
 
 def test_hidden_logits_are_those_of_the_whole_model(tiny_encoder: Path) -> None:
@@ -67,7 +67,7 @@ def test_reading_from_a_later_step_gives_the_batches_of_that_step(
     file = tokenise_file(
         lines, name="text", share=1.0, tokenizer=tokenizer, max_length=24, cache=None
     )
-    reading = Reading((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
+    reading = BatchSampler((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
     whole, later = reading.batches(0), reading.batches(6)
     for _ in range(6):
         next(whole)
@@ -84,7 +84,7 @@ def test_every_passage_is_read_once_before_any_is_read_twice(
     file = tokenise_file(
         lines, name="text", share=1.0, tokenizer=tokenizer, max_length=24, cache=None
     )
-    reading = Reading((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
+    reading = BatchSampler((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
     batches = reading.batches(0)
     seen: list[tuple[int, ...]] = []
     while len(seen) < 120:

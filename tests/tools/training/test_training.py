@@ -34,7 +34,7 @@ def run(
     ready = prepare(settings, encoder=encoder, corpus_files=[text], folder=folder)
     trained = train(
         ready.model,
-        ready.reading,
+        ready.sampler,
         settings,
         mask_id=ready.tokenizer.mask_token_id,
         folder=folder,

@@ -1,0 +1,35 @@
+"""Aliases of objects in a table next to a dataset: relation, object, alias, origin (a TSV file)."""
+
+import csv
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+from lama_core.datasets.dataset import Dataset
+from lama_core.types import Fact
+
+ALIASES_FILE = "aliases.tsv"
+
+
+def with_aliases(dataset: Dataset, file: Path) -> Dataset:
+    """Return the dataset with the aliases of its objects; unchanged if there is no such file.
+
+    An alias that is part of a fact's subject is not added to that fact: an answer that repeats the
+    question would contain it.
+    """
+    if not file.is_file():
+        return dataset
+    known: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    with file.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream, dialect="excel-tab"):
+            known[row["relation"], row["object"]].append(row["alias"])
+
+    def named(fact: Fact) -> Fact:
+        subject = fact.subject.lower()
+        given = known.get((fact.relation, fact.object), [])
+        names = tuple(name for name in given if name.lower() not in subject)
+        return replace(fact, aliases=names) if names else fact
+
+    # The digest stays that of the facts: aliases change the matching of generated answers only,
+    # and the identity of runs that match contains them (`GenerationSpec.aliases_digest`).
+    return replace(dataset, facts=tuple(map(named, dataset.facts)))

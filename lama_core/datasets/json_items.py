@@ -1,0 +1,37 @@
+"""Items of a JSON file that holds one list of objects, as CounterFact and EntityQuestions do."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from lama_core.datasets.line_reader import JsonObject, Reading, as_object
+from lama_core.files import read_file
+
+MAX_BYTES = 512 << 20  # CounterFact, the largest, has about 45 MB
+
+
+def json_items(reading: Reading, path: Path) -> Iterator[tuple[int, JsonObject]]:
+    """(number from 1, object) of each item of the list.
+
+    An item that is not an object is excluded, and so is a file that is not a list.
+
+    Raises:
+        UserError: If the file can't be read, or is larger than `MAX_BYTES`.
+    """
+    try:
+        items = orjson.loads(read_file(path, MAX_BYTES))
+    except orjson.JSONDecodeError as error:
+        reading.drop(path, 0, f"not valid JSON ({error.msg}, line {error.lineno})")
+        return
+    if not isinstance(items, list):
+        reading.drop(path, 0, f"a list was expected, not a {type(items).__name__}")
+        return
+    for number, item in enumerate(items, start=1):
+        with reading.line(path, 0, named(number)):
+            yield number, as_object(item)
+
+
+def named(number: int) -> str:
+    """Return how the reason for an excluded item begins."""
+    return f"item {number:,}: "

@@ -1,0 +1,105 @@
+"""PopQA's questions with the popularity of their subjects (Mallen et al. 2023).
+
+A TSV file with the columns id, subj, prop, obj, question, possible_answers (a JSON list), o_aliases
+(a JSON list), s_uri, o_uri and s_pop (page views of the subject in a month). Other columns are
+ignored.
+
+The right answers are PopQA's own: `possible_answers`, and `o_aliases` only where that is empty.
+There are no cloze sentences, so these facts are for runs of generated answers.
+"""
+
+from pathlib import Path
+
+import orjson
+
+from lama_core.datasets.dataset import Dataset, make_dataset
+from lama_core.datasets.file_search import find_files, find_folder_with, head_of
+from lama_core.datasets.line_reader import (
+    JsonObject,
+    Reading,
+    Rejected,
+    optional_text,
+    required_text,
+    text_list,
+)
+from lama_core.datasets.user_table import csv_rows
+from lama_core.types import Fact, Relation
+
+SOURCE = "PopQA"
+COLUMNS = frozenset(("subj", "prop", "obj", "question", "possible_answers"))
+
+
+def is_popqa(path: Path) -> bool:
+    """Return whether a file is a TSV with PopQA's columns."""
+    if path.suffix.lower() != ".tsv":
+        return False
+    header = head_of(path).split(b"\n", 1)[0].decode("utf-8", "replace").strip().lower()
+    return set(header.split("\t")) >= COLUMNS
+
+
+def find_root(path: Path) -> Path | None:
+    """Return the folder at or under `path` that holds PopQA's file, or None."""
+    return find_folder_with(path, is_popqa)
+
+
+def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
+    """Return the facts of PopQA's file at or under `path`, in file order.
+
+    Raises:
+        UserError: If there is no such file, or no usable row.
+    """
+    file = next(iter(find_files(path, is_popqa)), None)
+    reading = Reading.at(file, path, "holds no TSV file with PopQA's columns")
+    lines: dict[str, int] = {}
+    _, rows = csv_rows(reading, str.lower)
+    for number, row in rows:
+        with reading.line(reading.root, number):
+            fact = _read_fact(row)
+            reading.fact(fact, number, lines, f"the id {row.get('id')!r}" if "id" in row else "")
+    if not reading.facts:
+        raise reading.nothing(path, "row")
+    names = dict.fromkeys(fact.relation for fact in reading.facts)
+    relations = [Relation(one, SOURCE, one) for one in names]
+    return make_dataset(name or path.stem, relations, reading.facts, reading.report, **about)
+
+
+def _read_fact(row: JsonObject) -> Fact:
+    relation = required_text(row, "prop")
+    subject, obj = required_text(row, "subj"), required_text(row, "obj")
+    question = required_text(row, "question")
+    answers = _names(row, "possible_answers") or _names(row, "o_aliases")
+    return Fact(
+        f"{relation}:{optional_text(row, 'id') or f'{subject}|{obj}'}",
+        subject,
+        relation,
+        obj,
+        SOURCE,
+        subject_id=_entity(row, "s_uri"),
+        object_id=_entity(row, "o_uri"),
+        aliases=tuple(answer for answer in answers if answer != obj),
+        question=question,
+        popularity=_views(row),
+    )
+
+
+def _names(row: JsonObject, column: str) -> tuple[str, ...]:
+    """Return the texts of a cell with a JSON list, each once; empty if the cell is."""
+    cell = optional_text(row, column)
+    try:
+        names = text_list({column: orjson.loads(cell)}, column) if cell else ()
+    except orjson.JSONDecodeError as error:
+        raise Rejected(f"{column!r} is not a JSON list ({error.msg})") from error
+    return tuple(dict.fromkeys(filter(None, (name.strip() for name in names))))
+
+
+def _entity(row: JsonObject, column: str) -> str:
+    """Return the Wikidata id at the end of an address; empty if there is none."""
+    return optional_text(row, column).rsplit("/", 1)[-1]
+
+
+def _views(row: JsonObject) -> float | None:
+    """Return the page views of the subject; None if the row has none."""
+    cell = optional_text(row, "s_pop")
+    if cell and not (cell.isascii() and cell.isdigit() and len(cell) <= 15):
+        raise Rejected(f"'s_pop' is {cell[:60]!r}, not a whole number")
+    return float(cell) if cell else None

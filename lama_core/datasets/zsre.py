@@ -1,0 +1,127 @@
+"""zsRE's questions (Levy et al. 2017), as KILT and KnowledgeEditor publish them.
+
+JSONL with a row per fact. KILT (Petroni et al. 2021): `input` is "Subject [SEP] relation", `output`
+a list of {"answer"}, and `meta.template_questions` the questions, of which the first is used.
+KnowledgeEditor (De Cao et al. 2021): `input` is the question itself. There the relation isn't
+given, so all facts have the relation `questions`, and the subject is the title of the answer's
+page where the question contains it, else the whole question.
+
+The first answer is the fact's object, and the others are its aliases. There are no cloze sentences,
+so these facts are for runs of generated answers. KILT's other sets of questions, such as its form
+of TriviaQA, have the same layout.
+"""
+
+from pathlib import Path
+
+import orjson
+
+from lama_core.datasets.dataset import Dataset, make_dataset
+from lama_core.datasets.file_search import find_files, find_folder_with, head_of
+from lama_core.datasets.line_reader import (
+    JsonObject,
+    Reading,
+    Rejected,
+    as_object,
+    optional_text,
+    required_text,
+    text_list,
+)
+from lama_core.types import Fact, Relation
+
+SOURCE = "zsRE"
+SEPARATOR = "[SEP]"
+QUESTIONS = "questions"  # relation of rows that name none
+
+
+def is_zsre(path: Path) -> bool:
+    """Return whether a file is JSONL and one of its first rows has `input` and `output`."""
+    # One row may be broken, so all that fit into the beginning are tried.
+    return path.suffix.lower() == ".jsonl" and any(map(_has_fields, head_of(path).splitlines()))
+
+
+def _has_fields(line: bytes) -> bool:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(row, dict) and "input" in row and isinstance(row.get("output"), list)
+
+
+def find_root(path: Path) -> Path | None:
+    """Return the folder at or under `path` that holds such files, or None."""
+    return find_folder_with(path, is_zsre)
+
+
+def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
+    """Return the facts of all such files at `path`, or of the file itself, in file order.
+
+    Raises:
+        UserError: If there is no such file, or no usable row.
+    """
+    files = find_files(path, is_zsre)
+    root = path if path.is_file() or not files else files[0].parent
+    reading = Reading.at(
+        root if files else None, path, "holds no zsRE file: JSONL with input and output"
+    )
+    lines: dict[str, int] = {}
+    for file in files:
+        for number, row in reading.objects(file):
+            with reading.line(file, number):
+                reading.fact(_read_fact(row), number, lines)
+    if not reading.facts:
+        raise reading.nothing(path, "row")
+    names = dict.fromkeys(fact.relation for fact in reading.facts)
+    relations = [Relation(one, SOURCE, one) for one in names]
+    return make_dataset(name or path.stem, relations, reading.facts, reading.report, **about)
+
+
+def _read_fact(row: JsonObject) -> Fact:
+    text = required_text(row, "input")
+    outputs = _objects(row, "output")
+    found = (optional_text(one, "answer") for one in outputs)
+    answers = tuple(dict.fromkeys(answer for answer in found if answer))
+    if not answers:
+        raise Rejected("no answer in 'output'")
+    subject, separator, relation = (part.strip() for part in text.partition(SEPARATOR))
+    if separator:
+        if not subject or not relation:
+            raise Rejected(f"'input' is {text[:60]!r}: a side of {SEPARATOR} is empty")
+        question = _first_question(row)
+    else:
+        subject, relation, question = _subject_of(text, outputs), QUESTIONS, text
+    stated = optional_text(row, "id") or f"{text}|{answers[0]}"
+    return Fact(
+        f"{relation}:{stated}",
+        subject,
+        relation,
+        answers[0],
+        SOURCE,
+        aliases=answers[1:],
+        question=question,
+    )
+
+
+def _objects(row: JsonObject, name: str) -> list[JsonObject]:
+    values = row.get(name)
+    if not isinstance(values, list):
+        raise Rejected(f"{name!r} is not a list" if name in row else f"no field {name!r}")
+    return [as_object(value) for value in values]
+
+
+def _first_question(row: JsonObject) -> str:
+    questions = text_list(as_object(row.get("meta") or {}), "template_questions")
+    found = next((one.strip() for one in questions if one.strip()), "")
+    if not found:
+        raise Rejected("no question in 'meta.template_questions'")
+    return found
+
+
+def _subject_of(question: str, outputs: list[JsonObject]) -> str:
+    """Return the title of an answer's page that the question contains, else the question."""
+    for output in outputs:
+        if isinstance(output.get("provenance"), list):
+            for page in _objects(output, "provenance"):
+                title = optional_text(page, "title")
+                if title and title.lower() in question.lower():
+                    return title
+    return question

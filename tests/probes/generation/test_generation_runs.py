@@ -1,0 +1,100 @@
+"""Runs of generated answers on PopQA's facts, whose answers are written down."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lama_core.metrics.fact_answers import AnswerFilter, join_answers
+from lama_core.metrics.slices import POPULARITY, slice_table, slicings
+from lama_core.models.protocols import Chat, GeneratedText
+from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.probes.generation.spec import GenerationSpec
+from lama_core.runs.execute import execute
+from lama_core.runs.info import Run
+
+HEADER = ("id", "subj", "prop", "obj", "s_pop", "question", "possible_answers")
+# Popularity, question, answers, what the model says.
+ROWS = (
+    ("5", "Who is Ana?", ["doctor", "physician"], "A physician."),
+    ("99", "Who is Ben?", ["actor"], "A singer."),
+    ("100", "Who is Cleo?", ["queen"], "A queen."),
+    ("", "Who is Dan?", ["painter"], "A painter."),
+)
+
+
+class Answerer:
+    """A model that generates the written text for a question."""
+
+    kind = "causal"
+    name = "answerer"
+    reference = "answerer"
+    identity = "0" * 64
+    precision = "fp32"
+    device = "cpu"
+    notes = ()
+
+    def __init__(self, answers: Mapping[str, str]) -> None:
+        self.answers = answers
+
+    def generate(self, prompts: Sequence[Chat], max_tokens: int) -> list[GeneratedText]:
+        texts = [
+            next(text for asked, text in self.answers.items() if asked in one.messages[-1].text)
+            for one in prompts
+        ]
+        return [GeneratedText(text, (text,), np.zeros(1, np.float32)) for text in texts]
+
+
+def write_popqa(folder: Path, *, named: bool = True, popular: bool = True) -> Path:
+    lines = ["\t".join(HEADER)]
+    for number, (views, question, answers, _) in enumerate(ROWS):
+        cells = [str(number), question.split()[2].rstrip("?"), "occupation", answers[0]]
+        given = json.dumps(answers if named else answers[:1]).replace('"', '""')
+        lines.append("\t".join([*cells, views if popular else "", question, f'"{given}"']))
+    path = folder / "popQA.tsv"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def spec_of(path: Path) -> GenerationSpec:
+    model = Answerer({question: text for _, question, _, text in ROWS})
+    request = GenerateRequest(dataset=str(path), models=["answerer"])
+    return plan(request, load=lambda *_, **__: model).specs[0]
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path) -> Run:
+    model = Answerer({question: text for _, question, _, text in ROWS})
+    return execute(spec_of(write_popqa(tmp_path)), load=lambda *_, **__: model)
+
+
+def test_the_facts_own_questions_are_asked_and_aliases_count(run: Run) -> None:
+    assert list(run.facts["query"]) == [question for _, question, _, _ in ROWS]
+    assert list(run.facts["contains"]) == [True, False, True, True]
+
+
+def test_popularity_is_a_column_and_a_slicing(run: Run) -> None:
+    assert run.facts["popularity"].dropna().tolist() == [5.0, 99.0, 100.0]
+    joined = join_answers([run])
+    table = slice_table(joined).set_index(["by", "slice"])
+    assert table.loc[(POPULARITY, "0 to 99"), "p_at_k"] == 1 / 2
+    assert table.loc[(POPULARITY, "100 to 999"), "p_at_k"] == 1 / 1
+    assert (POPULARITY, "1,000 to 9,999") not in table.index
+    assert len(joined.select(AnswerFilter(popularity_min=99))) == 2
+    assert len(joined.select(AnswerFilter())) == 4
+
+
+def test_data_without_popularity_have_no_such_column(home: Path, tmp_path: Path) -> None:
+    model = Answerer({question: text for _, question, _, text in ROWS})
+    path = write_popqa(tmp_path, popular=False)
+    run = execute(spec_of(path), load=lambda *_, **__: model)
+    assert "popularity" not in run.facts
+    assert POPULARITY not in slicings(join_answers([run]))
+
+
+def test_aliases_are_part_of_a_runs_identity_where_there_are_any(tmp_path: Path) -> None:
+    spec, plain = (spec_of(write_popqa(tmp_path, named=named)) for named in (True, False))
+    assert set(spec.options()) - set(plain.options()) == {"aliases"}
+    assert not plain.aliases_digest and len(spec.aliases_digest) == 64
