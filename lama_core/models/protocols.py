@@ -207,15 +207,41 @@ class LogitPart:
 
 
 @dataclass(frozen=True, slots=True)
+class HeadPart:
+    """What an attention head adds to a logit; layers and heads count from 1."""
+
+    layer: int
+    head: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class NeuronPart:
+    """What a neuron of an MLP adds to a logit; layers and neurons count from 1.
+
+    promoted: the tokens whose logits it raises most.
+    """
+
+    layer: int
+    neuron: int
+    activation: float
+    value: float
+    promoted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LogitParts:
     """The parts of an answer's logit at a blank; they add up to it.
 
-    logit: of the answer, or its difference from the other answer's. tokens: as displayed, the token
-    of each answer whose logit it is.
+    logit: of the answer, or its difference from the other answer's. heads: of all layers; they are
+    contained in the attention parts. neurons: those that add or subtract most, contained in the MLP
+    parts. tokens: as displayed, the token of each answer whose logit it is.
     """
 
     logit: float
     parts: tuple[LogitPart, ...]
+    heads: tuple[HeadPart, ...]
+    neurons: tuple[NeuronPart, ...]
     tokens: tuple[str, ...]
 
 

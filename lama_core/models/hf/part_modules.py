@@ -19,14 +19,23 @@ from lama_core.errors import UserError
 class Layer:
     """A layer's modules.
 
-    attention, mlp: their outputs are added to the hidden state. norms: those after the two sums,
-    empty if the sums aren't normalised.
+    attention, mlp: their outputs are added to the hidden state. attention_out, mlp_out: the last
+    projection in each, which reads all heads or neurons. norms: those after the two sums, empty if
+    the sums aren't normalised.
     """
 
     whole: nn.Module
     attention: nn.Module
     mlp: nn.Module
+    attention_out: nn.Module
+    mlp_out: nn.Module
     norms: tuple[nn.Module, ...]
+
+    @property
+    def modules(self) -> tuple[nn.Module, ...]:
+        """All of them; some can be the same."""
+        parts = (self.attention, self.mlp, self.attention_out, self.mlp_out)
+        return (self.whole, *parts, *self.norms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,60 +51,96 @@ class ModelParts:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names of a family's modules; those of a layer's modules start at the layer."""
+    """The names of a family's modules; those of a layer's modules start at the layer.
+
+    attention_out, mlp_out: empty if `attention` and `mlp` are the projections themselves.
+    """
 
     layers: str
     attention: str
     mlp: str
+    attention_out: str = ""
+    mlp_out: str = ""
     norms: tuple[str, ...] = ()
     head: tuple[str, ...] = ()
 
 
-_BERT_HEAD = ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm")
 _ROBERTA_HEAD = ("lm_head.dense", "lm_head.layer_norm")
-_ELECTRA_HEAD = ("generator_predictions.dense", "generator_predictions.LayerNorm")
 
 
-def _like_bert(layers: str, head: tuple[str, ...]) -> _Names:
+def _like_bert(layers: str, *head: str) -> _Names:
     norms = ("attention.output.LayerNorm", "output.LayerNorm")
-    return _Names(layers, "attention.output.dense", "output.dense", norms, head)
+    return _Names(layers, "attention.output.dense", "output.dense", norms=norms, head=head)
 
 
 FAMILIES = (
-    _Names("transformer.h", "attn", "mlp", head=("transformer.ln_f",)),  # GPT-2
+    _Names(
+        "transformer.h", "attn", "mlp", "attn.c_proj", "mlp.c_proj", head=("transformer.ln_f",)
+    ),  # GPT-2
     _Names(
         "model.layers",
         "post_attention_layernorm",
         "post_feedforward_layernorm",
+        "self_attn.o_proj",
+        "mlp.down_proj",
         head=("model.norm",),
     ),  # OLMo 2, Gemma 3: attention and MLP are normalised before they are added
-    _Names("model.layers", "self_attn", "mlp", head=("model.norm",)),  # Llama, Mistral, Qwen
     _Names(
-        "model.layers", "attn", "mlp", head=("model.final_norm", "head.dense", "head.norm")
+        "model.layers",
+        "self_attn",
+        "mlp",
+        "self_attn.o_proj",
+        "mlp.down_proj",
+        head=("model.norm",),
+    ),  # Llama, Mistral, Qwen
+    _Names(
+        "model.layers",
+        "attn",
+        "mlp",
+        "attn.Wo",
+        "mlp.Wo",
+        head=("model.final_norm", "head.dense", "head.norm"),
     ),  # ModernBERT
-    _Names("gpt_neox.layers", "attention", "mlp", head=("gpt_neox.final_layer_norm",)),  # Pythia
+    _Names(
+        "gpt_neox.layers",
+        "attention",
+        "mlp",
+        "attention.dense",
+        "mlp.dense_4h_to_h",
+        head=("gpt_neox.final_layer_norm",),
+    ),  # Pythia
     _Names(
         "model.decoder.layers",
         "self_attn",
         "fc2",
+        "self_attn.out_proj",
         head=("model.decoder.final_layer_norm", "model.decoder.project_out"),
     ),  # OPT
-    _like_bert("bert.encoder.layer", _BERT_HEAD),
-    _like_bert("roberta.encoder.layer", _ROBERTA_HEAD),
-    _like_bert("electra.encoder.layer", _ELECTRA_HEAD),
+    _like_bert(
+        "bert.encoder.layer",
+        "cls.predictions.transform.dense",
+        "cls.predictions.transform.LayerNorm",
+    ),
+    _like_bert("roberta.encoder.layer", *_ROBERTA_HEAD),
+    _like_bert(
+        "electra.encoder.layer", "generator_predictions.dense", "generator_predictions.LayerNorm"
+    ),
     _Names(
         "mpnet.encoder.layer",
         "attention.attn",
         "output.dense",
-        ("attention.LayerNorm", "output.LayerNorm"),
-        _ROBERTA_HEAD,
+        "attention.attn.o",
+        norms=("attention.LayerNorm", "output.LayerNorm"),
+        head=_ROBERTA_HEAD,
     ),
     _Names(
         "distilbert.transformer.layer",
         "attention",
         "ffn",
-        ("sa_layer_norm", "output_layer_norm"),
-        ("vocab_transform", "vocab_layer_norm"),
+        "attention.out_lin",
+        "ffn.lin2",
+        norms=("sa_layer_norm", "output_layer_norm"),
+        head=("vocab_transform", "vocab_layer_norm"),
     ),
 )
 SUPPORTED = (
@@ -131,9 +176,11 @@ def unsupported(name: str, model: Any, why: str) -> UserError:
 
 def _layer(module: nn.Module, names: _Names) -> Layer | None:
     """Return a layer's modules; None if one of them is missing."""
-    found = [_find(module, path) for path in (names.attention, names.mlp, *names.norms)]
+    parts = (names.attention, names.mlp)
+    outs = (names.attention_out or names.attention, names.mlp_out or names.mlp)
+    found = [_find(module, path) for path in (*parts, *outs, *names.norms)]
     known = [part for part in found if part is not None]
-    return Layer(module, known[0], known[1], tuple(known[2:])) if known == found else None
+    return Layer(module, *known[:4], tuple(known[4:])) if known == found else None
 
 
 def _find(module: nn.Module, path: str) -> nn.Module | None:

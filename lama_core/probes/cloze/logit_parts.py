@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lama_core.candidates.columns import Columns
-from lama_core.models.protocols import LogitPart, PartReader
+from lama_core.models.protocols import HeadPart, LogitPart, NeuronPart, PartReader
 from lama_core.probes.cloze.inspection import (
     InspectRequest,
     choose_answer,
@@ -28,6 +28,8 @@ class ModelLogit(AboutModel):
         against: Another answer, whose logit and parts are subtracted; None if there is none.
         logit: The answer's logit, or the difference.
         parts: The embedding, each layer's attention and MLP, the remainder and the bias.
+        heads: The heads of all layers, contained in the attention parts.
+        neurons: The neurons that add or subtract most, contained in the MLP parts.
         notes: Notes for users.
     """
 
@@ -35,6 +37,8 @@ class ModelLogit(AboutModel):
     against: str | None
     logit: float
     parts: tuple[LogitPart, ...]
+    heads: tuple[HeadPart, ...]
+    neurons: tuple[NeuronPart, ...]
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -44,6 +48,8 @@ class ModelLogit(AboutModel):
             **({} if self.against is None else {"against": self.against}),
             "logit": self.logit,
             "parts": [asdict(part) for part in self.parts],
+            "heads": [asdict(head) for head in self.heads],
+            "neurons": [asdict(neuron) for neuron in self.neurons],
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -76,6 +82,8 @@ def divide_logit(
         against=against,
         logit=found.logit,
         parts=found.parts,
+        heads=found.heads,
+        neurons=found.neurons,
         notes=tuple(filter(None, (*notes, note, other_note))),
         **model_fields(model),
     )
