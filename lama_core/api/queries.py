@@ -14,7 +14,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
 from lama_core.models.devices import settings_text
-from lama_core.models.protocols import KINDS
+from lama_core.models.protocols import KINDS, TracedPart
 from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
@@ -439,6 +439,7 @@ __all__ = [
     "ScoreAnswer",
     "SentencesAnswer",
     "Solution",
+    "TracedPart",
     "analogy",
     "batch",
     "fill",

@@ -4,7 +4,7 @@ Backends return natural-log log-probabilities as numpy arrays.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args, runtime_checkable
 
@@ -488,6 +488,14 @@ class Attributor(Protocol):
 class PartReader(BlankFiller, Protocol):
     """A model whose attention and MLPs can be read and replaced."""
 
+    def check_parts(self) -> None:
+        """Raise UserError if the model's family isn't supported."""
+        ...
+
+    def read_at(self, encoded: Encoded) -> int:
+        """Return the position that the first blank's answer is read at."""
+        ...
+
     def logit_parts(
         self, encoded: Encoded, answer: Sequence[int], against: Sequence[int] | None = None
     ) -> LogitParts:
@@ -522,6 +530,7 @@ class PartReader(BlankFiller, Protocol):
         draws: int = 10,
         seed: int = 1,
         until: float = math.inf,
+        tick: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Trace:
         """Return how much of a word's probability at the first blank each restoration brings back.
 
@@ -535,6 +544,7 @@ class PartReader(BlankFiller, Protocol):
             draws: Number of draws of noise.
             seed: Seed of the noise.
             until: No more restorations are computed after this time (`time.monotonic`).
+            tick: Called with the number of finished restorations, and of all.
 
         Raises:
             UserError: If the model's family isn't supported.

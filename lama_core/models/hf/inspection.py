@@ -48,6 +48,7 @@ from lama_core.models.devices import (
     to_cpu,
 )
 from lama_core.models.hf.logit_parts import logit_parts
+from lama_core.models.hf.part_modules import find_parts
 from lama_core.models.hf.tracing import find_tokens, trace
 from lama_core.models.hf.transformer import TOLERANCES, Transformer, with_states
 from lama_core.models.protocols import (
@@ -367,6 +368,9 @@ class InspectableModel(Transformer):
         self.check_numbers(found)
         return to_cpu(found).numpy()
 
+    def check_parts(self) -> None:
+        find_parts(self.name, self.model)
+
     def logit_parts(
         self, encoded: Encoded, answer: Sequence[int], against: Sequence[int] | None = None
     ) -> LogitParts:
@@ -386,10 +390,11 @@ class InspectableModel(Transformer):
         draws: int = 10,
         seed: int = 1,
         until: float = math.inf,
+        tick: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Trace:
         return trace(
             self, encoded, subject, word,
-            part=part, window=window, draws=draws, seed=seed, until=until,
+            part=part, window=window, draws=draws, seed=seed, until=until, tick=tick,
         )  # fmt: skip
 
     def _places(self, encoded: Encoded) -> list[int]:

@@ -16,8 +16,9 @@ An attention's output is W z + c, where each attention head has its own columns 
 output is sum over neurons (a_n v_n) + c, with a_n the neuron's activation and v_n a column. The
 heads' values, and the neurons', add up to the part less what c adds. A neuron promotes the words
 whose logits a_n v_n raises most.
-Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", direct path; et al. 2022, section 2, for attention and MLP as terms of the hidden state; Geva et al. 2022,
-"Transformer Feed-Forward Layers Build Predictions by Promoting Concepts", for neurons.
+Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits" (direct path);
+Meng et al. 2022, section 2 (attention and MLP as terms of the hidden state); Geva et al. 2022,
+"Transformer Feed-Forward Layers Build Predictions by Promoting Concepts" (neurons).
 Departure: Parts of a logit
 """
 

@@ -16,7 +16,7 @@ Departure: Causal tracing
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +118,7 @@ def trace(
     draws: int,
     seed: int,
     until: float,
+    tick: Callable[[int, int], None],
 ) -> Trace:
     """Return how much of a word's probability at the first blank each restoration brings back.
 
@@ -131,6 +132,7 @@ def trace(
         draws: Number of draws of noise.
         seed: Seed of the noise.
         until: Time (`time.monotonic`) after which no more passes start; later values are NaN.
+        tick: Called after each pass with the number of finished texts, and of all.
 
     Raises:
         UserError: If the model's family isn't supported.
@@ -171,6 +173,7 @@ def trace(
         some = cells[first : first + size]
         found = torch.cat(run_in_passes(lambda part: _probs(shared, part), some, size))
         values.reshape(-1)[first : first + len(some)] = found.numpy()
+        tick(first + len(some), len(cells))
     return Trace(
         prob=prob,
         corrupted=float(wrong.mean()),

@@ -50,6 +50,23 @@ NOT_INSPECTABLE = (
 )
 TRACKED_ANSWER = "answer to track"  # label of the word to explain
 DRAWS, MAX_DRAWS, SEED = 10, 100, 1  # the draws and the seed are those of the paper's code
+Restore = Annotated[
+    TracedPart,
+    option(
+        "Tracing: what is restored at one token: the state after a layer, or the outputs of "
+        "attention or MLPs in a window of layers."
+    ),
+]
+Window = Annotated[
+    int | None,
+    option(
+        "Tracing attention or mlp: number of layers that are restored together. Default: 10 of 48 "
+        "layers, as in the paper, so 1 of 6 and 6 of 30.",
+        ge=1,
+    ),
+]
+Draws = Annotated[int, option("Tracing: number of draws of noise.", ge=1, le=MAX_DRAWS)]
+Seed = Annotated[int, option("Tracing: seed of the noise.", ge=0, le=2**32 - 1)]
 # The lenses that use a field; the other fields belong to all of them.
 LENSES_OF: dict[str, tuple[LensName, ...]] = {
     "answer": ("tokens", "trace", "logit"),
@@ -95,25 +112,10 @@ class InspectRequest(shared_fields.ModelSettings):
     subject: Annotated[
         str | None, option("Lens trace: the words of the text to corrupt with noise.")
     ] = None
-    restore: Annotated[
-        TracedPart,
-        option(
-            "Lens trace: what is restored at one token: the state after a layer, or the outputs "
-            "of attention or MLPs in a window of layers."
-        ),
-    ] = "states"
-    window: Annotated[
-        int | None,
-        option(
-            "Restore attention or mlp: number of layers that are restored together. Default: "
-            "10 of 48 layers, as in the paper, so 1 of 6 and 6 of 30.",
-            ge=1,
-        ),
-    ] = None
-    draws: Annotated[int, option("Lens trace: number of draws of noise.", ge=1, le=MAX_DRAWS)] = (
-        DRAWS
-    )
-    seed: Annotated[int, option("Lens trace: seed of the noise.", ge=0, le=2**32 - 1)] = SEED
+    restore: Restore = "states"
+    window: Window = None
+    draws: Draws = DRAWS
+    seed: Seed = SEED
     method: Annotated[
         AttributionMethod,
         option(
@@ -142,10 +144,15 @@ class InspectRequest(shared_fields.ModelSettings):
                 raise UserError(f"--{name} needs --lens {' or '.join(lenses)}.")
         if self.lens == "trace" and not (self.subject or "").strip():
             raise UserError("--lens trace needs --subject: the words of the text to corrupt.")
-        if self.window is not None and self.restore == "states":
-            raise UserError("--window needs --restore attention or mlp: states have no window.")
+        check_window(self.window, self.restore)
         for word in filter(None, (self.answer, self.against)):
             check_gold(word, TRACKED_ANSWER)
+
+
+def check_window(window: int | None, restore: TracedPart) -> None:
+    """Raise UserError for a window of states."""
+    if window is not None and restore == "states":
+        raise UserError("--window needs --restore attention or mlp: states have no window.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from lama_core.probes.cloze.inspection import (
     encode_first_blank,
 )
 from lama_core.probes.model_info import AboutModel, model_fields
+from lama_core.progress import Progress
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.types import Query
 
@@ -136,6 +137,9 @@ def trace_answer(
         draws=request.draws,
         seed=request.seed,
         until=limits.until(),
+        tick=lambda done, total: request.on_progress(
+            Progress(f"Tracing {model.name}", done, total, "passes")
+        ),
     )
     ids = list(encoded.token_ids)
     tokens = model.vocabulary.show_text(ids)
