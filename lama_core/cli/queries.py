@@ -29,6 +29,8 @@ from lama_core.api.queries import (
 from lama_core.cli import commands, output
 from lama_core.rounding import fixed
 
+N_HEADS = 10  # attention heads to print
+
 
 def print_cloze(answer: ClozeAnswer) -> None:
     """Print a table of predictions for each blank and model."""
@@ -180,12 +182,15 @@ def print_inspected(answer: InspectionAnswer) -> None:
     for model in answer.models:
         if model.layers:
             _print_layers(model.layers, answer.request.candidates)
-        if model.attribution:
+        elif model.attribution:
             _print_attribution(model.attribution)
-        if model.trace:
+        elif model.trace:
             _print_trace(model.trace)
-        if model.logit:
+        elif model.logit:
             _print_logit(model.logit)
+        else:  # a lens without a format of its own
+            rows = model.result.rows()
+            output.print_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
 def _print_layers(model: ModelLayers, words: str) -> None:
@@ -278,6 +283,16 @@ def _print_logit(model: ModelLogit) -> None:
         if part.part not in ("attention", "mlp")
     )
     print(f"Also: {others}.")
+    neurons = [
+        (one.layer, one.neuron, fixed(one.value, 3, signed=True), ", ".join(one.promoted))
+        for one in model.neurons
+    ]
+    output.print_table(
+        ("layer", "neuron", "adds", "promotes"), neurons, title="Strongest MLP neurons"
+    )
+    heads = sorted(model.heads, key=lambda one: -abs(one.value))[:N_HEADS]
+    shown = (f"{one.layer}.{one.head} {fixed(one.value, 3, signed=True)}" for one in heads)
+    print(f"Strongest attention heads (layer.head): {', '.join(shown)}.")
     for note in model.notes:
         print(note)
     print()

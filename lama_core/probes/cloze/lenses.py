@@ -1,8 +1,8 @@
 """The table of lenses: each shows how a model reaches its answer at the first blank of a text.
 
-A new lens is a file with its result and its computation, its name in `LensName`, its own options in
-`InspectRequest` and `LENSES_OF`, a row in `LENSES`, and what the command line prints in
-`cli/queries.py`.
+A new lens is a file with its result and its computation, a row in `LENSES` and its name in
+`LensName`; its own options are fields of `InspectRequest` and rows of `LENSES_OF`. The command line
+prints the result's rows unless `cli/queries.py` has a format for it.
 """
 
 from collections.abc import Callable
