@@ -21,7 +21,7 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import Encoded, LogitParts, PartReader
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import LocatedModel, is_here
+from lama_core.models.sources.locations import LocatedModel, is_here, locate
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -44,6 +44,19 @@ PARTS = {
     "mpnet": ("mpnet.encoder.layer", "attention.attn", "output.dense"),
     "distilbert": ("distilbert.transformer.layer", "attention", "ffn"),
     "modernbert": ("model.layers", "attn", "mlp"),
+}
+# In a layer, the last projections of attention and MLP; "" is for families like BERT.
+PROJECTIONS = {
+    "": ("attention.output.dense", "output.dense"),
+    "gpt2": ("attn.c_proj", "mlp.c_proj"),
+    "llama": ("self_attn.o_proj", "mlp.down_proj"),
+    "smollm2": ("self_attn.o_proj", "mlp.down_proj"),
+    "qwen2": ("self_attn.o_proj", "mlp.down_proj"),
+    "pythia": ("attention.dense", "mlp.dense_4h_to_h"),
+    "opt": ("self_attn.out_proj", "fc2"),
+    "mpnet": ("attention.attn.o", "output.dense"),
+    "distilbert": ("attention.out_lin", "ffn.lin2"),
+    "modernbert": ("attn.Wo", "mlp.Wo"),
 }
 UNSUPPORTED = ("albert", "deberta", "deberta-v3", "t5")
 
@@ -342,6 +355,93 @@ def test_parts_are_gradients_with_fixed_scales(
     )
 
 
+@pytest.mark.parametrize("family", PARTS)
+def test_heads_and_neurons_are_summands_of_the_parts(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    """Against the inputs of the projections, recorded with hooks; and by zeroing a neuron."""
+    model, (plain, _) = tiny_model(family), plain_model(family)
+    encoded = encode(model)
+    found = model.logit_parts(encoded, [7])
+    config = plain.config
+    assert [(one.layer, one.head) for one in found.heads] == [
+        (layer, head)
+        for layer in range(1, config.num_hidden_layers + 1)
+        for head in range(1, config.num_attention_heads + 1)
+    ]
+    outs = PROJECTIONS.get(family, PROJECTIONS[""])
+    last = plain.get_submodule(PARTS[family][0])[-1]
+    inputs: list[torch.Tensor] = []
+    projections = [last.get_submodule(name) for name in outs]
+    hooks = [
+        module.register_forward_pre_hook(lambda _module, given: inputs.append(given[0]))
+        for module in projections
+    ]
+    with torch.no_grad():
+        plain(input_ids=torch.tensor([encoded.token_ids]))
+    for hook in hooks:
+        hook.remove()
+    at = encoded.positions[0]
+    states = [value.reshape(-1, value.shape[-1])[at if value.numel() > value.shape[-1] else 0]
+              for value in inputs]  # fmt: skip
+    n_layers = config.num_hidden_layers
+    of_last = [one.value for one in found.heads if one.layer == n_layers]
+    attention = values_of(found)["attention"][-1]
+    bias = getattr(projections[0], "bias", None)
+    if bias is None or not bias.any():
+        assert sum(of_last) == pytest.approx(attention, abs=1e-4)
+    for one in found.neurons:
+        assert 1 <= len(one.promoted) <= 5
+        if one.layer == n_layers:
+            assert one.activation == pytest.approx(float(states[1][one.neuron - 1]), abs=1e-4)
+    values = [abs(one.value) for one in found.neurons]
+    assert values == sorted(values, reverse=True) and len(values) == 10
+
+
+@pytest.mark.parametrize("family", ("gpt2", "llama", "bert-cased"))
+def test_a_head_and_a_neuron_add_what_their_directions_give(
+    family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last layer's summands: the change of the logit with fixed scales when one is removed."""
+    from tiny_models import make_model
+
+    model = tiny_model(family)
+    encoded = encode(model)
+    found = model.logit_parts(encoded, [7])
+    plain, _ = make_model(family)
+    at, names = encoded.positions[0], PROJECTIONS.get(family, PROJECTIONS[""])
+    last = plain.get_submodule(PARTS[family][0])[-1]
+    out = last.get_submodule(names[1])
+    weight = out.weight.T if type(out).__name__ == "Conv1D" else out.weight
+    for name, module in list(plain.named_modules()):
+        if type(module).__name__.endswith(("LayerNorm", "RMSNorm")):
+            owner, _, label = name.rpartition(".")
+            setattr(plain.get_submodule(owner), label, FixedNorm(module))
+    if family == "bert-cased":
+        plain.cls.predictions.transform.transform_act_fn = FixedGelu()
+    kept: list[torch.Tensor] = []
+
+    def leaf(_module: Any, _given: Any, output: torch.Tensor) -> torch.Tensor:
+        kept.append(output.detach().requires_grad_())
+        return kept[0]
+
+    hook = out.register_forward_hook(leaf)
+    with torch.enable_grad():
+        logits = plain(input_ids=torch.tensor([encoded.token_ids])).logits[0, at]
+        gradient = torch.autograd.grad(logits[7], kept, retain_graph=True)[0][0, at]
+        for one in (one for one in found.neurons if one.layer == plain.config.num_hidden_layers):
+            added = one.activation * weight[:, one.neuron - 1].detach()
+            assert one.value == pytest.approx(float(gradient @ added), abs=1e-4)
+            raised = [
+                float(torch.autograd.grad(logit, kept, retain_graph=True)[0][0, at] @ added)
+                for logit in logits
+            ]
+            order = sorted(range(len(raised)), key=lambda word: -raised[word])
+            shown = [word.strip() for word in model.vocabulary.show_text(order[:10])]
+            assert one.promoted[0] == next(filter(None, shown))
+    hook.remove()
+
+
 @pytest.mark.parametrize("family", UNSUPPORTED)
 def test_a_family_that_isnt_supported_gets_one_sentence(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
@@ -388,7 +488,25 @@ def test_a_state_that_more_is_added_to_is_refused(tmp_path: Path) -> None:
         model.logit_parts(encode(model), [7])
 
 
-@pytest.mark.parametrize("name", ("minilm-mlm", "smollm2-135m"))
+@pytest.mark.parametrize("name", ("minilm-mlm", "minilm-mlm-twin"))
+def test_a_trace_of_the_embedded_models_equals_single_passes(name: str) -> None:
+    from transformers import AutoModelForMaskedLM
+
+    model: Any = load_model(name, precision="fp32")
+    folder = locate(find_model(name)).folder
+    plain = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+    encoded = encode(model)
+    subject = model.find_tokens(QUERY, encoded, SUBJECT)
+    word = list(model.vocabulary.pieces("Paris")[:1])
+    names = PARTS["bert-cased"]
+    prob, corrupted, expected = plain_trace(plain, encoded, subject, word, names, "states", 1, 1, 5)
+    found = model.trace(encoded, subject, word, draws=1, seed=5)
+    assert found.prob == pytest.approx(prob, abs=1e-4)
+    assert found.corrupted == pytest.approx(corrupted, abs=1e-4)
+    np.testing.assert_allclose(found.restored, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m"))
 def test_parts_of_the_embedded_models_add_up(name: str) -> None:
     if not is_here(find_model(name)):
         pytest.skip(f"{name} is not here")

@@ -16,19 +16,14 @@ sum over the tokens and that of the log-probabilities at its ends, and how much 
 changed when the interval was halved from a longer one. The interval with the largest error is
 halved, until the estimated errors sum to at most 1 % of the whole difference
 (`MAX_ERROR_SHARE`), or `MAX_POINTS` are used.
-
-Models are shared by threads: the permanent hooks on the modules act only on the passes of the
-thread that requested them.
 Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; Li, Monroe and Jurafsky 2016,
 equation 1; Sundararajan, Taly and Yan 2017, equation 1.
 Departure: Attribution to tokens
 """
 
 import math
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -47,10 +42,11 @@ from lama_core.models.devices import (
     run_or_refuse,
     to_cpu,
 )
+from lama_core.models.hf.hooks import HookedModel
 from lama_core.models.hf.logit_parts import logit_parts
 from lama_core.models.hf.part_modules import find_parts
 from lama_core.models.hf.tracing import find_tokens, trace
-from lama_core.models.hf.transformer import TOLERANCES, Transformer, with_states
+from lama_core.models.hf.transformer import TOLERANCES, with_states
 from lama_core.models.protocols import (
     BLANK,
     MAX_ERROR_SHARE,
@@ -58,7 +54,6 @@ from lama_core.models.protocols import (
     MIN_ERROR,
     Attribution,
     Encoded,
-    Kind,
     LayerScores,
     LogitParts,
     Trace,
@@ -71,8 +66,6 @@ MEMORY_FACTOR = 8
 # Upper bound of the error that remains when an interval is halved; far less on a smooth path.
 HALVING_FACTOR = 1 / 4
 POINTS_PER_INTERVAL = 8
-Watch = Callable[[nn.Module, Any, Any, Any], Any]
-_HOOKING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,37 +111,8 @@ class Integral:
     n_points: int
 
 
-class InspectableModel(Transformer):
+class InspectableModel(HookedModel):
     """A model whose layers can be read, and whose answers can be attributed to tokens."""
-
-    kind: Kind
-    # Whether rows that are equal up to a layer may be computed once, and copied after it.
-    copies_rows = True
-
-    def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
-        super().__init__(name, model, tokenizer, identity=identity)
-        self._stacks: dict[nn.Module, int] = {}
-        for number, stack in enumerate(_stacks(self.model)):
-            for module in stack:
-                self._stacks[module] = number
-        self._hooked: set[nn.Module] = set()
-        self._hook(self._stacks)
-        self.text_embeddings.register_forward_hook(self._embedded)
-
-    def _hook(self, modules: Iterable[nn.Module]) -> None:
-        """Let `watching` see these modules from now on."""
-        with _HOOKING:
-            for module in set(modules) - self._hooked:
-                module.register_forward_hook(self._watched, with_kwargs=True)
-                self._hooked.add(module)
-
-    def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
-        """Return the inputs of a pass over texts of one length. ids: int64 [row, token]."""
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-
-    def read_at(self, encoded: Encoded) -> int:
-        """Return the position of the first blank's distribution in the layers' output."""
-        return encoded.positions[0]
 
     def text_range(self, encoded: Encoded) -> range:
         """Return the positions of the text, with its blanks but without special tokens."""
@@ -433,44 +397,6 @@ class InspectableModel(Transformer):
             n_points,
         )
 
-    @contextmanager
-    def watching(self, watch: Watch, modules: Iterable[nn.Module] | None = None) -> Iterator[None]:
-        """Call `watch` (module, input, options, output) for this thread's passes in the block.
-
-        If it returns a value, that replaces the module's output.
-
-        Args:
-            watch: What to call.
-            modules: The modules to call it for; None for the layers.
-        """
-        watched = frozenset(self._stacks if modules is None else modules)
-        self._hook(watched)
-        self._here.watch = watch, watched
-        try:
-            yield
-        finally:
-            self._here.watch = None
-
-    def _watched(self, module: nn.Module, given: Any, named: Any, output: Any) -> Any:
-        here: tuple[Watch, frozenset[nn.Module]] | None = getattr(self._here, "watch", None)
-        return here[0](module, given, named, output) if here and module in here[1] else None
-
-    @contextmanager
-    def embedding(self, embeddings: torch.Tensor) -> Iterator[None]:
-        """Use these embeddings for the text of this thread's next pass in the block."""
-        self._here.embeddings = embeddings
-        try:
-            yield
-        finally:
-            self._here.embeddings = None
-
-    def _embedded(self, _module: nn.Module, _given: Any, output: Any) -> Any:
-        embeddings: torch.Tensor | None = getattr(self._here, "embeddings", None)
-        if embeddings is None or embeddings.shape != output.shape:
-            return None
-        self._here.embeddings = None  # the text is embedded first, the decoder's input after it
-        return embeddings.clone()  # some families modify it in place
-
 
 @cache
 def gauss_legendre(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -529,13 +455,3 @@ def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torc
     sums = [torch.logsumexp(logits[:, list(forms)], dim=1) for forms in words]
     total = torch.logsumexp(logits, dim=1, keepdim=True)
     return torch.stack(sums, dim=1) - total if sums else logits[:, :0]
-
-
-def _stacks(model: nn.Module) -> list[nn.ModuleList]:
-    """Return the module lists that are in no other list; one of them holds the layers."""
-    found: dict[str, nn.ModuleList] = {}
-    for name, module in model.named_modules():
-        inside = any(name.startswith(f"{outer}.") for outer in found)
-        if isinstance(module, nn.ModuleList) and not inside:
-            found[name] = module
-    return list(found.values())

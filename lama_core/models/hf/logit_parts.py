@@ -24,7 +24,7 @@ Departure: Parts of a logit
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -32,12 +32,10 @@ from torch.nn import functional
 
 from lama_core.errors import UserError
 from lama_core.models.devices import run_or_refuse, to_cpu
+from lama_core.models.hf.hooks import HookedModel
 from lama_core.models.hf.part_modules import ModelParts, find_parts, unsupported
 from lama_core.models.hf.transformer import TOLERANCES
 from lama_core.models.protocols import Encoded, HeadPart, LogitPart, LogitParts, NeuronPart
-
-if TYPE_CHECKING:
-    from lama_core.models.hf.inspection import InspectableModel
 
 # Largest accepted error of a norm as a scaling, relative to its output.
 NORM_ERROR = {"fp32": 1e-3, "bf16": 0.03}
@@ -108,7 +106,7 @@ class Path:
     state: the hidden state, float64 [dim].
     """
 
-    def __init__(self, model: "InspectableModel", embedding: torch.Tensor) -> None:
+    def __init__(self, model: HookedModel, embedding: torch.Tensor) -> None:
         self.model = model
         self.state = torch.zeros_like(embedding)
         self.steps: list[Step] = []
@@ -200,7 +198,7 @@ class Summands:
 
 
 def logit_parts(
-    model: "InspectableModel",
+    model: HookedModel,
     encoded: Encoded,
     answer: Sequence[int],
     against: Sequence[int] | None = None,
@@ -243,7 +241,7 @@ def logit_parts(
 
 
 def _run(
-    model: "InspectableModel", parts: ModelParts, encoded: Encoded
+    model: HookedModel, parts: ModelParts, encoded: Encoded
 ) -> tuple[dict[nn.Module, Seen], torch.Tensor]:
     """Return what the modules read and returned at the blank, and the logits, [vocabulary]."""
     at = model.read_at(encoded)
@@ -270,7 +268,7 @@ def _run(
     return seen, to_cpu(logits)[0].double()
 
 
-def _path(model: "InspectableModel", parts: ModelParts, seen: dict[nn.Module, Seen]) -> Path:
+def _path(model: HookedModel, parts: ModelParts, seen: dict[nn.Module, Seen]) -> Path:
     """Return the way to the state that the table of logits is multiplied with."""
     first = seen.get(parts.layers[0].whole)
     if first is None or first.before is None:
@@ -366,7 +364,7 @@ def _neurons(
     return tuple(found)
 
 
-def _words(model: "InspectableModel", raised: torch.Tensor) -> tuple[str, ...]:
+def _words(model: HookedModel, raised: torch.Tensor) -> tuple[str, ...]:
     """Return the tokens whose logits are raised most, without those that show no text."""
     best = raised.topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
     shown = (word.strip() for word in model.vocabulary.show_text(best))

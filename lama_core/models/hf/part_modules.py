@@ -180,7 +180,10 @@ def _layer(module: nn.Module, names: _Names) -> Layer | None:
     outs = (names.attention_out or names.attention, names.mlp_out or names.mlp)
     found = [_find(module, path) for path in (*parts, *outs, *names.norms)]
     known = [part for part in found if part is not None]
-    return Layer(module, *known[:4], tuple(known[4:])) if known == found else None
+    if known != found:
+        return None
+    attention, mlp, attention_out, mlp_out, *norms = known
+    return Layer(module, attention, mlp, attention_out, mlp_out, tuple(norms))
 
 
 def _find(module: nn.Module, path: str) -> nn.Module | None:

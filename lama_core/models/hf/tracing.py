@@ -18,7 +18,7 @@ Departure: Causal tracing
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,13 +26,11 @@ from torch import nn
 
 from lama_core.errors import UserError
 from lama_core.models.devices import is_out_of_memory, run_in_passes, run_or_refuse, to_cpu
+from lama_core.models.hf.hooks import HookedModel
 from lama_core.models.hf.part_modules import find_parts, unsupported
 from lama_core.models.hf.transformer import with_states
 from lama_core.models.protocols import Encoded, Statement, Trace, TracedPart
 from lama_core.types import Query
-
-if TYPE_CHECKING:
-    from lama_core.models.hf.inspection import InspectableModel
 
 NOISE = 3.0  # standard deviations of the embedding table
 # The paper's window: 10 of GPT-2 XL's 48 layers.
@@ -61,7 +59,7 @@ class Pass:
     modules returned in the undisturbed pass, [token, dim] each, or [1, dim] for the blank alone.
     """
 
-    model: "InspectableModel"
+    model: HookedModel
     ids: torch.Tensor
     read_at: int
     word: tuple[int, ...]
@@ -76,9 +74,7 @@ def default_window(n_layers: int) -> int:
     return max(1, round(n_layers * WINDOW_SHARE))
 
 
-def find_tokens(
-    model: "InspectableModel", query: Query, encoded: Encoded, words: str
-) -> tuple[int, ...]:
+def find_tokens(model: HookedModel, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
     """Return the positions of the tokens that contain the words' first occurrence in a text.
 
     Raises UserError if the text doesn't contain them, or they aren't tokens of the encoded text.
@@ -108,7 +104,7 @@ def find_tokens(
 
 
 def trace(
-    model: "InspectableModel",
+    model: HookedModel,
     encoded: Encoded,
     subject: Sequence[int],
     word: Sequence[int],
@@ -184,7 +180,7 @@ def trace(
 
 
 def _clean_pass(
-    model: "InspectableModel",
+    model: HookedModel,
     ids: torch.Tensor,
     encoded: Encoded,
     word: Sequence[int],

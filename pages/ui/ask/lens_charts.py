@@ -65,10 +65,7 @@ def trace_map(found: ModelTrace) -> go.Figure:
     ]
     largest = max(float(np.nanmax(np.abs(effects))), 1e-6)
     shows = len(layers) <= MAX_TEXTS
-    texts = [
-        [fixed(value, 2, signed=True) if shows and np.isfinite(value) else "" for value in row]
-        for row in effects.tolist()
-    ]
+    texts = [[_cell(value) if shows else "" for value in row] for row in effects.tolist()]
     figure = charts.heat_map(
         effects,
         texts,
@@ -88,6 +85,12 @@ def trace_map(found: ModelTrace) -> go.Figure:
         at = list(range(0, len(layers), step))
         figure.update_xaxes(tickvals=at, ticktext=[layers[number] for number in at])
     return figure.update_layout(height=110 + 24 * len(tokens))
+
+
+def _cell(effect: float) -> str:
+    if not np.isfinite(effect):
+        return ""
+    return fixed(effect, 2, signed=True) if abs(effect) >= 0.005 else "0"
 
 
 def trace_table(found: ModelTrace) -> pd.DataFrame:
@@ -162,7 +165,8 @@ def part_bars(found: ModelLogit) -> go.Figure:
         rows = table[table["part"] == part]
         charts.add(figure, go.Bar, rows, "at", "value", name=PART_TITLES[part], marker_color=colour)
     rows = table[~table["part"].isin(list(colours))]
-    charts.add(figure, go.Bar, rows, "at", "value", name="other", marker_color=PUBLISHED)
+    middle: charts.Style = {"width": 0.4, "offset": -0.2, "marker_color": PUBLISHED}
+    charts.add(figure, go.Bar, rows, "at", "value", name="other", **middle)
     step = 1 + len(names) // 14
     shown = [
         (number, name)
