@@ -36,6 +36,11 @@ class HookedModel(Transformer):
         self._hook(self._stacks)
         self.text_embeddings.register_forward_hook(self._embedded)
 
+    @property
+    def text_embeddings(self) -> Any:
+        """The module that embeds the text's tokens."""
+        return self.model.get_input_embeddings()
+
     def _hook(self, modules: Iterable[nn.Module]) -> None:
         """Let `watching` see these modules from now on."""
         with _HOOKING:

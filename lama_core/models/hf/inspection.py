@@ -131,11 +131,6 @@ class InspectableModel(HookedModel):
         candidates = (self.tokenizer.unk_token_id, self.tokenizer.pad_token_id)
         return next((int(token) for token in candidates if token is not None), 0)
 
-    @property
-    def text_embeddings(self) -> Any:
-        """The module that embeds the text's tokens."""
-        return self.model.get_input_embeddings()
-
     def layer_log_probs(
         self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]
     ) -> LayerScores:
