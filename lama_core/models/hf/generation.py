@@ -160,7 +160,7 @@ class _CausalBatch:
         prefix = _common_beginning([row[:-1] for row in self.rows]) if self.size > 1 else []
         if len(prefix) < SHORTEST_PREFIX:
             prefix = []
-        cache = self.model._beginning(prefix) if prefix else None
+        cache = self.model._prefix_cache(prefix) if prefix else None
         if cache is None:
             prefix = []
         else:
@@ -225,7 +225,7 @@ class _Seq2SeqBatch:
 
     def first(self) -> torch.Tensor:
         """Return the logits after the decoder's start token, float32 [prompt, vocabulary]."""
-        start = self.model._begun[0]
+        start = self.model._start_ids[0]
         return self._pass(torch.full((self.size, 1), start, dtype=torch.int64))
 
     def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
