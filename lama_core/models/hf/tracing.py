@@ -15,6 +15,7 @@ Source: Meng et al. 2022, section 2; code: kmeng01/rome, `experiments/causal_tra
 Departure: Causal tracing
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from lama_core.types import Query
 NOISE = 3.0  # standard deviations of the embedding table
 # The paper's window: 10 of GPT-2 XL's 48 layers.
 WINDOW_SHARE = 10 / 48
+TIMED_TOKENS = 512  # per pass if there is a time limit, which is checked between passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,9 @@ def trace(
     ids = torch.tensor([encoded.token_ids])
     with model.passing():
         plain = model.text_embeddings(ids.to(model.device)).clone()
-    noise = NOISE * float(model.text_embeddings.weight.float().std())
+        weight = model.text_embeddings.weight
+        scale = plain.norm() / weight[ids[0].to(weight.device)].norm()  # Gemma's isn't 1
+    noise = NOISE * float(scale * weight.float().std())
     drawn = np.random.RandomState(seed).randn(draws, len(subject), plain.shape[2])
     corrupted = plain.repeat(draws, 1, 1)
     corrupted[:, list(subject)] += torch.from_numpy(noise * drawn).to(plain)
@@ -153,7 +157,8 @@ def trace(
     shared = Pass(
         model, ids, model.read_at(encoded), tuple(word), layers, restored, corrupted, clean
     )
-    size = max(1, model.tokens_per_pass // n_tokens)
+    most = model.tokens_per_pass if until == math.inf else min(model.tokens_per_pass, TIMED_TOKENS)
+    size = max(1, most // n_tokens)
     nothing = [Cell(0, 0, 0, draw, 0) for draw in range(draws)]
     wrong = torch.cat(run_in_passes(lambda some: _probs(shared, some), nothing, size))
     cells = [

@@ -90,7 +90,7 @@ def _draw_columns(request: InspectRequest, *, shows_progress: bool = False) -> C
         bar = st.progress(0.0)
 
         def show(step: Progress) -> None:
-            bar.progress(step.done / step.total, describe_progress(step))
+            bar.progress(step.done / (step.total or 1), describe_progress(step))
 
         found = cache.inspection(replace(asked, on_progress=show), name)
         bar.empty()
