@@ -128,7 +128,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     left, right = st.columns(2)
     kinds = left.multiselect("Type of relation", types, key="types", bind=BOUND, placeholder="Any")
     chosen = right.multiselect("Source", sources, key="sources", bind=BOUND, placeholder="Any")
-    not_in_data, unknown = "Not in the data", "Training texts unknown"
+    not_in_data, no_texts = "Not in the data", "Training texts unknown"
     slicing = slicings(joined)
     origins, domains, stated, wording = (
         st.multiselect(
@@ -142,8 +142,8 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         for label, meaning, by, key, without in (
             ("Origin", explain("Origin"), ORIGIN, "origins", not_in_data),
             ("Domain", explain("Domain"), DOMAIN, "domains", not_in_data),
-            (PAIR, explain("Pair seen in training"), PAIR_SEEN, "stated", unknown),
-            (WORDING, explain("Wording seen in training"), WORDING_SEEN, "wording", unknown),
+            (PAIR, explain("Pair seen in training"), PAIR_SEEN, "stated", no_texts),
+            (WORDING, explain("Wording seen in training"), WORDING_SEEN, "wording", no_texts),
         )
     )
     ranges = {} if focus.generates else _choose_range("Rank", "rank", min_value=1)
