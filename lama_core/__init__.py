@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         probe,
         read,
         statements,
+        trace,
     )
 
 __version__ = "0.2.0"
@@ -56,7 +57,16 @@ _MODULES = {
         "analogy",
         "score_analogies",
     ),
-    "runs": ("probe", "statements", "analogy_probe", "extract", "read", "load_run", "list_runs"),
+    "runs": (
+        "probe",
+        "statements",
+        "analogy_probe",
+        "extract",
+        "read",
+        "load_run",
+        "list_runs",
+        "trace",
+    ),
     "generation": ("ask", "generate"),
     "results": ("results", "compare"),
     "prompts": (
@@ -109,6 +119,7 @@ __all__ = [
     "sentences",
     "statements",
     "study",
+    "trace",
     "use_device",
 ]
 

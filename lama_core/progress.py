@@ -22,6 +22,7 @@ Unit = Literal[
     "passages",
     "statements",
     "questions",
+    "passes",
     "tensors",
 ]
 ResultKind = Literal["run", "model", "data"]

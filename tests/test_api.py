@@ -50,7 +50,7 @@ REQUESTS: tuple[Request, ...] = (
     ProbeRequest(**FACTS, limit=3),
     StatementsRequest(**FACTS, limit=2),
     ResultsRequest((RUN,), by="source", k=5),
-    CompareRequest(RUN, "starter-smollm2_135m-manual-ddef1d2ca3", k=5),
+    CompareRequest(RUN, "starter-smollm2_135m-manual-a31de53809", k=5),
 )
 FUNCTIONS = {
     name: value for name in lama.__all__ if isinstance(value := getattr(lama, name), Function)

@@ -24,6 +24,7 @@ PAPERS: dict[str, str | tuple[str, ...]] = {
     "LPAQA: Jiang et al. 2020": "Jiang et al., ",
     "Analogy probes: Rezaee and Camacho-Collados 2022": "Rezaee and Camacho-Collados, ",
     "BEAR: Wiland et al. 2024": "Wiland et al., ",
+    "Generated answers: PopQA and SQuAD": ("Mallen et al. ", "Rajpurkar et al. "),
     "In no paper": "none",
 }
 NOTHING = "no option"

@@ -14,7 +14,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
 from lama_core.models.devices import settings_text
-from lama_core.models.protocols import KINDS
+from lama_core.models.protocols import KINDS, TracedPart
 from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
@@ -26,13 +26,9 @@ from lama_core.probes.cloze.batch import (
     query_lines,
     read_file,
 )
-from lama_core.probes.cloze.inspection import (
-    InspectionAnswer,
-    InspectRequest,
-    ModelAttribution,
-    ModelLayers,
-    inspect_model,
-)
+from lama_core.probes.cloze.inspection import InspectRequest, ModelAttribution, ModelLayers
+from lama_core.probes.cloze.lenses import Inspection, InspectionAnswer, inspect_model
+from lama_core.probes.cloze.logit_parts import ModelLogit
 from lama_core.probes.cloze.query import (
     BlankAnswer,
     ClozeAnswer,
@@ -40,6 +36,7 @@ from lama_core.probes.cloze.query import (
     Prediction,
     query_models,
 )
+from lama_core.probes.cloze.tracing import ModelTrace
 from lama_core.probes.cloze.wordings import (
     RelationAnswer,
     RelationModelAnswers,
@@ -279,12 +276,15 @@ inspect = Function(
     InspectRequest,
     _inspect,
     frame_of,
-    """Show how models reach their answer, layer by layer or by the tokens of the text.
+    """Show how models reach their answer: by layer, by token, by tracing or by parts of the logit.
 
     Returns:
         A DataFrame. Lens layers: a row for each model, layer (0: the embeddings) and tracked word
         (the last layer's predictions and the gold answer). Lens tokens: a row for each model and
-        token, with the token's contribution to the log-probability of the answer.
+        token, with the token's contribution to the log-probability of the answer. Lens trace: a row
+        for each model, layer and token; prob: the answer's probability with a corrupted subject and
+        the part restored; effect: prob minus the probability without restoration. Lens logit: a row
+        for each model and part of the logit (layer 0: the embeddings); the values add up to it.
 
     Raises:
         UserError: If the text doesn't have exactly one blank, or a model doesn't support the lens.
@@ -424,10 +424,13 @@ __all__ = [
     "BatchModelAnswers",
     "BlankAnswer",
     "ClozeAnswer",
+    "Inspection",
     "InspectionAnswer",
     "ModelAttribution",
     "ModelLayers",
+    "ModelLogit",
     "ModelSettings",
+    "ModelTrace",
     "Prediction",
     "RankAnswer",
     "RelationAnswer",
@@ -436,6 +439,7 @@ __all__ = [
     "ScoreAnswer",
     "SentencesAnswer",
     "Solution",
+    "TracedPart",
     "analogy",
     "batch",
     "fill",
@@ -443,6 +447,7 @@ __all__ = [
     "frame_of",
     "frames",
     "inspect",
+    "inspect_model",
     "rank",
     "relation",
     "score_analogies",

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from lama_core.api.prompts import select_prompts, study
-from lama_core.api.runs import analogy_probe, extract, own_folder, probe, read, statements
+from lama_core.api.runs import analogy_probe, extract, own_folder, probe, read, statements, trace
 from lama_core.errors import UserError
 from lama_core.requests import Request, from_record
 from lama_core.runs.unfinished import read_begun
 
-_FUNCTIONS = (probe, statements, analogy_probe, extract, read, select_prompts, study)
+_FUNCTIONS = (probe, statements, trace, analogy_probe, extract, read, select_prompts, study)
 REQUESTS: dict[str, type[Request]] = {f.request.python: f.request for f in _FUNCTIONS}
 
 

@@ -4,7 +4,7 @@ A run is saved part by part; the same call again resumes an interrupted run.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,11 +33,15 @@ from lama_core.probes.extraction.plan import (
 from lama_core.probes.plan import Planned, ProbeRequest, plan
 from lama_core.probes.statements import plan as statements_probing
 from lama_core.probes.statements.plan import StatementsRequest
+from lama_core.probes.tracing import plan as tracing
+from lama_core.probes.tracing.plan import TraceRequest
+from lama_core.probes.tracing.roles import ROLES, RoleEffect, average_effects
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request
 from lama_core.runs import find
 from lama_core.runs.execute import execute_all
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.facts_table import read_columns
+from lama_core.runs.info import FACTS_FILE, Run, RunInfo
 from lama_core.runs.manage import (
     KeptRun,
     RunsRequest,
@@ -254,6 +258,59 @@ analogy_probe = Function(
 )
 
 
+@dataclass(frozen=True, eq=False)
+class TraceRuns(Runs):
+    """The finished runs of causal traces.
+
+    Attributes:
+        effects: The averages of all runs, by relation, layer and token role.
+    """
+
+    effects: tuple[RoleEffect, ...]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return what `trace --json` prints."""
+        return [asdict(effect) for effect in self.effects]
+
+
+def _trace(request: TraceRequest) -> TraceRuns:
+    runs = run_planned(request, tracing.plan(request, load=loader(request)))
+    effects = []
+    for run in runs:
+        rows = read_columns(run.info.folder / FACTS_FILE).to_pylist()
+        effects += average_effects(rows, model=run.info.model, restore=request.restore)
+        for reason, n in run.details["reasons"].items():
+            request.on_note(f"{run.info.model}: {n:,} facts are excluded: {reason}.")
+    return TraceRuns(request, runs.runs, tuple(effects))
+
+
+def _frame_of_effects(runs: TraceRuns) -> "pd.DataFrame":
+    import pandas as pd  # slow to import
+
+    names = [one.name for one in fields(RoleEffect)]
+    return pd.DataFrame(runs.to_json(), columns=names)
+
+
+trace = Function(
+    TraceRequest,
+    _trace,
+    _frame_of_effects,
+    """Average causal traces over a relation's facts, by token role and layer.
+
+    Facts whose object is the model's first answer are traced; the others are excluded. An
+    interrupted run resumes when the same call is made again.
+
+    Returns:
+        A DataFrame with a row for each model, relation, layer and role of tokens: the mean effect
+        (restored minus corrupted probability of the object), its 95 % interval, and the number of
+        facts.
+
+    Raises:
+        UserError: If the dataset, a relation or a model is unknown, or a model can't be traced.
+    """,
+)
+
+
 def _find_answers(request: FindRequest, planner: Callable[..., Planned[Any]]) -> Runs:
     planned = planner(request, load=loader(request), on_progress=request.on_progress)
     return Runs(request, make_runs(request, planned.specs, out=request.out))
@@ -353,11 +410,14 @@ def kind_title(info: RunInfo) -> str:
 
 __all__ = [
     "RANDOM_PROBES",
+    "ROLES",
     "SIGNIFICANT",
     "AnalogyRuns",
     "ProbeAccuracy",
+    "RoleEffect",
     "RunList",
     "Runs",
+    "TraceRuns",
     "analogy_probe",
     "delete_run",
     "extract",
@@ -371,4 +431,5 @@ __all__ = [
     "read",
     "rename_run",
     "statements",
+    "trace",
 ]

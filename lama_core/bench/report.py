@@ -16,6 +16,7 @@ from lama_core.bench import (
     releases,
     rows,
     statements,
+    trace,
 )
 
 BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
     "releases": releases.run,
     "rows": rows.run,
     "statements": statements.run,
+    "trace": trace.run,
 }
 
 

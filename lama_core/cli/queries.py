@@ -13,6 +13,8 @@ from lama_core.api.queries import (
     InspectionAnswer,
     ModelAttribution,
     ModelLayers,
+    ModelLogit,
+    ModelTrace,
     RankAnswer,
     RelationAnswer,
     RelationModelAnswers,
@@ -26,6 +28,8 @@ from lama_core.api.queries import (
 )
 from lama_core.cli import commands, output
 from lama_core.rounding import fixed
+
+N_HEADS = 10  # attention heads to print
 
 
 def print_cloze(answer: ClozeAnswer) -> None:
@@ -174,12 +178,19 @@ def print_sentences(answer: SentencesAnswer) -> None:
 
 
 def print_inspected(answer: InspectionAnswer) -> None:
-    """Print each model's layers or token attributions."""
+    """Print what the lens shows of each model."""
     for model in answer.models:
         if model.layers:
             _print_layers(model.layers, answer.request.candidates)
-        if model.attribution:
+        elif model.attribution:
             _print_attribution(model.attribution)
+        elif model.trace:
+            _print_trace(model.trace)
+        elif model.logit:
+            _print_logit(model.logit)
+        else:  # a lens without a format of its own
+            rows = model.result.rows()
+            output.print_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
 def _print_layers(model: ModelLayers, words: str) -> None:
@@ -214,6 +225,75 @@ def _print_attribution(model: ModelAttribution) -> None:
     title += _computed(model.precision, model.device)
     output.print_table(("token", "adds to log-prob"), rows, title=title)
     for note in filter(None, (*model.notes, model.completeness())):
+        print(note)
+    print()
+
+
+def _print_trace(model: ModelTrace) -> None:
+    """Print the restored probability of each layer and token, last layer first."""
+    rows = [
+        (layer, *("" if value is None else fixed(value, 3) for value in values))
+        for layer, values in reversed(list(enumerate(model.restored, start=1)))
+    ]
+    heads = [
+        f"*{token}" if inside else token
+        for token, inside in zip(model.tokens, model.in_subject, strict=True)
+    ]
+    title = (
+        f"{model.name}: prob of {model.answer} {fixed(model.prob, 3)}, "
+        f"{fixed(model.corrupted, 3)} with noise on {model.subject}"
+    )
+    title += _computed(model.precision, model.device)
+    output.print_table(("layer", *heads), rows, title=title)
+    what = "the state after one layer"
+    if model.restore != "states":
+        named = {"attention": "attention", "mlp": "the MLP"}[model.restore]
+        what = f"the output of {named} in {model.window} layers around the row's"
+    print(
+        f"Cells: the probability with noise and {what} restored at one token, mean over "
+        f"{model.draws} draws (seed {model.seed}). *: the subject's tokens."
+    )
+    if best := model.best():
+        value, layer, token = best
+        print(f"Largest: {fixed(value, 3)}, layer {layer}, token {model.tokens[token]}.")
+    for note in model.notes:
+        print(note)
+    print()
+
+
+def _print_logit(model: ModelLogit) -> None:
+    """Print what each layer's attention and MLP add to the logit, last layer first."""
+    of_layers = {(part.layer, part.part): part.value for part in model.parts}
+    layers = sorted({part.layer for part in model.parts if part.layer}, reverse=True)
+    rows = [
+        (
+            layer,
+            fixed(of_layers[layer, "attention"], 3, signed=True),
+            fixed(of_layers[layer, "mlp"], 3, signed=True),
+        )
+        for layer in layers
+    ]
+    against = f" minus that of {model.against}" if model.against else ""
+    title = f"{model.name}: logit of {model.answer}{against}: {fixed(model.logit, 3)}"
+    title += _computed(model.precision, model.device)
+    output.print_table(("layer", "attention adds", "MLP adds"), rows, title=title)
+    others = ", ".join(
+        f"{part.part} {fixed(part.value, 3, signed=True)}"
+        for part in model.parts
+        if part.part not in ("attention", "mlp")
+    )
+    print(f"Also: {others}.")
+    neurons = [
+        (one.layer, one.neuron, fixed(one.value, 3, signed=True), ", ".join(one.promoted))
+        for one in model.neurons
+    ]
+    output.print_table(
+        ("layer", "neuron", "adds", "promotes"), neurons, title="Strongest MLP neurons"
+    )
+    heads = sorted(model.heads, key=lambda one: -abs(one.value))[:N_HEADS]
+    shown = (f"{one.layer}.{one.head} {fixed(one.value, 3, signed=True)}" for one in heads)
+    print(f"Strongest attention heads (layer.head): {', '.join(shown)}.")
+    for note in model.notes:
         print(note)
     print()
 

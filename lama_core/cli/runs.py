@@ -8,10 +8,13 @@ from cyclopts import Parameter
 from lama_core.api import runs as api
 from lama_core.api.runs import (
     RANDOM_PROBES,
+    ROLES,
     SIGNIFICANT,
     AnalogyRuns,
     ProbeAccuracy,
+    RoleEffect,
     RunList,
+    TraceRuns,
     frequency_summary,
     probes_in,
 )
@@ -19,7 +22,7 @@ from lama_core.cli import commands, output
 from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
-from lama_core.rounding import percent
+from lama_core.rounding import fixed, percent
 
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
@@ -37,6 +40,38 @@ extract = commands.make(
 )
 read = commands.make(
     api.read, print_runs, "read --dataset starter --relation P36 --reader FOLDER", runs_json
+)
+
+
+def print_effects(runs: TraceRuns) -> None:
+    """Print a table for each model and relation: a row per layer, a column per token role."""
+    for model, relation in dict.fromkeys((one.model, one.relation) for one in runs.effects):
+        chosen = [one for one in runs.effects if (one.model, one.relation) == (model, relation)]
+        cells = {(one.layer, one.role): one for one in chosen}
+        shown = [role for role in ROLES if any(one.role == role for one in chosen)]
+        layers = sorted({one.layer for one in chosen}, reverse=True)
+        output.print_table(
+            ("layer", *shown),
+            [(layer, *(_effect(cells.get((layer, role))) for role in shown)) for layer in layers],
+            title=f"{model}, {relation}: mean effect on the object's probability, "
+            f"{max(one.n for one in chosen):,} facts (95 % interval)",
+        )
+        print()
+    if not runs.effects:
+        print("No fact is traced: no object is a model's first answer. Choose other facts.")
+
+
+def _effect(one: RoleEffect | None) -> str:
+    if one is None:
+        return ""
+    value = fixed(one.effect, 3, signed=True)
+    if one.low is None or one.high is None:
+        return value
+    return f"{value} ({fixed(one.low, 3)} to {fixed(one.high, 3)})"
+
+
+trace = commands.make(
+    api.trace, print_effects, "trace --dataset starter --relation P36 --model minilm-mlm --limit 20"
 )
 
 

@@ -4,7 +4,7 @@ Backends return natural-log log-probabilities as numpy arrays.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args, runtime_checkable
 
@@ -24,6 +24,8 @@ Pooling = Literal["mean", "first", "last"]
 # within_word_l2r, original, sentence_l2r, answer_l2r+word_l2r.
 Hiding = Literal["within-word", "original", "rest-of-sentence", "rest-of-answer"]
 Scored = Literal["statement", "answer"]
+# What causal tracing restores: the hidden state after a layer, or the outputs of attention or MLPs.
+TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
 RESCORED = 200
 BLANK = "___"
@@ -189,6 +191,74 @@ class Attribution:
     log_prob: float
     baseline: float | None = None
     n_points: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogitPart:
+    """What one part of a model adds to a logit.
+
+    layer: 0 for the embedding, None for parts that belong to no layer. part: `embedding`,
+    `attention`, `mlp`, `remainder` (the biases on the way to the logit, and rounding) or `bias`.
+    """
+
+    layer: int | None
+    part: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPart:
+    """What an attention head adds to a logit; layers and heads count from 1."""
+
+    layer: int
+    head: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class NeuronPart:
+    """What a neuron of an MLP adds to a logit; layers and neurons count from 1.
+
+    promoted: the tokens whose logits it raises most.
+    """
+
+    layer: int
+    neuron: int
+    activation: float
+    value: float
+    promoted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogitParts:
+    """The parts of an answer's logit at a blank; they add up to it.
+
+    logit: of the answer, or its difference from the other answer's. heads: of all layers; they are
+    contained in the attention parts. neurons: those that add or subtract most, contained in the MLP
+    parts. tokens: as displayed, the token of each answer whose logit it is.
+    """
+
+    logit: float
+    parts: tuple[LogitPart, ...]
+    heads: tuple[HeadPart, ...]
+    neurons: tuple[NeuronPart, ...]
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The probability of a word at a blank when the subject is corrupted and a part is restored.
+
+    prob: without noise. corrupted: with noise, mean over the draws. restored: float32
+    [layer, token], with noise and the restored part, mean over the draws; NaN where the time was
+    over. noise: standard deviation of the noise. window: number of layers restored together.
+    """
+
+    prob: float
+    corrupted: float
+    restored: NDArray[np.float32]
+    noise: float
+    window: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,5 +482,73 @@ class Attributor(Protocol):
 
         Raises:
             UserError: If the model has no gradients, or the time is up before `steps` points.
+        """
+        ...
+
+
+@runtime_checkable
+class PartReader(BlankFiller, Protocol):
+    """A model whose attention and MLPs can be read and replaced."""
+
+    def check_parts(self) -> None:
+        """Raise UserError if the model's family isn't supported."""
+        ...
+
+    def read_at(self, encoded: Encoded) -> int:
+        """Return the position that the first blank's answer is read at."""
+        ...
+
+    def logit_parts(
+        self, encoded: Encoded, answer: Sequence[int], against: Sequence[int] | None = None
+    ) -> LogitParts:
+        """Return what each attention and MLP adds to an answer's logit at the first blank.
+
+        Args:
+            encoded: The text.
+            answer: The tokens that can write the answer; the one with the largest logit is divided.
+            against: The same for another answer, whose parts are subtracted.
+
+        Raises:
+            UserError: If the model's family isn't supported.
+        """
+        ...
+
+    def find_tokens(self, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
+        """Return the positions of the tokens that contain the words' first occurrence in a text.
+
+        Raises:
+            UserError: If the text that the model sees doesn't contain them.
+        """
+        ...
+
+    def trace(
+        self,
+        encoded: Encoded,
+        subject: Sequence[int],
+        word: Sequence[int],
+        *,
+        part: TracedPart = "states",
+        window: int | None = None,
+        draws: int = 10,
+        seed: int = 1,
+        until: float = math.inf,
+        tick: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Trace:
+        """Return how much of a word's probability at the first blank each restoration brings back.
+
+        Args:
+            encoded: The text.
+            subject: Positions of the subject's tokens, which get the noise.
+            word: Token ids of the word.
+            part: What is restored.
+            window: Number of layers whose attention or MLPs are restored together; None for the
+                paper's share of the layers.
+            draws: Number of draws of noise.
+            seed: Seed of the noise.
+            until: No more restorations are computed after this time (`time.monotonic`).
+            tick: Called with the number of finished restorations, and of all.
+
+        Raises:
+            UserError: If the model's family isn't supported.
         """
         ...

@@ -11,6 +11,7 @@ from lama_core.probes.contrast.spec import ContrastSpec
 from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.probes.prompts.spec import EnsembleSpec, StudySpec
 from lama_core.probes.statements.spec import StatementSpec
+from lama_core.probes.tracing.spec import TraceSpec
 from lama_core.runs.spec import RunSpec
 
 
@@ -42,6 +43,7 @@ KINDS: dict[str, ProbeKind] = {
         ProbeKind(EnsembleSpec, "an ensemble of prompts", True),
         ProbeKind(StatementSpec, "statements with whole answers", True),
         ProbeKind(GenerationSpec, "generated answers", True),
+        ProbeKind(TraceSpec, "causal traces", False),
         ProbeKind(AnalogySpec, "analogies", False),
         ProbeKind(StudySpec, "a study of prompts", False),
     )

@@ -47,7 +47,7 @@ NO_TEXT = "no template and no sentence to ask"
 NO_PRIME = "no other object of the relation to mislead with"
 SEVERAL_BLANKS = "text has more than one blank"
 NO_FIT = "text does not fit the model's window"
-NOTHING_BEFORE = "nothing stands before the answer, and the model begins a text with no token"
+NOTHING_BEFORE = "no text precedes the answer, and the model starts texts without a start token"
 
 
 # Returns why a model can't be scored on a fact with this query; None if it can.

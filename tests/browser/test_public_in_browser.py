@@ -30,7 +30,7 @@ def test_visitors_of_a_public_app_ask_its_models(page: Page, public_url: str) ->
     field.press("Enter")
     expect(page.locator("table.lx tbody .word").first).to_contain_text("france")
     page.goto(f"{public_url}/data?tab=Import")
-    expect(page.get_by_text("Importing is for those whom the operator")).to_be_visible()
+    expect(page.get_by_text("Imports require a signed-in user")).to_be_visible()
     assert page.get_by_role("button", name=re.compile("^(Import|Get )")).count() == 0
 
 

@@ -68,12 +68,56 @@ def test_tables_have_a_row_a_layer_and_a_row_a_token(models: list[str]) -> None:
     assert "with 8 steps" in " ".join(shown.split())
 
 
+def test_a_trace_is_told_of_each_model(models: list[str]) -> None:
+    request = InspectRequest(
+        models=tuple(models), text=TEXT, lens="trace", subject="Norway", answer="Rome", draws=2,
+        restore="mlp", window=2,
+    )  # fmt: skip
+    for model in told(*arguments(request))["models"]:
+        assert (model["answer"], model["subject"], model["restore"]) == ("Rome", "Norway", "mlp")
+        assert (model["draws"], model["seed"], model["window"]) == (2, 1, 2)
+        assert 0 <= model["corrupted"] <= 1 and 0 <= model["prob"] <= 1 and model["noise"] > 0
+        assert [one["layer"] for one in model["layers"]] == [1, 2]
+        assert {len(one["probs"]) for one in model["layers"]} == {len(model["tokens"])}
+        assert any(one["subject"] for one in model["tokens"])
+        assert not all(one["subject"] for one in model["tokens"])
+
+
+def test_parts_of_a_logit_are_told_of_each_model(models: list[str]) -> None:
+    for against in (None, "Oslo"):
+        request = InspectRequest(
+            models=tuple(models), text=TEXT, lens="logit", answer="Rome", against=against
+        )
+        for model in told(*arguments(request))["models"]:
+            assert model["answer"] == "Rome" and model.get("against") == against
+            total = sum(one["value"] for one in model["parts"])
+            assert total == pytest.approx(model["logit"], abs=1e-3)
+            kinds = [one["part"] for one in model["parts"]]
+            assert kinds == ["embedding", *["attention", "mlp"] * 2, "remainder", "bias"]
+            assert [one["layer"] for one in model["parts"]] == [0, 1, 1, 2, 2, None, None]
+
+
+def test_a_trace_and_parts_have_tables(models: list[str]) -> None:
+    words = ("inspect", TEXT, "--model", models[0], "--answer", "Rome")
+    shown = printed(*words, "--lens", "trace", "--subject", "Norway", "--draws", "2")
+    assert "prob of Rome" in shown and "with noise on Norway" in shown and "*Norway" in shown
+    assert "the state after one layer restored" in " ".join(shown.split())
+    shown = printed(*words, "--lens", "logit", "--against", "Oslo")
+    assert "logit of Rome minus that of Oslo" in shown
+    assert all(part in shown for part in ("attention adds", "embedding", "remainder", "bias"))
+
+
 @pytest.mark.parametrize(
     ("words", "fault"),
     (
         (("--answer", "Rome"), "--answer needs --lens tokens"),
         (("--steps", "9"), "--steps needs --lens tokens"),
         (("--method", "gradients"), "--method needs --lens tokens"),
+        (("--lens", "trace"), "--lens trace needs --subject"),
+        (("--subject", "Norway"), "--subject needs --lens trace"),
+        (("--lens", "trace", "--subject", "Peru"), "doesn't contain the subject 'Peru'"),
+        (("--lens", "trace", "--subject", "Norway", "--window", "3"), "--window needs --restore"),
+        (("--lens", "tokens", "--against", "Oslo"), "--against needs --lens logit"),
         (("--context", "both"), "Unknown option: --context"),
         (("--method", "erasur"), 'Did you mean "erasure"'),
         (("--lens", "tokens", "--method", "gradients", "--steps", "7"), "steps can't be 7"),

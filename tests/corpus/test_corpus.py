@@ -287,7 +287,7 @@ def test_the_same_counts_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_file_that_holds_no_counts_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no corpus counts"):
+    with pytest.raises(UserError, match="Corpus counts not found"):
         load_corpus_counts(tmp_path / "missing.gz")
     (tmp_path / "text").write_text("hello")
     with pytest.raises(UserError, match="isn't a file of corpus counts"):

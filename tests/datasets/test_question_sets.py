@@ -126,9 +126,9 @@ def test_a_bad_row_of_popqa_is_one_sentence_and_costs_no_other(tmp_path: Path) -
     assert said[1:] == [
         "popQA.tsv, line 3: 's_pop' is 'many', not a whole number",
         "popQA.tsv, line 4: no field 'question'",
-        "popQA.tsv, line 6: the id '4' was already on line 5",
+        "popQA.tsv, line 6: duplicate of line 5: the id '4'",
         "popQA.tsv, line 7: 'possible_answers' is not a list of texts",
-        "popQA.tsv, line 8: 3 cells were found where the header has 17",
+        "popQA.tsv, line 8: 3 cells, but the header has 17",
     ]
 
 
@@ -178,7 +178,7 @@ def test_a_bad_item_of_entity_questions_costs_no_other(tmp_path: Path) -> None:
     assert said[0].startswith("P19.test.json: not valid JSON (")
     assert said[1:] == [
         "P20.test.json: a list was expected, not a dict",
-        "P36.test.json: item 3: a JSON object was expected, not a str",
+        "P36.test.json: item 3: expected a JSON object, not a str",
         "P36.test.json: item 4: no field 'answers' with a text",
         "P36.test.json: item 5: 'What is the capital of Marin County?' with 'San Rafael' is "
         "there already",
@@ -220,8 +220,8 @@ def test_a_bad_case_of_counterfact_costs_no_other(tmp_path: Path) -> None:
         "counterfact.json: item 2: the prompt 'The mother tongue is' has not exactly one {} for "
         "the subject",
         "counterfact.json: item 3: the id 'P103:0' is that of item 1",
-        "counterfact.json: item 4: a JSON object was expected, not a NoneType",
-        "counterfact.json: item 5: a JSON object was expected, not a str",
+        "counterfact.json: item 4: expected a JSON object, not a NoneType",
+        "counterfact.json: item 5: expected a JSON object, not a str",
         "counterfact.json: item 6: 'paraphrase_prompts' is not a list of texts",
     ]
 
@@ -276,7 +276,7 @@ def test_a_bad_row_of_zsre_costs_no_other(tmp_path: Path) -> None:
         "no question in 'meta.template_questions'",
         "no field 'output'",
         "'input' is '[SEP] job': a side of [SEP] is empty",
-        "'USA-88' with '3 February 1993' was already on line 6",
+        "duplicate of line 6: 'USA-88' with '3 February 1993'",
     ]
 
 

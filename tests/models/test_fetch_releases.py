@@ -193,7 +193,7 @@ def test_a_file_that_is_too_large_is_broken_off(
 ) -> None:
     entry = offer(monkeypatch, served, make_elmo, "tiny")
     (served.folder / "vocab.txt").write_bytes(b"a" * ((1 << 20) + 1))
-    with pytest.raises(UserError, match="larger than the 1,048,576 bytes"):
+    with pytest.raises(UserError, match="larger than the limit of 1,048,576 bytes"):
         fetch(entry)
 
 

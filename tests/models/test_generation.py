@@ -21,6 +21,8 @@ PROMPTS = [
     "Question: Where was the singer born?\nAnswer: London\n\nQuestion: In Rome?\nAnswer:",
     "The capital of France is",
 ]
+SHOTS = "The capital of France is Paris. The capital of Norway is Oslo. "
+SHARED = [f"{SHOTS}The capital of {name} is" for name in ("Italy", "Spain", "Japan")]
 N = 12
 
 
@@ -52,11 +54,12 @@ def generation_ends(model: Any) -> set[int]:
     return set() if ends is None else {ends} if isinstance(ends, int) else set(ends)
 
 
+@pytest.mark.parametrize("prompts", [PROMPTS, SHARED], ids=["mixed", "shared start"])
 @pytest.mark.parametrize("family", [*CAUSAL, *SEQ2SEQ])
-def test_texts_are_those_of_transformers(family: str, tmp_path: Path) -> None:
+def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_path: Path) -> None:
     model = open_family(family, tmp_path / "model")
-    found = generate(model, PROMPTS, N)
-    for prompt, text in zip(PROMPTS, found, strict=True):
+    found = generate(model, prompts, N)
+    for prompt, text in zip(prompts, found, strict=True):
         expected, log_probs = alone(model, prompt)
         assert text.text == expected
         known = log_probs[: len(text.tokens)]

@@ -317,10 +317,10 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     assert blank.count("Answer: <span class=line") == 2
     assert "MiniLM" in blank and "<script>addEventListener" in blank
     shown = Shown(
-        firsts={("Helsinki does not lie on the continent of ___.", "minilm-mlm"): "europe"}
+        firsts={("In Japan, the official language is not ___.", "minilm-mlm"): "japanese"}
     )
     step = next(n for n, one in enumerate(lesson.steps, 1) if isinstance(one, Predict))
     assert isinstance(lesson.steps[step - 1], Predict)
     answered = sheet(lesson, {step + 1: shown})
-    assert "Answer: <b>europe</b>" in answered and "Answer: <b>not shown</b>" in answered
+    assert "Answer: <b>japanese</b>" in answered and "Answer: <b>not shown</b>" in answered
     assert "class=line" not in answered.partition("</style>")[2]

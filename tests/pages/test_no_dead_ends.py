@@ -17,10 +17,10 @@ TEMPLATE = "capital of [X] : [Y] ."  # has no verb that could be negated
 TABLE = f"subject,object,template\nFrance,Paris,{TEMPLATE}\nPeru,Lima,{TEMPLATE}\n"
 MISSING = """
 from lama_core.candidates.lists import named_candidates
-from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.messages import errors_shown
 
 for _ in range(2):
-    with faults_shown():
+    with errors_shown():
         named_candidates("lama", [])
 """
 

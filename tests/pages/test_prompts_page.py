@@ -280,7 +280,7 @@ def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., A
     app, said = _in_the_paper(open_on, "table9")
     (theirs,) = (one.value for one in app.dataframe)
     assert list(theirs.columns) == ["model", "Man+Para"]  # the others can't be read
-    assert "reproduce jiang2020 --table table9" in said and "t be read in the copy" in said
+    assert "reproduce jiang2020 --table table9" in said and "illegible in the copy" in said
 
 
 @pytest.mark.parametrize(

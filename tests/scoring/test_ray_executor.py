@@ -178,7 +178,7 @@ def test_a_cluster_without_room_is_said_to_have_none(
     opened: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "MAX_IDLE_SECONDS", 1.0)
-    monkeypatch.setattr(executors, "ASKED", 0.2)
+    monkeypatch.setattr(executors, "POLL_SECONDS", 0.2)
     blocks = [ray.util.placement_group([{"CPU": 1}]) for _ in range(4)]
     ray.get([block.ready() for block in blocks])
     (spec,) = make_specs(data, "slow")

@@ -83,7 +83,7 @@ def test_an_index_is_made_once_and_found_again_by_the_text(tmp_path: Path) -> No
 
 def test_a_corpus_of_nothing_leaves_no_index(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path / "c", "")
-    with pytest.raises(UserError, match="holds no text"):
+    with pytest.raises(UserError, match="has no text"):
         open_index(corpus)
     assert not is_indexed(corpus)
 

@@ -223,7 +223,7 @@ def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None
 @pytest.mark.slow
 def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
     ranking = pages[Path("library/scoring.html")]
-    assert "log_probs: float32 [query, candidate], natural log." in ranking.text
+    assert "float32 [query, candidate], as in models.protocols.Scores." in ranking.text
     assert ">>> import lama_core as lama" in pages[Path("library/lama_core.html")].text
     assert not {"mask", "extra_id_0", "id"} & set().union(*(page.tags for page in pages.values()))
 

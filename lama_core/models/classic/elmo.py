@@ -291,7 +291,7 @@ class ElmoModel(Transformer):
 
     def _softmax(self, states: torch.Tensor) -> torch.Tensor:
         """Return the logits of mean states [row, projection_dim], float32 [row, word]."""
-        with self._passing():
+        with self.passing():
             return self.model.softmax(states).float()
 
     def _mean_states(
@@ -314,7 +314,7 @@ class ElmoModel(Transformer):
     ) -> dict[int, torch.Tensor]:
         """Return `_mean_states` of some of the texts, read together `passes` times."""
         rows = [texts[number] for number in numbers]
-        with self._passing():
+        with self.passing():
             different = list(dict.fromkeys(word for row in rows for word in row))
             index = {word: number for number, word in enumerate(different, start=2)}
             table = torch.cat([self.model.edges, *self._spelled(different)])
@@ -421,7 +421,7 @@ class ElmoModel(Transformer):
         ]
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        with self._passing():
+        with self.passing():
             rows = [
                 self.model.spell([part.text for part in self.vocabulary.split(word)])
                 .float()
@@ -431,7 +431,7 @@ class ElmoModel(Transformer):
             return to_cpu(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
-        with self._passing():
+        with self.passing():
             return torch.cat(self._spelled([self.vocabulary.words[number] for number in ids]))
 
 

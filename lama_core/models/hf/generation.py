@@ -231,7 +231,7 @@ class _Seq2SeqBatch:
     def __init__(self, model: Any, rows: Sequence[tuple[int, ...]]) -> None:
         self.model, self.size = model, len(rows)
         ids, self.mask = model.padded(rows)
-        with model._passing():
+        with model.passing():
             encoder = model.model.get_encoder()
             there = model._on_device({"input_ids": ids, "attention_mask": self.mask})
             self.states = encoder(**there)[0]

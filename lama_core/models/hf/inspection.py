@@ -16,9 +16,6 @@ sum over the tokens and that of the log-probabilities at its ends, and how much 
 changed when the interval was halved from a longer one. The interval with the largest error is
 halved, until the estimated errors sum to at most 1 % of the whole difference
 (`MAX_ERROR_SHARE`), or `MAX_POINTS` are used.
-
-Models are shared by threads: the permanent hooks on the modules act only on the passes of the
-thread that requested them.
 Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; Li, Monroe and Jurafsky 2016,
 equation 1; Sundararajan, Taly and Yan 2017, equation 1.
 Departure: Attribution to tokens
@@ -26,8 +23,7 @@ Departure: Attribution to tokens
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -46,7 +42,11 @@ from lama_core.models.devices import (
     run_or_refuse,
     to_cpu,
 )
-from lama_core.models.hf.transformer import TOLERANCES, Transformer, with_states
+from lama_core.models.hf.hooks import HookedModel
+from lama_core.models.hf.logit_parts import logit_parts
+from lama_core.models.hf.part_modules import find_parts
+from lama_core.models.hf.tracing import find_tokens, trace
+from lama_core.models.hf.transformer import TOLERANCES, with_states
 from lama_core.models.protocols import (
     BLANK,
     MAX_ERROR_SHARE,
@@ -54,16 +54,18 @@ from lama_core.models.protocols import (
     MIN_ERROR,
     Attribution,
     Encoded,
-    Kind,
     LayerScores,
+    LogitParts,
+    Trace,
+    TracedPart,
 )
+from lama_core.types import Query
 
 # A pass with gradients keeps the activations of every layer: fewer tokens fit, by this factor.
 MEMORY_FACTOR = 8
 # Upper bound of the error that remains when an interval is halved; far less on a smooth path.
 HALVING_FACTOR = 1 / 4
 POINTS_PER_INTERVAL = 8
-Watch = Callable[[nn.Module, Any, Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +111,8 @@ class Integral:
     n_points: int
 
 
-class InspectableModel(Transformer):
+class InspectableModel(HookedModel):
     """A model whose layers can be read, and whose answers can be attributed to tokens."""
-
-    kind: Kind
-
-    def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
-        super().__init__(name, model, tokenizer, identity=identity)
-        self._stacks: dict[nn.Module, int] = {}
-        for number, stack in enumerate(_stacks(self.model)):
-            for module in stack:
-                self._stacks[module] = number
-                module.register_forward_hook(self._watched, with_kwargs=True)
-        self.text_embeddings.register_forward_hook(self._embedded)
-
-    def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
-        """Return the inputs of a pass over texts of one length. ids: int64 [row, token]."""
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-
-    def read_at(self, encoded: Encoded) -> int:
-        """Return the position of the first blank's distribution in the layers' output."""
-        return encoded.positions[0]
 
     def text_range(self, encoded: Encoded) -> range:
         """Return the positions of the text, with its blanks but without special tokens."""
@@ -147,11 +130,6 @@ class InspectableModel(Transformer):
         """Id of the token that replaces a hidden one: the unknown token, else padding."""
         candidates = (self.tokenizer.unk_token_id, self.tokenizer.pad_token_id)
         return next((int(token) for token in candidates if token is not None), 0)
-
-    @property
-    def text_embeddings(self) -> Any:
-        """The module that embeds the text's tokens."""
-        return self.model.get_input_embeddings()
 
     def layer_log_probs(
         self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]
@@ -209,7 +187,7 @@ class InspectableModel(Transformer):
             first = given[0] if given else named.get("hidden_states")
             steps.append(Step(self._stacks[module], state(first), state(output)))
 
-        with self._watching(watch):
+        with self.watching(watch):
             where = (torch.tensor([0]), torch.tensor([at]))
             ids = torch.tensor([encoded.token_ids])
             own, _ = self.forward(where, **self.inputs_of(ids))
@@ -234,7 +212,7 @@ class InspectableModel(Transformer):
 
         first = replace(encoded, token_ids=encoded.token_ids[:1], positions=(0,))
         n = len(states)
-        with self._watching(replace_output):
+        with self.watching(replace_output):
             where = (torch.arange(n), torch.full((n,), self.read_at(first)))
             ids = torch.tensor([first.token_ids] * n)
             return self.forward(where, **self.inputs_of(ids))[0]
@@ -266,14 +244,14 @@ class InspectableModel(Transformer):
         ids = torch.tensor([encoded.token_ids])
         hidden = ids.clone()
         hidden[0, places] = self.hidden_id
-        with self._passing():
+        with self.passing():
             base, whole = (self.text_embeddings(row.to(self.device)) for row in (hidden, ids))
         if not isinstance(whole, torch.Tensor):
             raise self._no_gradients("its embeddings are not a single tensor")
         base, way = base.clone(), whole - base  # tensors made in inference mode have no gradients
 
         def log_prob(share: float) -> float:
-            with self._embedding(base + share * way):
+            with self.embedding(base + share * way):
                 return float(run_or_refuse(lambda: self._log_probs([encoded], word))[0])
 
         def integrate(first: float, end: float, n_points: int) -> torch.Tensor:
@@ -326,7 +304,7 @@ class InspectableModel(Transformer):
         where = (torch.arange(n), torch.full((n,), self.read_at(encoded)))
         inputs = self.inputs_of(torch.tensor([encoded.token_ids] * n))
         try:
-            with self._passing(slopes=True), self._embedding(embeddings):
+            with self.passing(slopes=True), self.embedding(embeddings):
                 logits, _ = self.forward(where, slopes=True, **inputs)
                 if self._here.embeddings is not None:
                     raise self._no_gradients("it doesn't embed its text with a single table")
@@ -348,6 +326,35 @@ class InspectableModel(Transformer):
         found = word_log_probs(logits, [word])[:, 0]
         self.check_numbers(found)
         return to_cpu(found).numpy()
+
+    def check_parts(self) -> None:
+        find_parts(self.name, self.model)
+
+    def logit_parts(
+        self, encoded: Encoded, answer: Sequence[int], against: Sequence[int] | None = None
+    ) -> LogitParts:
+        return logit_parts(self, encoded, answer, against)
+
+    def find_tokens(self, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
+        return find_tokens(self, query, encoded, words)
+
+    def trace(
+        self,
+        encoded: Encoded,
+        subject: Sequence[int],
+        word: Sequence[int],
+        *,
+        part: TracedPart = "states",
+        window: int | None = None,
+        draws: int = 10,
+        seed: int = 1,
+        until: float = math.inf,
+        tick: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Trace:
+        return trace(
+            self, encoded, subject, word,
+            part=part, window=window, draws=draws, seed=seed, until=until, tick=tick,
+        )  # fmt: skip
 
     def _places(self, encoded: Encoded) -> list[int]:
         """Return the positions of the text's tokens without blanks; raise UserError if none."""
@@ -384,38 +391,6 @@ class InspectableModel(Transformer):
             baseline,
             n_points,
         )
-
-    @contextmanager
-    def _watching(self, watch: Watch) -> Iterator[None]:
-        """Call `watch` (module, input, options, output) for this thread's layers in the block.
-
-        If it returns a value, that replaces the layer's output.
-        """
-        self._here.watch = watch
-        try:
-            yield
-        finally:
-            self._here.watch = None
-
-    def _watched(self, module: nn.Module, given: Any, named: Any, output: Any) -> Any:
-        watch: Watch | None = getattr(self._here, "watch", None)
-        return None if watch is None else watch(module, given, named, output)
-
-    @contextmanager
-    def _embedding(self, embeddings: torch.Tensor) -> Iterator[None]:
-        """Use these embeddings for the text of this thread's next pass in the block."""
-        self._here.embeddings = embeddings
-        try:
-            yield
-        finally:
-            self._here.embeddings = None
-
-    def _embedded(self, _module: nn.Module, _given: Any, output: Any) -> Any:
-        embeddings: torch.Tensor | None = getattr(self._here, "embeddings", None)
-        if embeddings is None or embeddings.shape != output.shape:
-            return None
-        self._here.embeddings = None  # the text is embedded first, the decoder's input after it
-        return embeddings.clone()  # some families modify it in place
 
 
 @cache
@@ -475,13 +450,3 @@ def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torc
     sums = [torch.logsumexp(logits[:, list(forms)], dim=1) for forms in words]
     total = torch.logsumexp(logits, dim=1, keepdim=True)
     return torch.stack(sums, dim=1) - total if sums else logits[:, :0]
-
-
-def _stacks(model: nn.Module) -> list[nn.ModuleList]:
-    """Return the module lists that are in no other list; one of them holds the layers."""
-    found: dict[str, nn.ModuleList] = {}
-    for name, module in model.named_modules():
-        inside = any(name.startswith(f"{outer}.") for outer in found)
-        if isinstance(module, nn.ModuleList) and not inside:
-            found[name] = module
-    return list(found.values())

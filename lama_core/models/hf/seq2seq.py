@@ -59,7 +59,7 @@ class Seq2SeqModel(TokenHidingModel):
 
     def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
         """Logits after the decoder's start and its sentinel, float32 [2, vocabulary], uncut."""
-        with self._passing():
+        with self.passing():
             ids = torch.tensor([list(row)], device=self.device)
             start = torch.tensor([self._start_ids], device=self.device)
             return self.model(input_ids=ids, decoder_input_ids=start).logits[0].float()
@@ -169,7 +169,7 @@ class Seq2SeqModel(TokenHidingModel):
         """Return the encoder's states of a text, [1, token, hidden]; cached per thread."""
         if getattr(self._here, "text", None) != text:
             ids = torch.tensor([text], device=self.device)
-            with self._passing():
+            with self.passing():
                 encoder = self.model.get_encoder()
                 states = encoder(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
             self._here.text, self._here.states = text, states

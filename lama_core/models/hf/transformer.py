@@ -116,7 +116,7 @@ class Transformer(HasDevice):
         return with_states(output, kept)
 
     @contextmanager
-    def _passing(
+    def passing(
         self, positions: Positions | None = None, *, slopes: bool = False
     ) -> Iterator[None]:
         """Take this thread's turn for a pass, with its share of the CPU cores.
@@ -144,7 +144,7 @@ class Transformer(HasDevice):
         self, positions: Positions, *, slopes: bool = False, **inputs: Any
     ) -> tuple[torch.Tensor, Any]:
         """`forward` in the model's own precision."""
-        with self._passing(positions, slopes=slopes):
+        with self.passing(positions, slopes=slopes):
             output = self.model(**self._on_device(inputs))
             logits = output.logits
             if self._here.keep is not None:  # no module was cut
@@ -154,7 +154,7 @@ class Transformer(HasDevice):
 
     def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
         """Logits of one row, uncut, float32 [position, vocabulary]."""
-        with self._passing():
+        with self.passing():
             ids = torch.tensor([list(row)], device=self.device)
             return self.model(input_ids=ids).logits[0].float()
 
@@ -163,7 +163,7 @@ class Transformer(HasDevice):
 
         For encoder-decoder models, that of the encoder, which reads the text.
         """
-        with self._passing():
+        with self.passing():
             body = self.model.base_model
             if getattr(self.model.config, "is_encoder_decoder", False):
                 body = self.model.get_encoder()

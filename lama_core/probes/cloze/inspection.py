@@ -1,11 +1,13 @@
-"""Inspection of a model's answer: logit lens by layer, and attribution to the tokens of the text.
+"""Two lenses on a model's answer: the answer by layer, and attribution to the tokens of the text.
+
+Also the request of all lenses, and what they share; the table of lenses is in `lenses`.
 
 `models.hf.inspection` has the formulas. Only the first blank is inspected. A causal model sees only
 the text to its left.
 """
 
 import math
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +26,7 @@ from lama_core.models.protocols import (
     BlankFiller,
     Encoded,
     LayerReader,
+    TracedPart,
 )
 from lama_core.probes.cloze.query import Text, check_gold, gold_answers
 from lama_core.probes.model_info import AboutModel, model_fields
@@ -35,7 +38,7 @@ from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.ranking import best_candidates, rank_gold
 from lama_core.types import Query
 
-Lens = Literal["layers", "tokens"]
+LensName = Literal["layers", "tokens", "trace", "logit"]
 AttributionMethod = Literal["erasure", "gradients"]
 ATTRIBUTION_METHODS: tuple[AttributionMethod, ...] = ("erasure", "gradients")
 FEWEST_STEPS, MAX_STEPS = 8, 5000
@@ -46,6 +49,36 @@ NOT_INSPECTABLE = (
     "{} can't be inspected, because only its answers are available: choose another model."
 )
 TRACKED_ANSWER = "answer to track"  # label of the word to explain
+DRAWS, MAX_DRAWS, SEED = 10, 100, 1  # the draws and the seed are those of the paper's code
+Restore = Annotated[
+    TracedPart,
+    option(
+        "Tracing: what is restored at one token: the state after a layer, or the outputs of "
+        "attention or MLPs in a window of layers."
+    ),
+]
+Window = Annotated[
+    int | None,
+    option(
+        "Tracing attention or mlp: number of layers that are restored together. Default: 10 of 48 "
+        "layers, as in the paper, so 1 of 6 and 6 of 30.",
+        ge=1,
+    ),
+]
+Draws = Annotated[int, option("Tracing: number of draws of noise.", ge=1, le=MAX_DRAWS)]
+Seed = Annotated[int, option("Tracing: seed of the noise.", ge=0, le=2**32 - 1)]
+# The lenses that use a field; the other fields belong to all of them.
+LENSES_OF: dict[str, tuple[LensName, ...]] = {
+    "answer": ("tokens", "trace", "logit"),
+    "method": ("tokens",),
+    "steps": ("tokens",),
+    "against": ("logit",),
+    "subject": ("trace",),
+    "restore": ("trace",),
+    "window": ("trace",),
+    "draws": ("trace",),
+    "seed": ("trace",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +90,32 @@ class InspectRequest(shared_fields.ModelSettings):
 
     text: Text = field(kw_only=False)
     lens: Annotated[
-        Lens,
+        LensName,
         option(
             "layers: the answer after each layer, and the ranks of the last layer's answers. "
-            "tokens: how much each token of the text adds to the answer's log-probability."
+            "tokens: how much each token of the text adds to the answer's log-probability. trace: "
+            "which hidden states bring the answer back when the subject is corrupted. logit: what "
+            "each attention and MLP adds to the answer's logit."
         ),
     ] = "layers"
     answer: Annotated[
         str | None,
-        option("Lens tokens: the answer to explain. Default: each model's first prediction."),
+        option(
+            "Lenses tokens, trace and logit: the answer to explain. Default: each model's first "
+            "prediction."
+        ),
     ] = None
+    against: Annotated[
+        str | None,
+        option("Lens logit: another answer, whose logit is subtracted from the first one's."),
+    ] = None
+    subject: Annotated[
+        str | None, option("Lens trace: the words of the text to corrupt with noise.")
+    ] = None
+    restore: Restore = "states"
+    window: Window = None
+    draws: Draws = DRAWS
+    seed: Seed = SEED
     method: Annotated[
         AttributionMethod,
         option(
@@ -89,16 +138,21 @@ class InspectRequest(shared_fields.ModelSettings):
     def check(self) -> None:
         """Raise UserError if a field has a wrong value, or belongs to the other lens."""
         super().check()
-        changed = {
-            "answer": self.answer is not None,
-            "method": self.method != "erasure",
-            "steps": self.steps is not None,
-        }
-        if self.lens == "layers" and any(changed.values()):
-            named = next(name for name, is_changed in changed.items() if is_changed)
-            raise UserError(f"--{named} needs --lens tokens.")
-        if self.answer:
-            check_gold(self.answer, TRACKED_ANSWER)
+        defaults = {field.name: field.default for field in fields(self)}
+        for name, lenses in LENSES_OF.items():
+            if self.lens not in lenses and getattr(self, name) != defaults[name]:
+                raise UserError(f"--{name} needs --lens {' or '.join(lenses)}.")
+        if self.lens == "trace" and not (self.subject or "").strip():
+            raise UserError("--lens trace needs --subject: the words of the text to corrupt.")
+        check_window(self.window, self.restore)
+        for word in filter(None, (self.answer, self.against)):
+            check_gold(word, TRACKED_ANSWER)
+
+
+def check_window(window: int | None, restore: TracedPart) -> None:
+    """Raise UserError for a window of states."""
+    if window is not None and restore == "states":
+        raise UserError("--window needs --restore attention or mlp: states have no window.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +207,22 @@ class ModelLayers(AboutModel):
                 for one in self.words
             ],
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per layer and word."""
+        return [
+            {
+                "model": self.name,
+                "layer": number,
+                "word": word.word,
+                "gold": word.is_gold,
+                "rank": word.ranks[number],
+                "log_prob": word.log_probs[number],
+                "first": layer.first,
+            }
+            for number, layer in enumerate(self.layers)
+            for word in self.words
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,107 +314,25 @@ class ModelAttribution(AboutModel):
             ],
         }
 
-
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """The inspection of one model, by one of the two lenses."""
-
-    layers: ModelLayers | None
-    attribution: ModelAttribution | None
-
-    @property
-    def parts(self) -> "list[ModelLayers | ModelAttribution]":
-        """The results that exist."""
-        return [part for part in (self.layers, self.attribution) if part is not None]
-
-
-@dataclass(frozen=True, slots=True)
-class InspectionAnswer:
-    """The inspection of all models, for the same text."""
-
-    request: InspectRequest
-    text: str
-    models: tuple[Inspection, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `inspect --json` prints."""
-        return {"text": self.text, "models": [_inspection_json(model) for model in self.models]}
-
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row of plain values per model, layer and word, or per model and token."""
-        by_layer = [
+        """Return a row per token."""
+        return [
             {
-                "model": found.name,
-                "layer": number,
-                "word": word.word,
-                "gold": word.is_gold,
-                "rank": word.ranks[number],
-                "log_prob": word.log_probs[number],
-                "first": layer.first,
-            }
-            for inside in self.models
-            if (found := inside.layers)
-            for number, layer in enumerate(found.layers)
-            for word in found.words
-        ]
-        by_token = [
-            {
-                "model": scores.name,
-                "method": scores.method,
-                "word": scores.word,
+                "model": self.name,
+                "method": self.method,
+                "word": self.word,
                 "position": position,
                 "token": token,
                 "value": value,
-                "log_prob": scores.log_prob,
-                "baseline": scores.baseline,
-                "steps": scores.steps,
-                "completeness_error": scores.completeness_error,
+                "log_prob": self.log_prob,
+                "baseline": self.baseline,
+                "steps": self.steps,
+                "completeness_error": self.completeness_error,
             }
-            for inside in self.models
-            if (scores := inside.attribution)
             for position, (token, value) in enumerate(
-                zip(scores.tokens, scores.values, strict=True), start=1
+                zip(self.tokens, self.values, strict=True), start=1
             )
         ]
-        return by_layer + by_token
-
-
-def _inspection_json(inside: Inspection) -> dict[str, Any]:
-    values = inside.parts[0].model_json()
-    if inside.layers:
-        values |= inside.layers.to_json()
-    if inside.attribution:
-        values["attribution"] = inside.attribution.to_json()
-    return values
-
-
-def inspect_model(
-    model: BlankFiller,
-    query: Query,
-    columns: Columns,
-    request: InspectRequest,
-    limits: Limits = UNLIMITED,
-) -> Inspection:
-    """Return the inspection of one model by the request's lens.
-
-    Raises:
-        UserError: As for `read_layers` and `attribute`.
-    """
-    if request.lens == "layers":
-        layers = read_layers(
-            model, query, columns, top_k=request.top_k, gold=request.gold, limits=limits
-        )
-        return Inspection(layers, None)
-    attribution = attribute(
-        model,
-        query,
-        columns,
-        request.method,
-        word=request.answer,
-        steps=request.steps,
-        limits=limits,
-    )
-    return Inspection(None, attribution)
 
 
 def read_layers(
@@ -364,10 +352,10 @@ def read_layers(
     """
     if not isinstance(model, LayerReader):
         raise UserError(NOT_INSPECTABLE.format(model.name))
-    encoded, notes = _encode_first_blank(model, query, limits)
+    encoded, notes = encode_first_blank(model, query, limits)
     place = encoded.places[0]
     word = gold_answers(gold, query.n_blanks)[0]
-    forms, note = _tokens_of(model, columns, word, place) if word else ((), "")
+    forms, note = tokens_of(model, columns, word, place) if word else ((), "")
     scores = model.layer_log_probs(encoded, columns, [forms] if forms else [])
     log_probs = scores.log_probs
     best = best_candidates(log_probs, 1)
@@ -427,15 +415,8 @@ def attribute(
     """
     if not isinstance(model, Attributor):
         raise UserError(NOT_INSPECTABLE.format(model.name))
-    encoded, notes = _encode_first_blank(model, query, limits)
-    place = encoded.places[0]
-    word = " ".join(word.split()) if word else None
-    if word:
-        forms, note = _tokens_of(model, columns, word, place)
-    else:
-        first = best_candidates(model.blank_log_probs([encoded], columns).log_probs[:1], 1)
-        column = int(first.columns[0, 0])
-        word, forms, note = columns.words[column], columns.tokens_of(column, place), ""
+    encoded, notes = encode_first_blank(model, query, limits)
+    word, forms, note = choose_answer(model, encoded, columns, word)
     until = limits.until()
     if method == "erasure":
         found = model.erased(encoded, forms, until=until)
@@ -461,7 +442,7 @@ def attribute(
     )
 
 
-def _encode_first_blank(
+def encode_first_blank(
     model: BlankFiller, query: Query, limits: Limits
 ) -> tuple[Encoded, tuple[str, ...]]:
     """Return the tokens that a model sees for the first blank, and notes on what it doesn't see."""
@@ -478,7 +459,23 @@ def _encode_first_blank(
     return encoded, tuple(notes)
 
 
-def _tokens_of(
+def choose_answer(
+    model: BlankFiller, encoded: Encoded, columns: Columns, word: str | None
+) -> tuple[str, tuple[int, ...], str]:
+    """Return the answer to explain, the tokens that can write it, and a note if it is shortened.
+
+    word: the answer; None for the model's first prediction.
+    """
+    place = encoded.places[0]
+    word = " ".join(word.split()) if word else None
+    if word:
+        return word, *tokens_of(model, columns, word, place)
+    first = best_candidates(model.blank_log_probs([encoded], columns).log_probs[:1], 1)
+    column = int(first.columns[0, 0])
+    return columns.words[column], columns.tokens_of(column, place), ""
+
+
+def tokens_of(
     model: BlankFiller, columns: Columns, word: str, place: Place
 ) -> tuple[tuple[int, ...], str]:
     """Return the tokens that write a word, and a note if they write only its start."""

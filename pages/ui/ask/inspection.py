@@ -1,7 +1,8 @@
 """Inspect, below the answers to a sentence: where a model's answer comes from.
 
-Shows the answer after each layer, the contribution of each token, and the answers after an edit of
-the sentence. Each view is computed when it is opened.
+Shows the answer after each layer, the contribution of each token, causal traces, the parts of the
+answer's logit, and the answers after an edit of the sentence. Each view is computed when it is
+opened; a trace after a click.
 """
 
 from dataclasses import replace
@@ -13,17 +14,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import glossary
+from lama_core.api.queries import Inspection, InspectionAnswer, TracedPart
 from lama_core.errors import UserError
 from lama_core.probes.cloze.inspection import (
     AS_NEEDED,
     ATTRIBUTION_METHODS,
     TRACKED_ANSWER,
-    Inspection,
-    InspectionAnswer,
     InspectRequest,
     ModelAttribution,
 )
 from lama_core.probes.cloze.query import GOLD_SEPARATOR, ClozeRequest, ModelAnswer, check_gold
+from lama_core.progress import Progress
+from lama_core.progress import describe as describe_progress
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
@@ -35,6 +37,9 @@ from pages.ui.shared.model_columns import Column, query_models
 from pages.ui.shared.token_strips import shares_scale, shares_strip
 
 LAYERS, WORDS, EDIT = "Layers", "Which words mattered", "Edit a word"
+TRACE, LOGIT = "Causal trace", "Parts of the logit"
+RESTORED: dict[str, TracedPart] = {"states": "states", "attention": "attention", "MLP": "mlp"}
+TRACED = "traced"  # in the session: the request whose trace the user wants to see
 FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
@@ -47,7 +52,7 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
     links.replace_values("look", FORMER_VIEWS)
     view = st.segmented_control(
         "Inspect",
-        (LAYERS, WORDS, EDIT),
+        (LAYERS, WORDS, TRACE, LOGIT, EDIT),
         default=None,
         key="look",
         bind=url_state.BOUND,
@@ -56,7 +61,7 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
     if not view:
         return
     with errors_shown():
-        {LAYERS: _draw_layers, WORDS: _draw_words, EDIT: _draw_edit}[view](text, gold, choice)
+        VIEWS[view](text, gold, choice)
 
 
 def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -> InspectRequest:
@@ -75,14 +80,24 @@ def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -
     return request
 
 
-def _draw_columns(request: InspectRequest) -> Columns:
+def _draw_columns(request: InspectRequest, *, shows_progress: bool = False) -> Columns:
     """Draw and return a column per model, filled when the model is done."""
 
     def inspect(name: str, installed: tuple[str, ...]) -> Inspection:
-        return cache.inspection(replace(request, models=installed), name)
+        asked = replace(request, models=installed)
+        if not shows_progress:
+            return cache.inspection(asked, name)
+        bar = st.progress(0.0)
+
+        def show(step: Progress) -> None:
+            bar.progress(step.done / (step.total or 1), describe_progress(step))
+
+        found = cache.inspection(replace(asked, on_progress=show), name)
+        bar.empty()
+        return found
 
     def describe(inside: Inspection) -> str:
-        part = inside.parts[0]
+        part = inside.result
         return predictions.join_details(
             predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
         )
@@ -175,6 +190,93 @@ def _draw_attribution(found: ModelAttribution) -> None:
         )
 
 
+def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+    left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
+    name, _ = _known_name(text)
+    subject = left.text_input(
+        "Subject",
+        name,
+        key="subject",
+        bind=url_state.BOUND,
+        help="The words of the sentence whose embeddings get noise.",
+    )
+    tracked = _choose_tracked(middle)
+    restored = url_state.pick(
+        "Restore",
+        tuple(RESTORED),
+        key="restore",
+        place=right,
+        help=glossary.explain("Causal trace"),
+    )
+    if not (subject or "").strip():
+        st.caption("Type the subject: the words of the sentence that get noise.")
+        return
+    request = _request(
+        text,
+        gold,
+        choice,
+        lens="trace",
+        subject=subject,
+        answer=tracked or None,
+        restore=RESTORED[restored],
+    )
+    if st.button("Trace", type="primary", icon=":material/play_arrow:"):
+        st.session_state[TRACED] = request
+    if st.session_state.get(TRACED) != request:
+        st.caption(
+            f"Press Trace: each model runs {request.draws} times for each layer and token, within "
+            "the time limit of a query."
+        )
+        return
+    columns = _draw_columns(request, shows_progress=True)
+    from pages.ui.ask.lens_charts import draw_trace
+
+    for model, column in columns.items():
+        if column.answer.trace:
+            with column.place.container():
+                draw_trace(column.answer.trace, url_state.title_of(model))
+    if columns:
+        st.caption(
+            "A cell shows how much of the answer's probability returns if the part of one layer "
+            "(a column) at one token (a row) is as it is without noise; the mean over "
+            f"{request.draws} draws of noise. * marks the subject's tokens."
+        )
+        _draw_export("trace", request, columns)
+
+
+def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+    left, right, _ = st.columns([2, 2, 2], vertical_alignment="bottom")
+    tracked = _choose_tracked(left)
+    against = right.text_input(
+        "Minus the logit of",
+        key="against",
+        bind=url_state.BOUND,
+        placeholder="no other answer",
+        help="Another answer: the parts of its logit are subtracted.",
+    )
+    request = _request(
+        text,
+        gold,
+        choice,
+        lens="logit",
+        answer=tracked or None,
+        against=" ".join((against or "").split()) or None,
+    )
+    columns = _draw_columns(request)
+    from pages.ui.ask.lens_charts import draw_logit
+
+    for model, column in columns.items():
+        if column.answer.logit:
+            with column.place.container():
+                draw_logit(column.answer.logit, url_state.title_of(model))
+    if columns:
+        st.caption(
+            "The parts add up to the logit. A layer's attention and MLP add to the hidden state at "
+            "the blank; the scales of the norms are fixed at their values for this sentence."
+        )
+        _draw_export("logit", request, columns)
+
+
 def _choose_tracked(place: DeltaGenerator) -> str:
     """Draw the field for the answer to track; "" means each model's own first answer."""
     typed = place.text_input(
@@ -251,6 +353,12 @@ def _example_edit(text: str) -> str:
 
     A text without such a name is returned unchanged.
     """
+    name, other = _known_name(text)
+    return text.replace(name, other) if name else text
+
+
+def _known_name(text: str) -> tuple[str, str]:
+    """The text's longest subject of the starter facts, and another subject; empty if none."""
     starter = cache.dataset_of(EXAMPLES_FROM)
     known = [
         (len(fact.subject), fact.subject, relation.name)
@@ -259,10 +367,10 @@ def _example_edit(text: str) -> str:
         if fact.subject[:1].isupper() and fact.subject in text
     ]
     if not known:
-        return text
+        return "", ""
     _, name, relation_name = max(known)
     others = (fact.subject for fact in starter.facts_of(relation_name))
-    return text.replace(name, next((other for other in others if other != name), name))
+    return name, next((other for other in others if other != name), name)
 
 
 def _before_and_after(before: ModelAnswer, after: ModelAnswer) -> str:
@@ -324,5 +432,14 @@ def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     request = replace(request, models=tuple(columns))
     inspected = tuple(column.answer for column in columns.values())
     answer = InspectionAnswer(request, parse_query(request.text).text(), inspected)
-    made = made_with(field_values(request), [part for model in inspected for part in model.parts])
+    made = made_with(field_values(request), [model.result for model in inspected])
     draw_export(name, answer.rows, made, request, record=answer.to_json)
+
+
+VIEWS = {
+    LAYERS: _draw_layers,
+    WORDS: _draw_words,
+    TRACE: _draw_trace,
+    LOGIT: _draw_logit,
+    EDIT: _draw_edit,
+}

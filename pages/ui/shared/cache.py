@@ -52,13 +52,14 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     import pandas as pd
 
     from lama_core.api.generation import AskRequest, ModelText
+    from lama_core.api.queries import Inspection
     from lama_core.metrics import Average, By
     from lama_core.metrics.fact_answers import JoinedAnswers
     from lama_core.metrics.score_tables import RelationPrecision
     from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
     from lama_core.probes.analogy.solve import Solution
     from lama_core.probes.analogy.templates import AnalogyQuestion
-    from lama_core.probes.cloze.inspection import Inspection, InspectRequest
+    from lama_core.probes.cloze.inspection import InspectRequest
     from lama_core.probes.prompts.gains import Gain
     from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
     from lama_core.probes.statements.typed_answers import ModelRanking, RankRequest
@@ -183,7 +184,7 @@ def relation_answer(
 @queued()
 def inspection(request: "InspectRequest", name: str) -> "Inspection":
     """One model's layers or token attributions for a query; `name` as for `cloze_answer`."""
-    from lama_core.probes.cloze.inspection import inspect_model
+    from lama_core.api.queries import inspect_model
 
     precision, candidates = request.precision, request.candidates
     shown = ClozeSettings(models=request.models, precision=precision, candidates=candidates)

@@ -40,7 +40,7 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
             if not address:
                 st.caption(
                     "Works on this computer only, and so has no QR code. To let others open the "
-                    "app safely, see “Who may do what” in the README."
+                    "app safely, see “Hosting” in the documentation."
                 )
                 return
             st.caption("Works on this computer only. Others in the network open:")

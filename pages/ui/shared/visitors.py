@@ -1,4 +1,4 @@
-"""The rights of each visitor, decided only in this module; the README has the table.
+"""The rights of each visitor, decided only in this module; docs/hosting.md has the table.
 
 The app doesn't manage accounts. It tells three kinds of visitors apart:
 

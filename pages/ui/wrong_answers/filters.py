@@ -39,6 +39,7 @@ TAGS_HELP = (
     "Facts with at least one of these tags in the selected model's run. The owner of this app adds "
     "tags to an opened fact, or to several rows at once."
 )
+PAIR, WORDING = "Pair seen in training", "Wording seen in training"
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     left, right = st.columns(2)
     kinds = left.multiselect("Type of relation", types, key="types", bind=BOUND, placeholder="Any")
     chosen = right.multiselect("Source", sources, key="sources", bind=BOUND, placeholder="Any")
-    not_in_data, unknown_text = "Not in the data", "Training texts unknown"
+    not_in_data, no_texts = "Not in the data", "Training texts unknown"
     slicing = slicings(joined)
     origins, domains, stated, wording = (
         st.multiselect(
@@ -136,13 +137,13 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
             key=key,
             bind=BOUND,
             placeholder="Any" if by in slicing else without,
-            help=explain(label),
+            help=meaning,
         )
-        for label, by, key, without in (
-            ("Origin", ORIGIN, "origins", not_in_data),
-            ("Domain", DOMAIN, "domains", not_in_data),
-            ("Pair seen in training", PAIR_SEEN, "stated", unknown_text),
-            ("Wording seen in training", WORDING_SEEN, "wording", unknown_text),
+        for label, meaning, by, key, without in (
+            ("Origin", explain("Origin"), ORIGIN, "origins", not_in_data),
+            ("Domain", explain("Domain"), DOMAIN, "domains", not_in_data),
+            (PAIR, explain("Pair seen in training"), PAIR_SEEN, "stated", no_texts),
+            (WORDING, explain("Wording seen in training"), WORDING_SEEN, "wording", no_texts),
         )
     )
     ranges = {} if focus.generates else _choose_range("Rank", "rank", min_value=1)

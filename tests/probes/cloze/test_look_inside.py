@@ -1,11 +1,12 @@
 """Looking inside: which words are followed, what is attributed, and what is said of it."""
 
+import json
 import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,7 +14,14 @@ import pytest
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK
-from lama_core.probes.cloze.inspection import InspectRequest, attribute, inspect_model, read_layers
+from lama_core.probes.cloze.inspection import (
+    LENSES_OF,
+    InspectRequest,
+    LensName,
+    attribute,
+    read_layers,
+)
+from lama_core.probes.cloze.lenses import LENSES, inspect_model
 from lama_core.probes.cloze.query import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
@@ -187,7 +195,7 @@ def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
     request = InspectRequest("")
     columns = WORDS.columns(tiny_model("bert-cased").vocabulary)
     silent: Any = Silent()
-    for changed in (request, InspectRequest("", lens="tokens")):
+    for changed in (replace(request, lens=lens) for lens in LENSES):
         with pytest.raises(UserError, match="silent can't be inspected"):
             inspect_model(silent, QUERY, columns, changed)
 
@@ -201,3 +209,49 @@ def test_both_looks_are_of_the_same_answer(tiny_model: Models, tmp_path: Path) -
     assert layers and attribution
     assert layers.layers[-1].first == attribution.word
     assert np.isclose(layers.layers[-1].log_prob, attribution.log_prob, atol=1e-4)
+
+
+def test_every_lens_has_a_row_and_a_result_of_plain_values(tiny_model: Models) -> None:
+    assert tuple(LENSES) == get_args(LensName)
+    assert {lens for lenses in LENSES_OF.values() for lens in lenses} < {*LENSES}
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    for lens in LENSES:
+        subject = "France" if lens == "trace" else None
+        found = inspect_model(model, QUERY, columns, InspectRequest("", lens=lens, subject=subject))
+        assert json.loads(json.dumps(found.to_json()))["name"] == model.name
+        rows = found.result.rows()
+        assert rows and all(row["model"] == model.name for row in rows)
+
+
+def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
+    tiny_model: Models,
+) -> None:
+    for family in ("bert-cased", "smollm2"):
+        model = tiny_model(family)
+        columns = WORDS.columns(model.vocabulary)
+        first = query_model(model, QUERY, WORDS, columns=columns).blanks[0].predictions[0]
+        request = InspectRequest("", lens="trace", subject="France", draws=2)
+        found = inspect_model(model, QUERY, columns, request).trace
+        assert found and found.answer == first.token
+        assert found.prob == pytest.approx(first.prob, rel=1e-3)
+        assert found.tokens.count(BLANK) == (model.kind == "masked")
+        written = [
+            token for token, inside in zip(found.tokens, found.in_subject, strict=True) if inside
+        ]
+        assert "".join(written).replace("\u2011", "") == "France"
+        best = found.best()
+        assert best and found.restored[best[1] - 1][best[2]] == best[0]
+
+
+def test_a_trace_ends_when_its_time_is_over(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    monkeypatch.setattr(type(model), "tokens_per_pass", 1)
+    request = InspectRequest("", lens="trace", subject="France", draws=1)
+    found = inspect_model(model, QUERY, columns, request, Limits(seconds=0)).trace
+    assert found and found.restored[0][0] is not None and found.restored[-1][-1] is None
+    n = len(found.tokens) * len(found.restored)
+    assert found.notes == (f"Time limit reached: 1 of {n} restorations were computed.",)

@@ -1,0 +1,70 @@
+"""`bench trace`: causal traces, compared with bare forward passes of as many texts.
+
+A text of 12 tokens is traced at every layer and token with 2 draws of noise. Peer: as many texts in
+passes of 10, as the paper's code runs the draws of one layer and token. Limit: the same number of
+texts in full passes without the LM head. CPU seconds are counted, because other load on the machine
+affects them little. A ratio above 1 is possible: texts of a draw share the layers before the first
+restored one.
+"""
+
+import time
+from typing import Any
+
+from lama_core.bench import BenchRow, rates
+from lama_core.bench.passes import bare_passes, batched
+from lama_core.bench.workload import CAUSAL, MASKED
+from lama_core.models.cache import load_model
+from lama_core.models.protocols import Encoded, TracedPart
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import locate
+from lama_core.scoring.blanks import parse_query
+
+TEXT = "It is widely known that the capital of Norway is the old city of ___."
+N_TOKENS, N_DRAWS = 12, 2
+PAPER_BATCH = 10  # draws of noise, in one pass
+PARTS: tuple[TracedPart, ...] = ("states", "mlp")
+
+
+def run(*, repetitions: int = 3) -> list[BenchRow]:
+    """Measure the models that are on this machine, in restored texts per CPU second.
+
+    Args:
+        repetitions: Number of measurements.
+    """
+    rows = []
+    for name in (MASKED, CAUSAL):
+        if locate(find_model(name)) is not None:
+            rows += of_model(load_model(name, precision="fp32"), repetitions)
+    return rows
+
+
+def of_model(model: Any, repetitions: int) -> list[BenchRow]:
+    """Return a row for each kind of restored part."""
+    encoded = encode(model)
+    n_tokens, n_layers = len(encoded.token_ids), model.model.config.num_hidden_layers
+    texts = [encoded.token_ids] * (N_DRAWS * n_tokens * n_layers)
+    paper = bare_passes(model, list(batched(texts, PAPER_BATCH)))
+    full = bare_passes(model, list(batched(texts, max(1, model.tokens_per_pass // n_tokens))))
+    found = []
+    for part in PARTS:
+
+        def ours(part: TracedPart = part) -> None:
+            model.trace(encoded, (n_tokens // 2,), [7], part=part, draws=N_DRAWS)
+
+        rate, peer, limit = rates(len(texts), (ours, paper, full), repetitions, time.process_time)
+        what = f"{model.name}, {part}, {n_tokens} tokens by {n_layers} layers"
+        peer_name = f"passes of {PAPER_BATCH} texts"
+        found.append(
+            BenchRow(what, "texts/CPU s", rate, peer, peer_name, limit, "bare forward passes")
+        )
+    return found
+
+
+def encode(model: Any) -> Encoded:
+    """Return a text of `N_TOKENS` tokens with a blank at its end."""
+    query = parse_query(TEXT)
+    encoded: Encoded = model.encode(query, "left" if model.kind == "causal" else "both")
+    ids, blank = encoded.token_ids, encoded.positions[0]
+    n_after = len(ids) - blank - 1
+    ids = (*ids[: N_TOKENS - 1 - n_after], *ids[blank:])
+    return Encoded(ids, (len(ids) - 1 - n_after,), encoded.places)

@@ -1,0 +1,105 @@
+"""A model whose modules can be read and replaced during a pass.
+
+Models are shared by threads: the permanent hooks on the modules act only on the passes of the
+thread that requested them.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from lama_core.models.hf.transformer import Transformer
+from lama_core.models.protocols import Encoded, Kind
+
+Watch = Callable[[nn.Module, Any, Any, Any], Any]
+_HOOKING = threading.Lock()
+
+
+class HookedModel(Transformer):
+    """A model whose modules, and the embeddings of its text, can be read and replaced."""
+
+    kind: Kind
+    # Whether rows that are equal up to a layer may be computed once, and copied after it.
+    copies_rows = True
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
+        super().__init__(name, model, tokenizer, identity=identity)
+        self._stacks: dict[nn.Module, int] = {}
+        for number, stack in enumerate(_stacks(self.model)):
+            for module in stack:
+                self._stacks[module] = number
+        self._hooked: set[nn.Module] = set()
+        self._hook(self._stacks)
+        self.text_embeddings.register_forward_hook(self._embedded)
+
+    @property
+    def text_embeddings(self) -> Any:
+        """The module that embeds the text's tokens."""
+        return self.model.get_input_embeddings()
+
+    def _hook(self, modules: Iterable[nn.Module]) -> None:
+        """Let `watching` see these modules from now on."""
+        with _HOOKING:
+            for module in set(modules) - self._hooked:
+                module.register_forward_hook(self._watched, with_kwargs=True)
+                self._hooked.add(module)
+
+    def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
+        """Return the inputs of a pass over texts of one length. ids: int64 [row, token]."""
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+    def read_at(self, encoded: Encoded) -> int:
+        """Return the position of the first blank's distribution in the layers' output."""
+        return encoded.positions[0]
+
+    @contextmanager
+    def watching(self, watch: Watch, modules: Iterable[nn.Module] | None = None) -> Iterator[None]:
+        """Call `watch` (module, input, options, output) for this thread's passes in the block.
+
+        If it returns a value, that replaces the module's output.
+
+        Args:
+            watch: What to call.
+            modules: The modules to call it for; None for the layers.
+        """
+        watched = frozenset(self._stacks if modules is None else modules)
+        self._hook(watched)
+        self._here.watch = watch, watched
+        try:
+            yield
+        finally:
+            self._here.watch = None
+
+    def _watched(self, module: nn.Module, given: Any, named: Any, output: Any) -> Any:
+        here: tuple[Watch, frozenset[nn.Module]] | None = getattr(self._here, "watch", None)
+        return here[0](module, given, named, output) if here and module in here[1] else None
+
+    @contextmanager
+    def embedding(self, embeddings: torch.Tensor) -> Iterator[None]:
+        """Use these embeddings for the text of this thread's next pass in the block."""
+        self._here.embeddings = embeddings
+        try:
+            yield
+        finally:
+            self._here.embeddings = None
+
+    def _embedded(self, _module: nn.Module, _given: Any, output: Any) -> Any:
+        embeddings: torch.Tensor | None = getattr(self._here, "embeddings", None)
+        if embeddings is None or embeddings.shape != output.shape:
+            return None
+        self._here.embeddings = None  # the text is embedded first, the decoder's input after it
+        return embeddings.clone()  # some families modify it in place
+
+
+def _stacks(model: nn.Module) -> list[nn.ModuleList]:
+    """Return the module lists that are in no other list; one of them holds the layers."""
+    found: dict[str, nn.ModuleList] = {}
+    for name, module in model.named_modules():
+        inside = any(name.startswith(f"{outer}.") for outer in found)
+        if isinstance(module, nn.ModuleList) and not inside:
+            found[name] = module
+    return list(found.values())

@@ -1,0 +1,404 @@
+"""Direct logit attribution: what each attention, head, MLP and neuron adds to an answer's logit.
+
+The hidden state at the blank is a sum, and everything up to the logit maps a sum to a sum once
+these factors are fixed at the values that they have for this text:
+
+    norm:        y = s w (x - mean(x)) + b    s: 1 over the standard deviation, or over the root
+                                              mean square if the norm doesn't subtract the mean
+    activation:  f(z) = (f(z) / z) z          in heads like BERT's
+
+so that logit = embedding + sum over layers (attention + mlp) + remainder + bias. The remainder is
+what the norms' and projections' biases add on the way to the logit, and rounding. The bias is that
+of the table of logits. The logit is linear in the parts, so the difference of two answers is the
+difference of their parts.
+
+An attention's output is W z + c, where each attention head has its own columns of W; an MLP's
+output is sum over neurons (a_n v_n) + c, with a_n the neuron's activation and v_n a column. The
+heads' values, and the neurons', add up to the part less what c adds. A neuron promotes the words
+whose logits a_n v_n raises most.
+Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits" (direct path);
+Meng et al. 2022, section 2 (attention and MLP as terms of the hidden state); Geva et al. 2022,
+"Transformer Feed-Forward Layers Build Predictions by Promoting Concepts" (neurons).
+Departure: Parts of a logit
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lama_core.errors import UserError
+from lama_core.models.devices import run_or_refuse, to_cpu
+from lama_core.models.hf.hooks import HookedModel
+from lama_core.models.hf.part_modules import ModelParts, find_parts, unsupported
+from lama_core.models.hf.transformer import TOLERANCES
+from lama_core.models.protocols import Encoded, HeadPart, LogitPart, LogitParts, NeuronPart
+
+# Largest accepted error of a norm as a scaling, relative to its output.
+NORM_ERROR = {"fp32": 1e-3, "bf16": 0.03}
+N_NEURONS, N_PROMOTED = 10, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A module's input and output at the blank, float64 [dim] on the CPU; input None if unknown."""
+
+    before: torch.Tensor | None
+    after: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """A norm or an activation with its values fixed: a factor per dimension, [dim].
+
+    mean: whether the mean is subtracted first.
+    """
+
+    factor: torch.Tensor
+    mean: bool = False
+
+    def apply(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the scaled states, [state, dim]."""
+        if self.mean:
+            states = states - states.mean(-1, keepdim=True)
+        return states * self.factor
+
+    def back(self, direction: torch.Tensor) -> torch.Tensor:
+        """Return the direction before this step whose product with a state is the same, [dim]."""
+        direction = direction * self.factor
+        return direction - direction.mean() if self.mean else direction
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A product with a matrix, [out, in]."""
+
+    weight: torch.Tensor
+
+    def apply(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the projected states, [state, out]."""
+        return states @ self.weight.T
+
+    def back(self, direction: torch.Tensor) -> torch.Tensor:
+        """Return the direction before this step whose product with a state is the same, [in]."""
+        return direction @ self.weight
+
+
+Step = Scaling | Projection
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A vector that a part adds to the hidden state, [dim], before the path's step `at`."""
+
+    layer: int
+    part: str
+    vector: torch.Tensor
+    at: int
+
+
+class Path:
+    """The way of the hidden state at the blank to the logits: terms that are added, and steps.
+
+    state: the hidden state, float64 [dim].
+    """
+
+    def __init__(self, model: HookedModel, embedding: torch.Tensor) -> None:
+        self.model = model
+        self.state = torch.zeros_like(embedding)
+        self.steps: list[Step] = []
+        self.terms: list[Term] = []
+        self.add(0, "embedding", embedding)
+
+    def add(self, layer: int, part: str, vector: torch.Tensor) -> None:
+        """Add a part's output to the state."""
+        self.terms.append(Term(layer, part, vector, len(self.steps)))
+        self.state = self.state + vector
+
+    def check(self, state: torch.Tensor) -> None:
+        """Raise UserError if the state isn't the model's, [dim]."""
+        bound = TOLERANCES[self.model.precision] * max(float(state.std()), 1e-3)
+        if state.shape != self.state.shape or float((self.state - state).abs().max()) > bound:
+            raise self.refusal("more than attention and MLPs changes its hidden states")
+
+    def activate(self, state: torch.Tensor) -> None:
+        """Scale each dimension so that the state becomes that after an activation, [dim]."""
+        self._take(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
+
+    def project(self, module: nn.Module) -> None:
+        """Apply a projection."""
+        self._take(Projection(weight_of(module)), _bias_of(module))
+
+    def normalise(self, module: nn.Module, after: torch.Tensor) -> None:
+        """Apply a norm with its scale fixed. after: its output, [dim]."""
+        self._take(self.scaling_of(module, self.state, after), _bias_of(module))
+
+    def scaling_of(self, module: nn.Module, state: torch.Tensor, after: torch.Tensor) -> Scaling:
+        """Return a norm with its scale fixed, less its bias. state, after: its input and output."""
+        given = getattr(module, "weight", None)
+        weight = torch.ones_like(after) if given is None else _double(given)
+        bias = _bias_of(module)
+        target = after if bias is None else after - bias
+        found = []
+        for mean in (True, False):
+            for factor in (weight, 1 + weight):  # Gemma's norms store their weight minus 1
+                scaled = Scaling(factor, mean).apply(state)
+                scale = (target @ scaled) / (scaled @ scaled).clamp(min=1e-300)
+                error = float((scale * scaled - target).norm() / target.norm().clamp(min=1e-300))
+                found.append((error, Scaling(scale * factor, mean)))
+        error, best = min(found, key=lambda one: one[0])
+        if error > NORM_ERROR[self.model.precision]:
+            raise self.refusal("its norms aren't layer norms or RMS norms")
+        return best
+
+    def directions(self, direction: torch.Tensor) -> list[torch.Tensor]:
+        """Return the direction before each step, and after the last: what a logit is made with.
+
+        direction: in the table of logits, [dim].
+        """
+        found = [direction]
+        for step in reversed(self.steps):
+            found.append(step.back(found[-1]))
+        return found[::-1]
+
+    def follow(self, states: torch.Tensor, at: int) -> torch.Tensor:
+        """Return states, [state, dim], after the steps from `at` on."""
+        for step in self.steps[at:]:
+            states = step.apply(states)
+        return states
+
+    def refusal(self, why: str) -> UserError:
+        """Return the error for a model whose logits can't be divided."""
+        return unsupported(self.model.name, self.model.model, why)
+
+    def _take(self, step: Step, bias: torch.Tensor | None = None) -> None:
+        self.steps.append(step)
+        self.state = step.apply(self.state)
+        if bias is not None:
+            self.state = self.state + bias
+
+
+@dataclass(frozen=True, slots=True)
+class Summands:
+    """A part's output as a sum: `columns` times the projection's input, and the projection's bias.
+
+    term: the part's. inputs: [in]; columns: [in, dim], what an input of 1 adds to the state.
+    """
+
+    term: Term
+    inputs: torch.Tensor
+    columns: torch.Tensor
+
+    def values(self, directions: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return what each input adds to the logit, [in]. directions: as of `Path.directions`."""
+        return self.inputs * (self.columns @ directions[self.term.at])
+
+
+def logit_parts(
+    model: HookedModel,
+    encoded: Encoded,
+    answer: Sequence[int],
+    against: Sequence[int] | None = None,
+) -> LogitParts:
+    """Return the parts of an answer's logit at the first blank.
+
+    Args:
+        model: The model.
+        encoded: The text.
+        answer: The tokens that can write the answer; the one with the largest logit is divided.
+        against: The same for another answer, whose parts are subtracted.
+
+    Raises:
+        UserError: If the model's family isn't supported.
+    """
+    parts = find_parts(model.name, model.model)
+    seen, logits = run_or_refuse(lambda: _run(model, parts, encoded))
+    path = _path(model, parts, seen)
+    table = model.model.get_output_embeddings()
+    _check_logits(path, table, logits)
+    chosen = [_best(logits, answer), *([] if against is None else [_best(logits, against)])]
+    signs = torch.tensor([1.0, -1.0][: len(chosen)], dtype=torch.float64)
+    directions = path.directions(signs @ _double(table.weight[chosen]))
+    stored = _given_bias(table)
+    bias = 0.0 if stored is None else float(signs @ _double(stored[chosen]))
+    logit = float(signs @ logits[chosen])
+    named = [
+        LogitPart(term.layer, term.part, float(directions[term.at] @ term.vector))
+        for term in path.terms
+    ]
+    remainder = logit - bias - sum(part.value for part in named)  # biases' part, and rounding
+    summands = _summands(path, parts, seen)
+    return LogitParts(
+        logit=logit,
+        parts=(*named, LogitPart(None, "remainder", remainder), LogitPart(None, "bias", bias)),
+        heads=_heads(path, summands, directions),
+        neurons=_neurons(path, summands, directions, table),
+        tokens=model.vocabulary.show_text(chosen[:1]) + model.vocabulary.show_text(chosen[1:]),
+    )
+
+
+def _run(
+    model: HookedModel, parts: ModelParts, encoded: Encoded
+) -> tuple[dict[nn.Module, Seen], torch.Tensor]:
+    """Return what the modules read and returned at the blank, and the logits, [vocabulary]."""
+    at = model.read_at(encoded)
+    seen: dict[nn.Module, Seen] = {}
+    modules = [module for layer in parts.layers for module in layer.modules]
+
+    def here(value: Any) -> torch.Tensor | None:
+        state = value if isinstance(value, torch.Tensor) or value is None else value[0]
+        if not isinstance(state, torch.Tensor) or state.ndim < 2:
+            return None
+        state = state.reshape(-1, state.shape[-1])  # one text; OPT's MLP drops the axis of texts
+        return _double(state[at if len(state) > 1 else 0])
+
+    def watch(module: nn.Module, given: Any, named: Any, output: Any) -> None:
+        after = here(output)
+        if after is not None:
+            before = here(given[0] if given else named.get("hidden_states"))
+            seen[module] = Seen(before, after)
+
+    with model.watching(watch, (*modules, *parts.head)):
+        where = (torch.tensor([0]), torch.tensor([at]))
+        logits, _ = model.forward(where, **model.inputs_of(torch.tensor([encoded.token_ids])))
+    model.check_numbers(logits)
+    return seen, to_cpu(logits)[0].double()
+
+
+def _path(model: HookedModel, parts: ModelParts, seen: dict[nn.Module, Seen]) -> Path:
+    """Return the way to the state that the table of logits is multiplied with."""
+    first = seen.get(parts.layers[0].whole)
+    if first is None or first.before is None:
+        raise unsupported(
+            model.name, model.model, "its layers don't pass on one hidden state per token"
+        )
+    path = Path(model, first.before)
+    for number, layer in enumerate(parts.layers, start=1):
+        for which, (part, module) in enumerate(
+            (("attention", layer.attention), ("mlp", layer.mlp))
+        ):
+            if module not in seen or seen[module].after.shape != path.state.shape:
+                raise path.refusal("its attention or MLPs don't return hidden states")
+            path.add(number, part, seen[module].after)
+            if layer.norms:
+                path.normalise(layer.norms[which], seen[layer.norms[which]].after)
+        if layer.whole in seen:
+            path.check(seen[layer.whole].after)
+    for module in parts.head:
+        if module not in seen or (before := seen[module].before) is None:
+            continue
+        if before.shape != path.state.shape:
+            raise path.refusal("its head reads more than the last hidden state")
+        path.activate(before)
+        weight = getattr(module, "weight", None)
+        if weight is not None and weight.ndim == 2:
+            path.project(module)
+        else:
+            path.normalise(module, seen[module].after)
+    return path
+
+
+def _summands(path: Path, parts: ModelParts, seen: dict[nn.Module, Seen]) -> list[Summands]:
+    """Return the sum that each attention and MLP is, in the order of the layers."""
+    terms = {(term.layer, term.part): term for term in path.terms}
+    found = []
+    for number, layer in enumerate(parts.layers, start=1):
+        for part, module, out in (
+            ("attention", layer.attention, layer.attention_out),
+            ("mlp", layer.mlp, layer.mlp_out),
+        ):
+            term = terms[number, part]
+            if out not in seen or (inputs := seen[out].before) is None:
+                raise path.refusal("the projections of its attention or MLPs can't be read")
+            weight, after = weight_of(out), seen[out].after
+            columns = weight.T
+            if weight.shape != (len(term.vector), len(inputs)):
+                raise path.refusal("the projections of its attention or MLPs can't be read")
+            if module is not out and isinstance(getattr(module, "weight", None), torch.Tensor):
+                # OLMo 2 and Gemma 3 normalise the projection's output before they add it.
+                columns = path.scaling_of(module, after, term.vector).apply(columns)
+            found.append(Summands(term, inputs, columns))
+    return found
+
+
+def _heads(
+    path: Path, summands: Sequence[Summands], directions: Sequence[torch.Tensor]
+) -> tuple[HeadPart, ...]:
+    """Return what each attention head adds to the logit."""
+    n_heads = int(path.model.model.config.num_attention_heads)
+    return tuple(
+        HeadPart(one.term.layer, head, value)
+        for one in summands
+        if one.term.part == "attention"
+        for head, value in enumerate(
+            one.values(directions).reshape(n_heads, -1).sum(1).tolist(), start=1
+        )
+    )
+
+
+def _neurons(
+    path: Path, summands: Sequence[Summands], directions: Sequence[torch.Tensor], table: Any
+) -> tuple[NeuronPart, ...]:
+    """Return the neurons that add or subtract most, with the words that they promote."""
+    mlps = [one for one in summands if one.term.part == "mlp"]
+    values = torch.cat([one.values(directions) for one in mlps])
+    ends = torch.tensor([len(one.inputs) for one in mlps]).cumsum(0)
+    found = []
+    for at in values.abs().topk(min(N_NEURONS, len(values))).indices.tolist():
+        number = int(torch.searchsorted(ends, at, right=True))
+        one, neuron = mlps[number], at - int(ends[number]) + len(mlps[number].inputs)
+        added = one.inputs[neuron] * one.columns[neuron]
+        raised = to_cpu(table.weight @ path.follow(added[None], one.term.at)[0].to(table.weight))
+        found.append(
+            NeuronPart(
+                layer=one.term.layer,
+                neuron=neuron + 1,
+                activation=float(one.inputs[neuron]),
+                value=float(values[at]),
+                promoted=_words(path.model, raised.float()),
+            )
+        )
+    return tuple(found)
+
+
+def _words(model: HookedModel, raised: torch.Tensor) -> tuple[str, ...]:
+    """Return the tokens whose logits are raised most, without those that show no text."""
+    best = raised.topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
+    shown = (word.strip() for word in model.vocabulary.show_text(best))
+    return tuple(dict.fromkeys(word for word in shown if word))[:N_PROMOTED]
+
+
+def _check_logits(path: Path, table: Any, logits: torch.Tensor) -> None:
+    """Raise UserError if the logits aren't the table times the last state."""
+    product = functional.linear(path.state.to(table.weight), table.weight, _given_bias(table))
+    bound = TOLERANCES[path.model.precision] * max(float(logits.std()), 1e-3)
+    if float((to_cpu(product).double() - logits).abs().max()) > bound:
+        raise path.refusal("its logits aren't a product with the last hidden state")
+
+
+def _best(logits: torch.Tensor, forms: Sequence[int]) -> int:
+    """Return the token with the largest logit."""
+    return max(forms, key=lambda token: float(logits[token]))
+
+
+def weight_of(module: nn.Module) -> torch.Tensor:
+    """Return the matrix of a projection, float64 [out, in] on the CPU."""
+    weight = _double(module.weight)  # type: ignore[arg-type]
+    return weight.T if type(module).__name__ == "Conv1D" else weight  # GPT-2's
+
+
+def _double(values: torch.Tensor) -> torch.Tensor:
+    return to_cpu(values.detach()).double()
+
+
+def _given_bias(module: nn.Module) -> torch.Tensor | None:
+    bias = getattr(module, "bias", None)
+    return bias if isinstance(bias, torch.Tensor) else None
+
+
+def _bias_of(module: nn.Module) -> torch.Tensor | None:
+    bias = _given_bias(module)
+    return None if bias is None else _double(bias)

@@ -1,0 +1,193 @@
+"""Where a model's layers, attention, MLPs and norms are: a row of names for each family.
+
+A layer adds the outputs of its attention and its MLP to the hidden state. Families like GPT-2 and
+Llama normalise what attention and MLP read; families like BERT normalise each sum:
+
+    GPT-2, Llama:  h = h + attention(norm(h));        h = h + mlp(norm(h))
+    BERT:          h = norm1(h + attention(h));       h = norm2(h + mlp(h))
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from lama_core.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer's modules.
+
+    attention, mlp: their outputs are added to the hidden state. attention_out, mlp_out: the last
+    projection in each, which reads all heads or neurons. norms: those after the two sums, empty if
+    the sums aren't normalised.
+    """
+
+    whole: nn.Module
+    attention: nn.Module
+    mlp: nn.Module
+    attention_out: nn.Module
+    mlp_out: nn.Module
+    norms: tuple[nn.Module, ...]
+
+    @property
+    def modules(self) -> tuple[nn.Module, ...]:
+        """All of them; some can be the same."""
+        parts = (self.attention, self.mlp, self.attention_out, self.mlp_out)
+        return (self.whole, *parts, *self.norms)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelParts:
+    """A model's layers, and the modules between the last layer and the table of logits, in order.
+
+    head: norms and projections; an activation between two of them has no entry.
+    """
+
+    layers: tuple[Layer, ...]
+    head: tuple[nn.Module, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of a family's modules; those of a layer's modules start at the layer.
+
+    attention_out, mlp_out: empty if `attention` and `mlp` are the projections themselves.
+    """
+
+    layers: str
+    attention: str
+    mlp: str
+    attention_out: str = ""
+    mlp_out: str = ""
+    norms: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
+
+
+_ROBERTA_HEAD = ("lm_head.dense", "lm_head.layer_norm")
+
+
+def _like_bert(layers: str, *head: str) -> _Names:
+    norms = ("attention.output.LayerNorm", "output.LayerNorm")
+    return _Names(layers, "attention.output.dense", "output.dense", norms=norms, head=head)
+
+
+FAMILIES = (
+    _Names(
+        "transformer.h", "attn", "mlp", "attn.c_proj", "mlp.c_proj", head=("transformer.ln_f",)
+    ),  # GPT-2
+    _Names(
+        "model.layers",
+        "post_attention_layernorm",
+        "post_feedforward_layernorm",
+        "self_attn.o_proj",
+        "mlp.down_proj",
+        head=("model.norm",),
+    ),  # OLMo 2, Gemma 3: attention and MLP are normalised before they are added
+    _Names(
+        "model.layers",
+        "self_attn",
+        "mlp",
+        "self_attn.o_proj",
+        "mlp.down_proj",
+        head=("model.norm",),
+    ),  # Llama, Mistral, Qwen
+    _Names(
+        "model.layers",
+        "attn",
+        "mlp",
+        "attn.Wo",
+        "mlp.Wo",
+        head=("model.final_norm", "head.dense", "head.norm"),
+    ),  # ModernBERT
+    _Names(
+        "gpt_neox.layers",
+        "attention",
+        "mlp",
+        "attention.dense",
+        "mlp.dense_4h_to_h",
+        head=("gpt_neox.final_layer_norm",),
+    ),  # Pythia
+    _Names(
+        "model.decoder.layers",
+        "self_attn",
+        "fc2",
+        "self_attn.out_proj",
+        head=("model.decoder.final_layer_norm", "model.decoder.project_out"),
+    ),  # OPT
+    _like_bert(
+        "bert.encoder.layer",
+        "cls.predictions.transform.dense",
+        "cls.predictions.transform.LayerNorm",
+    ),
+    _like_bert("roberta.encoder.layer", *_ROBERTA_HEAD),
+    _like_bert(
+        "electra.encoder.layer", "generator_predictions.dense", "generator_predictions.LayerNorm"
+    ),
+    _Names(
+        "mpnet.encoder.layer",
+        "attention.attn",
+        "output.dense",
+        "attention.attn.o",
+        norms=("attention.LayerNorm", "output.LayerNorm"),
+        head=_ROBERTA_HEAD,
+    ),
+    _Names(
+        "distilbert.transformer.layer",
+        "attention",
+        "ffn",
+        "attention.out_lin",
+        "ffn.lin2",
+        norms=("sa_layer_norm", "output_layer_norm"),
+        head=("vocab_transform", "vocab_layer_norm"),
+    ),
+)
+SUPPORTED = (
+    "GPT-2, Llama, Mistral, Qwen2, OLMo 2, GPT-NeoX (Pythia), OPT, BERT, DistilBERT, RoBERTa, "
+    "ELECTRA, MPNet and ModernBERT"
+)
+
+
+def find_parts(name: str, model: Any) -> ModelParts:
+    """Return where a model's parts are; raise UserError for a family without a row."""
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise unsupported(name, model, "it has an encoder and a decoder")
+    for names in FAMILIES:
+        stack = _find(model, names.layers)
+        if isinstance(stack, nn.ModuleList) and len(stack):
+            layers = [_layer(module, names) for module in stack]
+            if None not in layers:
+                head = (_find(model, path) for path in names.head)
+                return ModelParts(
+                    tuple(layer for layer in layers if layer is not None),
+                    tuple(module for module in head if module is not None),
+                )
+    raise unsupported(name, model, "the names of these modules aren't known")
+
+
+def unsupported(name: str, model: Any, why: str) -> UserError:
+    """Return the error for a model whose family doesn't support a lens; why: about the family."""
+    return UserError(
+        f"Can't read the attention and MLPs of {name} (family {model.config.model_type}): {why}; "
+        f"supported families are {SUPPORTED}."
+    )
+
+
+def _layer(module: nn.Module, names: _Names) -> Layer | None:
+    """Return a layer's modules; None if one of them is missing."""
+    parts = (names.attention, names.mlp)
+    outs = (names.attention_out or names.attention, names.mlp_out or names.mlp)
+    found = [_find(module, path) for path in (*parts, *outs, *names.norms)]
+    known = [part for part in found if part is not None]
+    if known != found:
+        return None
+    attention, mlp, attention_out, mlp_out, *norms = known
+    return Layer(module, attention, mlp, attention_out, mlp_out, tuple(norms))
+
+
+def _find(module: nn.Module, path: str) -> nn.Module | None:
+    try:
+        return module.get_submodule(path)
+    except AttributeError:
+        return None

@@ -1,0 +1,273 @@
+"""Causal tracing: which hidden states bring back an answer when the subject is corrupted.
+
+    p      probability of the answer
+    p*     the same with noise on the embeddings of the subject's tokens, mean over the draws
+    p*(l,t) p* with the state of layer l at token t set to its value in the undisturbed pass
+
+The indirect effect of a state is p*(l,t) - p*. For attention and MLP, the outputs of a window of
+layers around l are set instead, at token t. The noise is Gaussian, with three standard deviations
+of the embedding table. Every (layer, token) gets the same draws, from the generator that the
+paper's code uses.
+
+Rows of different (layer, draw, token) share a pass. All rows of a draw are equal up to the first
+layer that is restored: they are computed once, and copied after the layer before it.
+Source: Meng et al. 2022, section 2; code: kmeng01/rome, `experiments/causal_trace.py`.
+Departure: Causal tracing
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from lama_core.errors import UserError
+from lama_core.models.devices import is_out_of_memory, run_in_passes, run_or_refuse, to_cpu
+from lama_core.models.hf.hooks import HookedModel
+from lama_core.models.hf.part_modules import find_parts, unsupported
+from lama_core.models.hf.transformer import with_states
+from lama_core.models.protocols import Encoded, Statement, Trace, TracedPart
+from lama_core.types import Query
+
+NOISE = 3.0  # standard deviations of the embedding table
+# The paper's window: 10 of GPT-2 XL's 48 layers.
+WINDOW_SHARE = 10 / 48
+TIMED_TOKENS = 512  # per pass if there is a time limit, which is checked between passes
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A corrupted text with one restoration: of layers `first` to `end` - 1 at a token.
+
+    row: number of the layer in the result.
+    """
+
+    row: int
+    first: int
+    end: int
+    draw: int
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What all passes of a trace share.
+
+    ids: int64 [1, token]. corrupted: embeddings, [draw, token, dim]. clean: what the restored
+    modules returned in the undisturbed pass, [token, dim] each, or [1, dim] for the blank alone.
+    """
+
+    model: HookedModel
+    ids: torch.Tensor
+    read_at: int
+    word: tuple[int, ...]
+    layers: tuple[nn.Module, ...]
+    restored: tuple[nn.Module, ...]
+    corrupted: torch.Tensor
+    clean: tuple[torch.Tensor, ...]
+
+
+def default_window(n_layers: int) -> int:
+    """Return the number of layers to restore attention or MLPs in: the paper's share of layers."""
+    return max(1, round(n_layers * WINDOW_SHARE))
+
+
+def find_tokens(model: HookedModel, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
+    """Return the positions of the tokens that contain the words' first occurrence in a text.
+
+    Raises UserError if the text doesn't contain them, or they aren't tokens of the encoded text.
+    """
+    exact = any(words in part for part in query.parts)
+    ids, start = list(encoded.token_ids), len(model.vocabulary.frame[0])
+    blank = ids[encoded.positions[0]]
+    for number, part in enumerate(query.parts):
+        at = part.find(words) if exact else part.lower().find(words.lower())
+        if number and model.kind == "causal":
+            break  # not in the text that the model sees
+        if at >= 0:
+            (read,) = model.vocabulary.read([Statement(part, at, at + len(words))])
+            wanted = [token for token, marked in zip(read.ids, read.marked, strict=True) if marked]
+            for first in range(start, len(ids) - len(wanted) + 1):
+                if wanted and ids[first : first + len(wanted)] == wanted:
+                    return tuple(range(first, first + len(wanted)))
+        start = next((n + 1 for n in range(start, len(ids)) if ids[n] == blank), start)
+    if model.kind == "causal" and words.lower() in query.parts[1].lower():
+        raise UserError(
+            f"{model.name} sees only the text to the left of the blank, which doesn't contain "
+            f"the subject {words[:60]!r}: put the blank after it."
+        )
+    raise UserError(
+        f"The text doesn't contain the subject {words[:60]!r}: choose words of the text."
+    )
+
+
+def trace(
+    model: HookedModel,
+    encoded: Encoded,
+    subject: Sequence[int],
+    word: Sequence[int],
+    *,
+    part: TracedPart,
+    window: int | None,
+    draws: int,
+    seed: int,
+    until: float,
+    tick: Callable[[int, int], None],
+) -> Trace:
+    """Return how much of a word's probability at the first blank each restoration brings back.
+
+    Args:
+        model: The model.
+        encoded: The text.
+        subject: Positions of the subject's tokens, consecutive.
+        word: The tokens that can write the word.
+        part: What to restore.
+        window: Number of layers to restore attention or MLPs in; None for the paper's share.
+        draws: Number of draws of noise.
+        seed: Seed of the noise.
+        until: Time (`time.monotonic`) after which no more passes start; later values are NaN.
+        tick: Called after each pass with the number of finished texts, and of all.
+
+    Raises:
+        UserError: If the model's family isn't supported.
+    """
+    parts = find_parts(model.name, model.model)
+    layers = tuple(layer.whole for layer in parts.layers)
+    n_layers, n_tokens = len(layers), len(encoded.token_ids)
+    restored = {
+        "states": layers,
+        "attention": tuple(layer.attention for layer in parts.layers),
+        "mlp": tuple(layer.mlp for layer in parts.layers),
+    }[part]
+    width = 1 if part == "states" else window or default_window(n_layers)
+    ids = torch.tensor([encoded.token_ids])
+    with model.passing():
+        plain = model.text_embeddings(ids.to(model.device)).clone()
+        weight = model.text_embeddings.weight
+        scale = plain.norm() / weight[ids[0].to(weight.device)].norm()  # Gemma's isn't 1
+    noise = NOISE * float(scale * weight.float().std())
+    drawn = np.random.RandomState(seed).randn(draws, len(subject), plain.shape[2])
+    corrupted = plain.repeat(draws, 1, 1)
+    corrupted[:, list(subject)] += torch.from_numpy(noise * drawn).to(plain)
+    clean, prob = run_or_refuse(lambda: _clean_pass(model, ids, encoded, word, restored))
+    shared = Pass(
+        model, ids, model.read_at(encoded), tuple(word), layers, restored, corrupted, clean
+    )
+    most = model.tokens_per_pass if until == math.inf else min(model.tokens_per_pass, TIMED_TOKENS)
+    size = max(1, most // n_tokens)
+    nothing = [Cell(0, 0, 0, draw, 0) for draw in range(draws)]
+    wrong = torch.cat(run_in_passes(lambda some: _probs(shared, some), nothing, size))
+    cells = [
+        Cell(layer, max(0, layer - width // 2), min(n_layers, layer - (-width // 2)), draw, token)
+        for layer in range(n_layers)
+        for draw in range(draws)
+        for token in range(n_tokens)
+    ]
+    values = np.full((n_layers, draws, n_tokens), np.nan)
+    for first in range(0, len(cells), size):
+        if first and time.monotonic() > until:
+            break
+        some = cells[first : first + size]
+        found = torch.cat(run_in_passes(lambda part: _probs(shared, part), some, size))
+        values.reshape(-1)[first : first + len(some)] = found.numpy()
+        tick(first + len(some), len(cells))
+    return Trace(
+        prob=prob,
+        corrupted=float(wrong.mean()),
+        restored=values.mean(1).astype(np.float32),
+        noise=noise,
+        window=width,
+    )
+
+
+def _clean_pass(
+    model: HookedModel,
+    ids: torch.Tensor,
+    encoded: Encoded,
+    word: Sequence[int],
+    restored: Sequence[nn.Module],
+) -> tuple[tuple[torch.Tensor, ...], float]:
+    """Return what the modules return in the undisturbed pass, and the word's probability."""
+    found: dict[nn.Module, torch.Tensor] = {}
+
+    def keep(module: nn.Module, _given: Any, _named: Any, output: Any) -> None:
+        state = output if isinstance(output, torch.Tensor) else output[0]
+        found[module] = state.reshape(-1, state.shape[-1]).clone()
+
+    with model.watching(keep, restored):
+        where = (torch.tensor([0]), torch.tensor([model.read_at(encoded)]))
+        logits, _ = model.forward(where, **model.inputs_of(ids))
+    if len(found) < len(restored):
+        raise unsupported(model.name, model.model, "not all of its layers run")
+    model.check_numbers(logits)
+    return tuple(found[module] for module in restored), float(_word_probs(logits, word)[0])
+
+
+def _probs(shared: Pass, cells: Sequence[Cell]) -> torch.Tensor:
+    """Return the word's probability in each corrupted and restored text, float64 [cell]."""
+    first = min(cell.first for cell in cells)
+    # A state is restored at the output of its layer, attention and MLPs within it.
+    after = first if shared.restored == shared.layers else first - 1
+    # After the last layer there is no time to save, and only the blank may be left.
+    if shared.model.copies_rows and 0 <= after < len(shared.layers) - 1:
+        try:
+            return _run(shared, cells, copy_after=after)
+        except (RuntimeError, ValueError) as error:
+            if is_out_of_memory(error):
+                raise
+            shared.model.copies_rows = False  # something besides the states has a row per text
+    return _run(shared, cells, copy_after=None)
+
+
+def _run(shared: Pass, cells: Sequence[Cell], copy_after: int | None) -> torch.Tensor:
+    """`_probs` of one pass. copy_after: the layer whose output is copied for the cells."""
+    model, n_tokens = shared.model, shared.ids.shape[1]
+    draws = sorted({cell.draw for cell in cells})
+    rows = torch.tensor([draws.index(cell.draw) for cell in cells])
+    corrupted = shared.corrupted[draws]
+    if copy_after is None:
+        corrupted = corrupted[rows.to(corrupted.device)]
+    copied = None if copy_after is None else shared.layers[copy_after]
+    number_of = {module: number for number, module in enumerate(shared.restored)}
+
+    def change(module: nn.Module, _given: Any, _named: Any, output: Any) -> Any:
+        state = output if isinstance(output, torch.Tensor) else output[0]
+        changed = state
+        if module is copied:
+            changed = state[rows.to(state.device)]
+        if module in number_of:
+            changed = restore(number_of[module], changed)
+        return None if changed is state else with_states(output, changed)
+
+    def restore(number: int, state: torch.Tensor) -> torch.Tensor:
+        clean = shared.clean[number].to(state)
+        is_cut = len(clean) == 1 and n_tokens > 1
+        here = [
+            (row, cell.token)
+            for row, cell in enumerate(cells)
+            if cell.first <= number < cell.end and (not is_cut or cell.token == shared.read_at)
+        ]
+        if not here:
+            return state
+        changed = state.reshape(-1, len(clean), state.shape[-1]).clone()  # OPT's MLP has two axes
+        at, tokens = torch.tensor(here, device=state.device).T
+        positions = torch.zeros_like(tokens) if is_cut else tokens
+        changed[at, positions] = clean[positions]
+        return changed.reshape(state.shape)
+
+    watched = {*shared.restored, *([] if copied is None else [copied])}
+    inputs = model.inputs_of(shared.ids.repeat(len(corrupted), 1))
+    where = (torch.arange(len(cells)), torch.full((len(cells),), shared.read_at))
+    with model.watching(change, watched), model.embedding(corrupted):
+        logits, _ = model.forward(where, **inputs)
+    return _word_probs(logits, shared.word)
+
+
+def _word_probs(logits: torch.Tensor, word: Sequence[int]) -> torch.Tensor:
+    """Return the probability of a word, summed over its forms, float64 [row] on the CPU."""
+    total = torch.logsumexp(logits, dim=1)
+    return to_cpu(torch.logsumexp(logits[:, list(word)], dim=1) - total).double().exp()

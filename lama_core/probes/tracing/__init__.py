@@ -1,0 +1,1 @@
+"""Causal tracing of a relation's facts (Meng et al. 2022), averaged by token role."""

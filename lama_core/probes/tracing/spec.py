@@ -1,0 +1,208 @@
+"""Runs of causal traces: each fact's trace, as the mean effect of each token role at each layer.
+
+One row for each fact, layer and role, and one for each excluded fact:
+
+    fact_id, relation, subject, object   the fact
+    excluded                             why the fact doesn't count; null if it does
+    prob, corrupted                      probability of the object without and with noise
+    layer, role                          what was restored; see `roles`
+    effect                               mean of restored - corrupted over the role's tokens
+
+A fact counts if its object is the model's first answer among the candidates, as in the paper.
+Source: Meng et al. 2022, section 2 and Figure 2.
+Departure: Causal tracing
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from lama_core.datasets import Dataset
+from lama_core.errors import UserError
+from lama_core.models.protocols import PartReader, TracedPart
+from lama_core.probes.cloze.inspection import NOT_INSPECTABLE
+from lama_core.probes.cloze.spec import ClozeSpec
+from lama_core.probes.tracing.roles import roles_of
+from lama_core.progress import Unit
+from lama_core.runs.spec import Finished, ScoringJob
+from lama_core.scoring.executors import Part, Tick
+from lama_core.scoring.preparation import Segment, prepare
+from lama_core.scoring.queries import gather_knowledge, make_questions
+
+# Raise it by one if, and only if, the same specification would give different numbers.
+VERSION = 1
+PART = 4  # facts that an interruption can lose
+NOT_FIRST = "object is not the model's first answer"
+NO_SUBJECT = "subject is not in the text that the model sees"
+EFFECTS = pa.schema(
+    [
+        ("query", pa.int32()),
+        ("excluded", pa.string()),
+        ("prob", pa.float32()),
+        ("corrupted", pa.float32()),
+        ("layer", pa.int16()),
+        ("role", pa.string()),
+        ("effect", pa.float32()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """What a trace restores, and its noise; `models.protocols.PartReader.trace` explains them."""
+
+    part: TracedPart
+    window: int | None
+    draws: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceSpec(ClozeSpec):
+    """A run of causal traces."""
+
+    kind: ClassVar[str] = "trace"
+    version: ClassVar[int] = VERSION
+
+    trace_options: TraceOptions
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the queries and of the trace."""
+        how = self.trace_options
+        window = None if how.part == "states" else how.window
+        return super().options() | {"trace": [how.part, window, how.draws, how.seed]}
+
+    def prompt_name(self) -> str:
+        """Return `trace` with what is restored."""
+        return f"trace {self.trace_options.part}"
+
+    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
+        """Return the facts' queries as the model's tokens, in parts."""
+        if not isinstance(scorer, PartReader):
+            raise UserError(NOT_INSPECTABLE.format(scorer.name))
+        scorer.check_parts()
+        for note in scorer.notes:
+            on_note(f"{scorer.name}: {note}")
+        dataset: Dataset = self.load_data()
+        knowledge = gather_knowledge(dataset, self.relations)
+        questions = make_questions(dataset, self.relations, self.prompts, self.limit)
+        prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
+        subjects = tuple(
+            tuple(prepared.questions[row].fact.subject for row in segment.rows.tolist())
+            for segment in prepared.segments
+        )
+        work = TraceWork(prepared.segments, subjects, self.trace_options)
+
+        def finish(tables: Sequence[pa.Table]) -> Finished:
+            traced: dict[int, list[dict[str, Any]]] = {}
+            for (segment, _), table in zip(work.starts, tables, strict=True):
+                for row in table.to_pylist():
+                    question = int(prepared.segments[segment].rows[row.pop("query")])
+                    traced.setdefault(question, []).append(row)
+            nothing = dict.fromkeys(EFFECTS.names[1:])
+            rows = [
+                {
+                    "fact_id": question.fact.id,
+                    "relation": question.relation.name,
+                    "subject": question.fact.subject,
+                    "object": question.fact.object,
+                    **row,
+                }
+                for number, question in enumerate(prepared.questions)
+                for row in traced.get(number, [nothing | {"excluded": question.excluded}])
+            ]
+            judged = [
+                replace(question, excluded=traced[number][0]["excluded"])
+                if number in traced
+                else question
+                for number, question in enumerate(prepared.questions)
+            ]
+            names = ("fact_id", "relation", "subject", "object")
+            schema = pa.schema([*((name, pa.string()) for name in names), *list(EFFECTS)[1:]])
+            return Finished(
+                pa.Table.from_pylist(rows, schema=schema),
+                self._describe(dataset, judged),
+                max(len(segment.columns.words) for segment in prepared.segments),
+                {"reasons": dict(Counter(one.excluded for one in judged if one.excluded))},
+            )
+
+        return ScoringJob(work, finish)
+
+
+@dataclass(frozen=True)
+class TraceWork:
+    """The facts of a run, in parts. subjects: of each query of each segment."""
+
+    segments: tuple[Segment, ...]
+    subjects: tuple[tuple[str, ...], ...]
+    options: TraceOptions
+    unit: Unit = field(default="queries", init=False)
+
+    @cached_property
+    def starts(self) -> list[tuple[int, int]]:
+        """The segment and first query of each part."""
+        return [
+            (number, first)
+            for number, segment in enumerate(self.segments)
+            for first in range(0, len(segment.queries), PART)
+        ]
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts, in the order of `starts`."""
+        found = []
+        for number, first in self.starts:
+            encoded = self.segments[number].encoded[first : first + PART]
+            cost = sum(len(one.token_ids) ** 2 for one in encoded) * self.options.draws
+            found.append(Part(f"{number:05}-{first:07}", len(encoded), cost))
+        return tuple(found)
+
+    def score(self, scorer: PartReader, number: int, tick: Tick) -> pa.Table:
+        """Return the effects of the facts of one part, in the columns of `EFFECTS`."""
+        segment_number, first = self.starts[number]
+        segment = self.segments[segment_number]
+        last = min(first + PART, len(segment.queries))
+        best = scorer.blank_log_probs(list(segment.encoded[first:last]), segment.columns)
+        firsts = np.argmax(best.log_probs, axis=1).tolist()
+        rows = []
+        for query, answer in zip(range(first, last), firsts, strict=True):
+            if answer == segment.gold[query]:
+                subject = self.subjects[segment_number][query]
+                rows += self._trace(scorer, segment, query, subject)
+            else:
+                rows.append({"query": query, "excluded": NOT_FIRST})
+            tick(1)
+        return pa.Table.from_pylist(rows, schema=EFFECTS)
+
+    def _trace(
+        self, model: PartReader, segment: Segment, query: int, subject: str
+    ) -> list[dict[str, Any]]:
+        """Return the rows of one fact."""
+        encoded = segment.encoded[query]
+        try:
+            at = model.find_tokens(segment.queries[query], encoded, subject)
+        except UserError:
+            return [{"query": query, "excluded": NO_SUBJECT}]
+        word = segment.columns.tokens_of(int(segment.gold[query]), encoded.places[0])
+        how = self.options
+        found = model.trace(
+            encoded, at, word, part=how.part, window=how.window, draws=how.draws, seed=how.seed
+        )
+        roles = roles_of(len(encoded.token_ids), at, model.read_at(encoded))
+        return [
+            {
+                "query": query,
+                "prob": found.prob,
+                "corrupted": found.corrupted,
+                "layer": layer,
+                "role": role,
+                "effect": float(np.mean(probs[positions])) - found.corrupted,
+            }
+            for layer, probs in enumerate(found.restored, start=1)
+            for role, positions in roles.items()
+        ]

@@ -1,0 +1,181 @@
+"""The heat map of a causal trace, and the bars of a logit's parts.
+
+Imported only when opened, because importing the chart library takes longer than a first answer.
+"""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from lama_core.api.queries import ModelLogit, ModelTrace
+from lama_core.rounding import fixed
+from pages.ui.shared import charts
+from pages.ui.shared.colours import PALETTE, PUBLISHED
+from pages.ui.shared.messages import plain
+
+MAX_TEXTS = 8  # layers; with more, the cells have no numbers
+PART_TITLES = {"attention": "attention", "mlp": "MLP"}
+N_HEADS = 10
+
+
+def draw_trace(found: ModelTrace, title: str) -> None:
+    """Draw the heat map of one model, its largest value and its notes."""
+    st.html(
+        f"<div>Probability of <b>{escape(found.answer)}</b>: {fixed(found.prob, 3)}; with noise on "
+        f"<b>{escape(found.subject)}</b>: {fixed(found.corrupted, 3)}</div>"
+    )
+    restored = f"{PART_TITLES.get(found.restore, found.restore)} restored"
+    if found.window > 1:
+        restored += f" in {found.window} layers"
+    charts.draw_chart(
+        trace_map(found), f"trace in {found.name}", title=f"{title}: effect of {restored}"
+    )
+    if best := found.best():
+        value, layer, token = best
+        st.caption(
+            f"Largest: layer {layer} at {plain(found.tokens[token])}, where the probability "
+            f"returns to {fixed(value, 3)}."
+        )
+    for note in found.notes:
+        st.caption(plain(note))
+    with st.expander("As a table"):
+        st.dataframe(trace_table(found), hide_index=True)
+
+
+def _token_titles(found: ModelTrace) -> list[str]:
+    marked = zip(found.tokens, found.in_subject, strict=True)
+    return [f"{token} *" if inside else token for token, inside in marked]
+
+
+def trace_map(found: ModelTrace) -> go.Figure:
+    """Heat map of effects, token by layer; the first token is at the top."""
+    probs = np.array(found.restored, dtype=float).T  # [token, layer]; NaN where unknown
+    effects = probs - found.corrupted
+    tokens, layers = _token_titles(found), [str(n) for n in range(1, probs.shape[1] + 1)]
+    hover = [
+        [
+            f"layer {layer} at {escape(token)}: probability {fixed(prob, 3)}, effect "
+            f"{fixed(effect, 3, signed=True)}"
+            for layer, prob, effect in zip(layers, row, of_row, strict=True)
+        ]
+        for token, row, of_row in zip(tokens, probs.tolist(), effects.tolist(), strict=True)
+    ]
+    largest = max(float(np.nanmax(np.abs(effects))), 1e-6)
+    shows = len(layers) <= MAX_TEXTS
+    texts = [[_cell(value) if shows else "" for value in row] for row in effects.tolist()]
+    figure = charts.heat_map(
+        effects,
+        texts,
+        ("", tokens),
+        ("layer", layers),
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        colorscale=charts.SCALE,
+        zmin=-largest,
+        zmax=largest,
+        showscale=not shows,
+        colorbar={"thickness": 10, "title": {"text": "effect"}},
+    )
+    figure.update_yaxes(autorange="reversed")
+    if not shows:
+        step = 1 + len(layers) // 10
+        at = list(range(0, len(layers), step))
+        figure.update_xaxes(tickvals=at, ticktext=[layers[number] for number in at])
+    return figure.update_layout(height=110 + 24 * len(tokens))
+
+
+def _cell(effect: float) -> str:
+    if not np.isfinite(effect):
+        return ""
+    return fixed(effect, 2, signed=True) if abs(effect) >= 0.005 else "0"
+
+
+def trace_table(found: ModelTrace) -> pd.DataFrame:
+    """A row per layer, last layer first, and a column per token: restored probabilities."""
+    titles = [f"{at}. {title}" for at, title in enumerate(_token_titles(found), start=1)]
+    rows = [
+        {"layer": layer}
+        | {
+            title: "" if value is None else fixed(value, 3)
+            for title, value in zip(titles, values, strict=True)
+        }
+        for layer, values in reversed(list(enumerate(found.restored, start=1)))
+    ]
+    return pd.DataFrame(rows)
+
+
+def draw_logit(found: ModelLogit, title: str) -> None:
+    """Draw the bars of one model, its strongest heads and neurons, and its notes."""
+    against = f" minus that of <b>{escape(found.against)}</b>" if found.against else ""
+    st.html(f"<div>Logit of <b>{escape(found.answer)}</b>{against}: {fixed(found.logit, 3)}</div>")
+    charts.draw_chart(
+        part_bars(found), f"logit parts in {found.name}", title=f"{title}: parts of the logit"
+    )
+    for note in found.notes:
+        st.caption(plain(note))
+    st.markdown("Strongest MLP neurons, and the words that they promote")
+    st.dataframe(
+        {
+            "layer": [one.layer for one in found.neurons],
+            "neuron": [one.neuron for one in found.neurons],
+            "adds": [fixed(one.value, 3, signed=True) for one in found.neurons],
+            "promotes": [", ".join(one.promoted) for one in found.neurons],
+        },
+        hide_index=True,
+    )
+    heads = sorted(found.heads, key=lambda one: -abs(one.value))[:N_HEADS]
+    with st.expander("Strongest attention heads"):
+        st.dataframe(
+            {
+                "layer": [one.layer for one in heads],
+                "head": [one.head for one in heads],
+                "adds": [fixed(one.value, 3, signed=True) for one in heads],
+            },
+            hide_index=True,
+        )
+
+
+def part_bars(found: ModelLogit) -> go.Figure:
+    """Bars of the parts: attention and MLP side by side in each layer, then the others."""
+    figure = go.Figure()
+    names = dict.fromkeys(str(one.layer) if one.layer else one.part for one in found.parts)
+    at = {name: number for number, name in enumerate(names)}
+    table = pd.DataFrame(
+        [
+            {
+                "at": at[str(one.layer) if one.layer else one.part],
+                "value": one.value,
+                "part": one.part,
+                "where": f"layer {one.layer}, " if one.layer else "",
+            }
+            for one in found.parts
+        ]
+    )
+    table = charts.with_hover(
+        table,
+        lambda row: (
+            f"{row.where}{PART_TITLES.get(row.part, row.part)}: {fixed(row.value, 3, signed=True)}"
+        ),
+    )
+    colours = {"attention": PALETTE[0], "mlp": PALETTE[1]}
+    for part, colour in colours.items():
+        rows = table[table["part"] == part]
+        charts.add(figure, go.Bar, rows, "at", "value", name=PART_TITLES[part], marker_color=colour)
+    rows = table[~table["part"].isin(list(colours))]
+    middle: charts.Style = {"width": 0.4, "offset": -0.2, "marker_color": PUBLISHED}
+    charts.add(figure, go.Bar, rows, "at", "value", name="other", **middle)
+    step = 1 + len(names) // 14
+    shown = [
+        (number, name)
+        for name, number in at.items()
+        if not name.isdigit() or not (int(name) - 1) % step
+    ]
+    axis = {
+        "title": "layer",
+        "tickvals": [number for number, _ in shown],
+        "ticktext": [name for _, name in shown],
+    }
+    return figure.update_layout(xaxis=axis, yaxis_title="adds to the logit", height=300)
