@@ -265,10 +265,8 @@ def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
         found = compare_ways(used, relations=step.relations)
         table = found.shares()
         table = table[table["relation"] == ALL_RELATIONS]
-        note = (
-            f"{model}: {len(found.known_in_one_way()):,} of {len(found.facts):,} facts are known in "
-            "one way only."
-        )
+        n_alone = int((found.n_known == 1).sum())
+        note = f"{model}: {n_alone:,} of {len(found.facts):,} facts are known in one way only."
         tables.append(table.assign(row=table["way"], value=table["p_at_1"], note=note))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
