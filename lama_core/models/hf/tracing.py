@@ -129,7 +129,8 @@ def trace(
         window: Number of layers to restore attention or MLPs in; None for the paper's share.
         draws: Number of draws of noise.
         seed: Seed of the noise.
-        until: Time (`time.monotonic`) after which no more passes start; later values are NaN.
+        until: Time (`time.monotonic`) after which no more passes start. Only finished draws count;
+            if there is none, the values of the first draw, with NaN for those not computed.
         tick: Called after each pass with the number of finished texts, and of all.
 
     Raises:
@@ -167,20 +168,27 @@ def trace(
         for draw in range(draws)
         for token in range(n_tokens)
     ]
+    if until != math.inf:  # finish some draws rather than some layers
+        cells.sort(key=lambda cell: cell.draw)
     values = np.full((n_layers, draws, n_tokens), np.nan)
     for first in range(0, len(cells), size):
         if first and time.monotonic() > until:
             break
         some = cells[first : first + size]
         found = torch.cat(run_in_passes(lambda part: _probs(shared, part), some, size))
-        values.reshape(-1)[first : first + len(some)] = found.numpy()
+        for cell, prob_here in zip(some, found.tolist(), strict=True):
+            values[cell.row, cell.draw, cell.token] = prob_here
         tick(first + len(some), len(cells))
+    used = np.flatnonzero(np.isfinite(values).all((0, 2)))
+    if not len(used):
+        used = np.array([0])
     return Trace(
         prob=prob,
-        corrupted=float(wrong.mean()),
-        restored=values.mean(1).astype(np.float32),
+        corrupted=float(wrong.numpy()[used].mean()),
+        restored=values[:, used].mean(1).astype(np.float32),
         noise=noise,
         window=width,
+        draws=len(used),
     )
 
 
