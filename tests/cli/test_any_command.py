@@ -47,6 +47,7 @@ probe --dataset starter --prompts paraphrases | --relation P36 --limit 2 --model
 statements --dataset toy --aggregate mean | --relation P36 --limit 1 --model minilm-mlm
 ask 'What is the capital of Norway?' --gold Oslo --max-tokens 3 --json
 generate --dataset toy --shots 1 --json | --relation P36 --limit 2
+trace --dataset toy --draws 2 --json | --relation P36 --limit 1 --model minilm-mlm
 extract --corpus text.txt --json | --relation P36 --limit 2
 read --corpus text.txt | --relation P36 --limit 2
 results --by relation --json
