@@ -227,7 +227,8 @@ def test_when_the_time_is_over_the_finished_draws_count(
     whole = model.trace(encoded, (2,), [7], draws=1)
     n_cells = whole.restored.size
     monkeypatch.setattr(type(model), "tokens_per_pass", (n_cells + 1) * len(encoded.token_ids))
-    monkeypatch.setattr("lama_core.models.hf.tracing.TIMED_TOKENS", 1 << 20)
+    monkeypatch.setattr("lama_core.models.hf.tracing.CPU_TOKENS", 1 << 20)
+    monkeypatch.setattr("lama_core.models.hf.tracing.DRAWS_AT_ONCE", 1)
     found = model.trace(encoded, (2,), [7], draws=3, until=time.monotonic())
     assert found.draws == 1
     np.testing.assert_allclose(found.restored, whole.restored, rtol=1e-3)
