@@ -100,8 +100,9 @@ def test_a_text_is_shown_as_text_with_its_question(runs: tuple[Run, Run, Run]) -
     app = open_fact(runs[2], 1)
     assert "&lt;b&gt;PARIS&lt;/b&gt;" in html(app) and "<b>PARIS" not in html(app)
     assert "✗ no match" in html(app) and "In which city was Ben born?" in said(app)
-    app = open_fact(runs[2], 1, runs[0])
-    assert "was Ben" not in html(app), "the question heads the fact already"
+    assert "was Ben" not in html(open_fact(runs[2], 1, runs[0])), (
+        "the question heads the fact already"
+    )
     assert "city was Ben" in html(open_fact(runs[0], 1, runs[2])), "the first run has another query"
     table = app.dataframe[0].value
     answers = next(table[name] for name in table if str(name).endswith(" answer"))
