@@ -148,11 +148,12 @@ def trace_answer(
         tokens = tuple(
             BLANK if number == blank else token for number, token in zip(ids, tokens, strict=True)
         )
-    if found.draws < request.draws:
-        notes = (*notes, f"Time limit reached: {found.draws} of {request.draws} draws are shown.")
-    n_done = int(np.isfinite(found.restored).sum())
-    if n_done < found.restored.size:
-        reached = f"{n_done:,} of {found.restored.size:,} restorations were computed."
+    n_done, n_cells = int(np.isfinite(found.restored).sum()), found.restored.size
+    if n_done < n_cells:
+        reached = f"{n_done:,} of {n_cells:,} restorations were computed."
+        notes = (*notes, f"Time limit reached: {reached}")
+    elif found.draws < request.draws:
+        reached = f"{found.draws} of {request.draws} draws of noise were computed."
         notes = (*notes, f"Time limit reached: {reached}")
     return ModelTrace(
         answer=answer,
