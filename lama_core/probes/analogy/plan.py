@@ -142,7 +142,7 @@ class AnalogyRequest(shared_fields.OutSettings):
 
 
 def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
-    """Return requests that repeat the runs; those that differ only in scorer or probe share one."""
+    """Return requests that repeat the runs; one for runs that differ only in scorer or probe."""
     grouped: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
     for run in runs:
         info, details = run.info, run.details
@@ -179,8 +179,8 @@ def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
 def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
     """Return the specifications of a request's runs, scorer by scorer.
 
-    Loads the scorers, because a run's identity depends on theirs. Raises UserError for an invalid
-    request.
+    Loads the scorers, because a run's identity depends on the identity of its scorer. Raises
+    UserError for an invalid request.
     """
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
