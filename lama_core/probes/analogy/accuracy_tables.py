@@ -113,7 +113,7 @@ def options_text(details: ProbeDetails) -> str:
     options = details.options
     parts = [] if options.limit is None else [f"{options.limit:,} instances per relation"]
     parts += [f"seed {options.seed}"] if options.seed else []
-    parts += ["no true negatives"] if options.strict else []
+    parts += ["without negatives that are true"] if options.strict else []
     parts += ["first tails only"] if options.tails == "first" else []
     if details.setting == "unsupervised" and options.pairing == "all":
         parts.append("instances from all pairs")

@@ -131,8 +131,8 @@ PROBES: dict[str, Probe] = {
         "*",
     ),
     "reverse": Probe(
-        "the wrong pair is a reversed pair: of any pair except the query or, as an option, the right "
-        "one",
+        "the wrong pair is a reversed pair: any pair except the query pair or, as an option, the "
+        "right pair",
         _reversed,
         "bidirectional",
         "†",

@@ -283,7 +283,7 @@ def frequency_test(table: pa.Table) -> FrequencyTest:
     """Test whether right and wrong instances differ in the frequency of their pairs.
 
     With several seeds an instance is right if more than half of the classifiers are right on it; if
-    exactly half are, the first one decides.
+    exactly half are, the first classifier decides.
     Departure: Decisions of several seeds
     """
     ranks, groups = _groups_by_seed(table)
