@@ -68,7 +68,7 @@ class BatchLine:
     """A sentence of a batch.
 
     Attributes:
-        number: Number of its first line in the file, from 1.
+        number: Number, from 1, of the sentence's first line in the file.
         text: The sentence.
         gold: The gold answer, if given.
         fault: Why the sentence is invalid; empty if it is valid.

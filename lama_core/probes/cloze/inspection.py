@@ -1,6 +1,6 @@
 """Two lenses on a model's answer: the answer by layer, and attribution to the tokens of the text.
 
-The request and the functions that all lenses share are also here; `lenses` has the table of lenses.
+This module also has the request and functions that all lenses share; `lenses` has their table.
 
 `models.hf.inspection` has the formulas. Only the first blank is inspected. A causal model sees only
 the text to its left.
@@ -161,7 +161,7 @@ class FollowedWord:
 
     Attributes:
         word: The word.
-        is_gold: Whether it is the gold answer; otherwise it is one of the model's first answers.
+        is_gold: Whether it is the gold answer; else it is one of the last layer's best answers.
         ranks: Its rank after each layer; a word outside the candidates has the rank that it would
             have as a candidate.
         log_probs: Its natural log-probability after each layer, over the whole vocabulary.
@@ -189,7 +189,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ModelLayers(AboutModel):
-    """One model's answers after each layer; words: its first answers, then the gold answer."""
+    """One model's answers after each layer; words: The last layer's best, then the gold answer."""
 
     layers: tuple[Layer, ...]
     words: tuple[FollowedWord, ...]

@@ -132,7 +132,7 @@ class BlankAnswer:
         gold: The gold answer's rank, if one was given.
         over: The words over which probabilities sum to one.
         n_over: Number of these words; None if unknown.
-        asked: The query of this blank; earlier blanks may be filled with the model's own answers.
+        asked: The text that the model got for this blank; its answers may fill earlier blanks.
         outside: Share of the probability outside the candidates; None if unknown, or if all tokens
             are candidates.
         first: The likeliest of all tokens; for a causal model, given the left context.

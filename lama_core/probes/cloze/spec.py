@@ -55,7 +55,7 @@ class SegmentWork(ABC):
 
     @abstractmethod
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
-        """Return the answers of one part: the columns of `top_answers.ROW`, and more."""
+        """Return the answers of one part: columns of `top_answers.ROW` and of the subclass."""
 
     @cached_property
     def part_starts(self) -> list[tuple[int, int]]:

@@ -6,8 +6,8 @@
 A sentence of the corpus that contains a training pair is an example of the pair's relation. Two
 names that co-occur but are not a pair of the dataset are an example of no relation. The classifier
 is a logistic regression over the features of `describe`. A triple is extracted if a relation is the
-likeliest class of two names; its confidence is the probability of this class, and the maximum of
-several sentences that give the same triple.
+likeliest class of two names; its confidence is the probability of this class, the maximum over the
+sentences that give the same triple.
 
 A mention is a name that occurs in the sentence as whole words, with the same letters; the first
 letter of a sentence may be a capital. The longest name at a position counts, and mentions don't

@@ -75,7 +75,7 @@ class ModelText(AboutModel):
 
     @property
     def prob(self) -> float | None:
-        """Return the probability of the whole text; None if the text is empty or it is unknown."""
+        """Return the probability of the whole text; None if it is empty or has no scores."""
         known = len(self.generated.tokens) and not np.isnan(self.log_prob)
         return float(np.exp(self.log_prob)) if known else None
 

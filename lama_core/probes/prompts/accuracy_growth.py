@@ -31,7 +31,7 @@ class AccuracyWithInterval:
 
 @dataclass(frozen=True, slots=True)
 class TriedFact:
-    """The result of a prompt on one fact. rank, first: Gold rank and best answer as ranked."""
+    """The result of a prompt on one fact. rank: The gold answer's. first: The best answer."""
 
     subject: str
     gold: str

@@ -39,7 +39,7 @@ BRACKETS = str.maketrans("[]", "()")  # so that "[X]" in the text is not read as
 class Word:
     """A parsed word.
 
-    head: Position of its syntactic head; the root's is its own. tag: Penn Treebank tag, such as NN.
+    head: Position of its syntactic head; the root is its own head. tag: Penn Treebank tag, as `NN`.
     """
 
     text: str

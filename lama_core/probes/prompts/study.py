@@ -50,7 +50,7 @@ class StudyOptions:
         top_ks: Each K of a Top-K ensemble.
         curves: Whether to compute the accuracy of Top-K for every K.
         train_limit: Maximum number of training facts.
-        seed: Seed for choosing these facts, as in `limited_positions`.
+        seed: Seed for choosing facts up to a limit, as in `limited_positions`.
     """
 
     context: Context
