@@ -7,7 +7,7 @@ from itertools import zip_longest
 import streamlit as st
 
 from lama_core.probes.analogy.solve import ARITHMETIC_METHODS, Solution, SolveRequest, VectorAnswer
-from lama_core.probes.analogy.templates import SLOTS, AnalogyQuestion, make_analogy
+from lama_core.probes.analogy.templates import SLOTS, AnalogyQuestion, make_analogy_question
 from lama_core.probes.cloze.query import ClozeAnswer
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
@@ -105,7 +105,7 @@ def _draw_form() -> FormInput:
             choice = url_state.choose_cloze_options(names)
     gold = (words[at] or "").strip()
     known = [None if number == at else word or "" for number, word in enumerate(words)]
-    return FormInput(make_analogy(known, how), gold, bool(keep), choice)
+    return FormInput(make_analogy_question(known, how), gold, bool(keep), choice)
 
 
 def _draw_columns(given: FormInput) -> tuple[Solution, ...]:

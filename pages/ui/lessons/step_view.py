@@ -20,7 +20,7 @@ from lama_core.lessons.step_results import Shown
 from lama_core.lessons.stored_answers import Stored
 from lama_core.metrics import METRICS
 from lama_core.probes.analogy.plan import AnalogyRequest
-from lama_core.probes.analogy.templates import make_analogy
+from lama_core.probes.analogy.templates import make_analogy_question
 from lama_core.probes.cloze.query import ModelAnswer, Prediction
 from lama_core.probes.plan import ProbeRequest
 from lama_core.reports.html import grid
@@ -148,7 +148,7 @@ def draw_analogy(step: Analogy, key: str) -> Shown:
     """Draw each model's first answers to several analogies."""
     rows = dict(zip(step.rows, step.analogies, strict=True))
     questions = {
-        row: make_analogy([*words[:3], None], step.template) for row, words in rows.items()
+        row: make_analogy_question([*words[:3], None], step.template) for row, words in rows.items()
     }
     golds = {row: words[3] for row, words in rows.items()}
 
