@@ -37,7 +37,7 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
     assert f"<b>4 of 4</b> wordings give <b>{counted[0]}</b> first" in boxes
     assert "negation not counted" in boxes
     assert "✓" not in table[f"{MODEL} answer"][4], "nothing is right in a negated sentence"
-    assert "says nothing about the fact" in "".join(one.value for one in app.caption)
+    assert "the model missed the “not”" in "".join(one.value for one in app.caption)
 
 
 def test_a_suggested_subject_gives_way_to_the_new_relations_first() -> None:

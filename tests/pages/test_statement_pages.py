@@ -103,7 +103,7 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     assert "On the 7 facts of 2 relations that both are scored on" in said(app)
     assert "**Different things are ranked**" in said(app)
     app = open_page("results", data="stated", runs=pair, tab="Margins")
-    assert "No margins, because they rank words: filler." in said(app)
+    assert "Runs without margins, because they rank words: filler." in said(app)
 
 
 @pytest.mark.usefixtures("here")

@@ -134,7 +134,7 @@ def _choose() -> StudyRequest | None:
 def _choose_set(
     label: str, without: str, names: Sequence[str], key: str, meaning: str
 ) -> Path | None:
-    """Choose an imported set by name, or enter the path of a folder; None for neither."""
+    """Draw the choice of an imported set or a typed folder; None for the option `without`."""
     chosen = st.selectbox(
         label,
         [without, *names],

@@ -206,8 +206,8 @@ class RunChoice:
         return any(run.guessable for run in self.runs)
 
     @property
-    def gold_stands(self) -> str:
-        """The words for the candidates among which the gold answer is ranked."""
+    def ranked_among(self) -> str:
+        """What the gold answer is ranked among, in words."""
         if not self.any_statements:
             return "the candidates"
         return "the answers" if self.all_statements else "the candidates or answers"
