@@ -155,7 +155,9 @@ def test_the_form_of_a_run_of_statements_says_its_command() -> None:
     (kind,) = [one for one in app.button_group if one.key == "new kind"]
     kind.set_value("whole answers").run()
     assert not app.exception
-    next(one for one in app.number_input if one.label == "Facts a relation (at most)").set_value(3)
+    next(one for one in app.number_input if one.label == "Facts per relation (at most)").set_value(
+        3
+    )
     next(one for one in app.button_group if one.key == "new aggregate").set_value("mean")
     app.run()
     request = StatementsRequest("starter", ("minilm-mlm",), aggregate="mean", limit=3)

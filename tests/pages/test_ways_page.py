@@ -129,7 +129,7 @@ def test_visitors_read_verdicts_and_set_none(
     monkeypatch.setattr("pages.ui.shared.visitors.may", lambda what: what != "manage")
     app = open_fact(runs[2], 1)
     assert not [one for one in app.segmented_control if one.label == "Verdict"]
-    assert "The owner's verdict: judged right" in said(app)
+    assert "The operator's verdict: judged right" in said(app)
 
 
 def test_runs_of_all_kinds_open_together(

@@ -42,8 +42,8 @@ def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe:
         st.caption("No relation has two right and two wrong decisions, which the test needs.")
         return
     st.markdown(
-        "**Frequency test**: *p* of a Kolmogorov-Smirnov test of word frequency, wrong against right "
-        "decisions"
+        "**Frequency test**: *p* of a Kolmogorov-Smirnov test of word frequency, wrong against "
+        "right decisions"
     )
     wide = pd.DataFrame(records).pivot_table(
         index=["kind", "relation"], columns="what", values="p", sort=False
@@ -63,7 +63,7 @@ def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe:
         above: paper.values[0],
     }
     st.caption(
-        f"Number of relations with *p* above {SIGNIFICANT}: word frequency has no significant effect "
-        f"in them. The most significant relations in the paper: {paper.values[1]}."
+        f"Number of relations with *p* above {SIGNIFICANT}: word frequency has no significant "
+        f"effect in them. The most significant relations in the paper: {paper.values[1]}."
     )
     st.dataframe(pd.DataFrame([*summaries, published]), hide_index=True)

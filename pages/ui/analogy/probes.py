@@ -42,8 +42,7 @@ from pages.ui.shared.url_state import BOUND, pick
 
 PROBE_HELP = (
     "Rezaee and Camacho-Collados, section 2.2. **random** is the mean of the first two probes "
-    "below.\n\n"
-    + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
+    "below.\n\n" + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
 )
 DEFAULT_PUBLISHED = ("RoBERTa-base", "fastText")
 EXCLUDED = "excluded"
@@ -142,9 +141,7 @@ def _colours(runs: Sequence[ProbeRun], names: dict[str, str]) -> dict[str, str]:
 
 
 def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFrame:
-    """A row per accuracy; `who` is a run's name or a published model, `value` and `spread` are in
-    percent.
-    """
+    """A row per accuracy: `who` is a run or published model, `value` and `spread` are percent."""
     return pd.DataFrame(
         [
             {

@@ -160,7 +160,8 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
         f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
     )
     st.html(
-        '<div class="lx-muted" title="Blank at D: 3CosAdd = cos(x, B - A + C), 3CosMul = cos(x, B) cos(x, C) / cos(x, A)">'
+        '<div class="lx-muted" title="Blank at D: 3CosAdd = cos(x, B - A + C), '
+        '3CosMul = cos(x, B) cos(x, C) / cos(x, A)">'
         "Baseline: vector arithmetic on the model's input embeddings</div>"
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>{gold}"

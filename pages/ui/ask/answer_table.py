@@ -45,7 +45,7 @@ def draw_answer_table(
         for name, column in model_columns.items():
             config[f"{model} {name}"] = column
         answer = {**model_columns["answer"], "label": url_state.title_of(model)}
-        # Without a width, a cell with a reason in brackets would make the column as wide as the reason.
+        # Without a width, a reason in brackets would make the column as wide as the reason.
         has_reason = any(cell.startswith("(") for cell in table[f"{model} answer"])
         config[f"{model} answer"] = answer | ({"width": "medium"} if has_reason else {})
     hidden = {f"{model} {name}" for model in models for name in model_columns if name != "answer"}

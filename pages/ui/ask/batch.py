@@ -61,7 +61,7 @@ class Batch:
     choice: url_state.ClozeChoice
 
     def request(self, settings: ClozeSettings) -> ManyRequest:
-        """The request that gives the same answers on the command line, read from the exported CSV."""
+        """The request that gives the same answers on the command line, for the exported CSV."""
         return ManyRequest(
             **field_values(settings), file="many.csv", renormalise=self.choice.renormalise
         )

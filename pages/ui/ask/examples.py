@@ -162,7 +162,7 @@ def _published(examples: Sequence[PublishedExample]) -> Answerer:
 
 
 def _ranked_list(answer: ModelAnswer) -> RankedList:
-    """A model's list. `right` is None for a gold answer that isn't a candidate; it has only a rank."""
+    """A model's list. `right` is None for a gold answer that isn't a candidate."""
     blank = answer.blanks[0]
     gold = blank.gold
     right, rank = None, ""

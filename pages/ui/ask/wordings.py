@@ -306,8 +306,8 @@ def _draw_table(answer: RelationAnswer) -> None:
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     if question.n_agreeing < len(question.wordings):
         st.caption(
-            "The negated sentence denies the fact. If the right answer is first there, the model missed "
-            "the “not”; other answers don't show whether it knows the fact."
+            "The negated sentence denies the fact. If the right answer is first there, the model "
+            "missed the “not”; other answers don't show whether it knows the fact."
         )
     draw_answer_table(
         make_table(answer),

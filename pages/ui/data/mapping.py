@@ -92,8 +92,8 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
         return None
     if file.n_bytes > MAX_SCANNED:
         st.caption(
-            f"The file is larger than {format_bytes(MAX_SCANNED)}, so its rows are checked only during "
-            "the import."
+            f"The file is larger than {format_bytes(MAX_SCANNED)}, so its rows are checked only "
+            "during the import."
         )
         text = _type_template("Template for rows without one", f"{file.mark} all")
         request = replace(request, template=(text,) if text else ())

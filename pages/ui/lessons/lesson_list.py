@@ -15,8 +15,8 @@ def draw_overview(listing: LessonListing) -> None:
     """Draw all lessons, two in a row."""
     st.caption(
         "Each lesson asks a question, lets you predict the answer, and then shows what models "
-        "answer, to one query and over hundreds of facts. Each has a **teacher mode** for a class in "
-        "front of one screen, and **handouts** to print."
+        "answer, to one query and over hundreds of facts. Each has a **teacher mode** for a class "
+        "in front of one screen, and **handouts** to print."
     )
     for first in range(0, len(listing.lessons), PER_ROW):
         row = listing.lessons[first : first + PER_ROW]

@@ -125,8 +125,8 @@ def _draw_scores(
         st.caption(
             f"The paper's recipe: Adam with default parameters and batches of {PAPER.batch_size}. "
             "The paper doesn't report epochs and patience; here training stops after "
-            f"{PAPER.max_epochs} epochs, or {PAPER.patience} in which the mean log-probability gains "
-            f"less than {PAPER.min_gain:g}."
+            f"{PAPER.max_epochs} epochs, or {PAPER.patience} in which the mean log-probability "
+            f"gains less than {PAPER.min_gain:g}."
         )
     names = tuple(study.relation.name for study in studies)
     made = {**choice.made(), "relation": list(names)}

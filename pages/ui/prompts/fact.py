@@ -15,7 +15,7 @@ from pages.ui.shared.url_state import BOUND
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
-BLIND = '<div class="lx-muted">the blank comes before the subject, so the model doesn't see the subject</div>'
+BLIND = '<div class="lx-muted">the model doesn’t see the subject, which comes after the blank</div>'
 
 
 def _most_divided_fact(study: RelationStudy, members: tuple[int, ...]) -> int:

@@ -86,7 +86,7 @@ class PromptsChoice:
 
 
 def default_study(studies: Sequence[Study]) -> Study:
-    """Return the study with the largest gain over the manual prompts; the first if none is known."""
+    """Return the study with the largest gain over manual prompts; the first if none is known."""
     return max(studies, key=lambda study: gain.mean if (gain := _gain(study)) else -math.inf)
 
 
@@ -118,8 +118,8 @@ def choose_study() -> PromptsChoice | None:
         key="study",
         place=left,
         first=first_study,
-        help="A study has one model's answers to one set of facts with many prompts. The default is "
-        "the study with the largest gain over the manual prompts.",
+        help="A study has one model's answers to one set of facts with many prompts. The default is the "
+        "study with the largest gain over the manual prompts.",
     )
     whole = studies[name]
     names = whole.relations

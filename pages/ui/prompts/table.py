@@ -104,14 +104,14 @@ def draw_prompts(choice: PromptsChoice) -> None:
             "training": st.column_config.NumberColumn(
                 "Training P@1",
                 format="%.1f %%",
-                help="Share of training facts whose first answer is right. Prompts are chosen by it.",
+                help="Share of training facts with a right first answer. Prompts are chosen by it.",
             ),
             "test": st.column_config.ProgressColumn(
                 "Test P@1",
                 format="%.1f %%",
                 min_value=0,
                 max_value=100,
-                help="Share of test facts whose first answer is right.",
+                help="Share of test facts with a right first answer.",
             ),
             "weight": st.column_config.NumberColumn(
                 "Weight",
@@ -145,7 +145,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
 
 
 def _default_row(table: pd.DataFrame) -> int:
-    """Return the prompt's row with the most facts that only it gets right; prefer shown subjects."""
+    """Return the row of the prompt that alone gets most facts right; it should show the subject."""
     has_subject = table["tells"] == ""
     return int(table["only it"].where(has_subject, -1).to_numpy().argmax())
 

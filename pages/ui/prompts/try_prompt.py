@@ -1,7 +1,7 @@
 """The user's prompt compared with the manual one on the same facts.
 
-A prompt of the study shows its stored result at once. With a new prompt, the model is queried in batches of
-facts until all facts are done or the user stops.
+A prompt of the study shows its stored result at once. With a new prompt, the model is queried
+in batches of facts until all facts are done or the user stops.
 """
 
 from collections.abc import Sequence

@@ -505,7 +505,7 @@ def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
 def _chance_cells(
     part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure
 ) -> dict[str, str | None]:
-    """Return a row's number of ranked answers and chance level; empty if no run's is informative."""
+    """Return a row's number of ranked answers and chance level; empty if none is informative."""
     if not choice.guessable:
         return {}
     # A run that doesn't record how many words it ranked has NaN here.
