@@ -118,8 +118,8 @@ def choose_study() -> PromptsChoice | None:
         key="study",
         place=left,
         first=first_study,
-        help="A study has one model's answers to one set of facts with many prompts. The default is the "
-        "study with the largest gain over the manual prompts.",
+        help="A study has one model's answers to one set of facts with many prompts. The default "
+        "is the study with the largest gain over the manual prompts.",
     )
     whole = studies[name]
     names = whole.relations

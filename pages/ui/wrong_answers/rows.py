@@ -337,7 +337,9 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     if info.model_kind not in KINDS and np.isnan(log_prob):
         if answers:
             predictions.draw_answers(BlankAnswer(answers, over=_over(info)), colour)
-        st.caption(f"The model didn't find the right answer, which gets the last rank: {rank:,}.")
+        st.caption(
+            f"The right answer, which the model didn't find, ranks after all other words: {rank:,}."
+        )
         return
     mark = Gold(gold, rank, log_prob, (gold,), True)
     predictions.draw_answers(BlankAnswer(answers, mark, over=_over(info)), colour)
