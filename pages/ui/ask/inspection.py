@@ -238,8 +238,8 @@ def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     if columns:
         st.caption(
             "Effect: by how much the answer's probability rises if one layer (column) at one token "
-            "(row) gets back its value without noise; the mean over the draws of noise. * marks the "
-            "subject's tokens."
+            "(row) gets back its value without noise; the mean over the draws of noise. * marks "
+            "the subject's tokens."
         )
         _draw_export("trace", request, columns)
 
