@@ -359,11 +359,11 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     if step.figure == "analogies":
         on_data = [
             info
-            for info in list_runs(kinds=("analogy",))
+            for info in list_runs(kinds=("analogy",)).intact()
             if info.dataset == step.data and info.prompts.endswith("unsupervised")
         ]
         return tuple(info for name in step.models for info in on_data if info.model == name)
-    infos = list_runs(kinds=CLOZE_KINDS).runs
+    infos = list_runs(kinds=CLOZE_KINDS).intact().runs
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)
