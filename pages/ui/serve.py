@@ -1,0 +1,71 @@
+"""Start Streamlit's server with this project's limits: `python serve.py run app.py`.
+
+- No outgoing connections: Streamlit otherwise fetches the machine's external address from a third
+  party when it refuses a websocket's origin, and when it starts without a browser.
+- At most LAMA_ADDRESS_CONNECTIONS websockets at once for each network address (0: no limit).
+
+The server passes a proxy's `X-Forwarded-For` on only if FORWARDED_ALLOW_IPS names the proxy.
+"""
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from streamlit import net_util
+from streamlit.web import cli
+from streamlit.web.server.starlette import starlette_websocket
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from lama_core.errors import int_from_env
+from pages.ui.shared.addresses import network_address
+
+CONNECTIONS = 100
+POLICY_VIOLATION = 1008  # status of a refused websocket
+
+Endpoint = Callable[[Any], Awaitable[None]]
+log = logging.getLogger("lama_explorer")
+
+
+def limited(endpoint: Endpoint, most: int) -> Endpoint:
+    """A websocket endpoint that refuses more than `most` connections of one address (0: no limit).
+
+    The log names an address when it reaches the limit, not for each refused connection.
+    """
+    connected: Counter[str] = Counter()
+    refused: set[str] = set()
+
+    async def connect(websocket: Any) -> None:
+        address = network_address(websocket.client.host if websocket.client else None)
+        if most and connected[address] >= most:
+            if address not in refused:
+                refused.add(address)
+                log.warning("%s has %d connections: further ones are refused", address, most)
+            await websocket.close(code=POLICY_VIOLATION)
+            return
+        connected[address] += 1
+        try:
+            await endpoint(websocket)
+        finally:
+            connected[address] -= 1
+            refused.discard(address)
+            if not connected[address]:
+                del connected[address]
+
+    return connect
+
+
+def set_limits() -> None:
+    """Replace the parts of Streamlit's server that the limits concern."""
+    most = int_from_env("LAMA_ADDRESS_CONNECTIONS", CONNECTIONS)
+    make = starlette_websocket.create_websocket_handler
+    vars(starlette_websocket)[make.__name__] = lambda runtime: limited(make(runtime), most)
+    vars(net_util)[net_util.get_external_ip.__name__] = lambda: None
+
+
+if __name__ == "__main__":
+    set_limits()
+    cli.main()
