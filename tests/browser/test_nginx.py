@@ -77,9 +77,7 @@ def configure(folder: Path, app: str, port: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(
-    tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]
-) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]) -> Iterator[Site]:
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         if os.environ.get("CI"):
@@ -185,6 +183,7 @@ def test_a_browser_asks_through_nginx_and_the_policy_blocks_nothing(
     page.goto(f"{site.origin}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm")
     page.get_by_text("japan").first.wait_for()
     page.goto(f"{site.origin}/results")
-    page.locator(".js-plotly-plot, canvas").first.wait_for()
+    page.get_by_test_id("stPlotlyChart").first.wait_for(timeout=240_000)
+    page.locator(".js-plotly-plot").first.wait_for()
     assert not [text for text in said if "Content Security Policy" in text]
     launched.close()

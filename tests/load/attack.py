@@ -30,7 +30,7 @@ from websockets.exceptions import WebSocketException
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from load.clients import Drawn, running_app
+from load.clients import Drawn, running_app  # noqa: E402
 
 ATTACKER, VISITOR = "127.0.0.2", "127.0.0.3"
 CONNECTIONS = 72

@@ -79,7 +79,7 @@ def disable_streamlit_requests() -> None:
     if sessions and AppSession._create_new_session_message is _new_session_message:
         _know_folder.update(one.session for one in sessions.list_sessions())
     # Another start than `lama-explorer app` didn't replace this; see `pages/ui/serve.py`.
-    vars(net_util)[net_util.get_external_ip.__name__] = lambda: None
+    net_util.get_external_ip = lambda: None
     for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
         setattr(AppSession, name, lambda session: None)
     setattr(AppSession, _new_session_message.__name__, _message_without_folder)
