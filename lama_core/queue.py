@@ -25,6 +25,7 @@ MAX_OF_ADDRESS = 30
 RESERVED = 20
 SLOTS_FOR_OTHERS = 2  # slots that one address can't hold
 LOOK_SECONDS = 0.25
+ROOM_SECONDS = 10.0
 
 
 @dataclass(eq=False)
@@ -122,6 +123,22 @@ class VisitorQueue(Queue):
         most = max(1, self.slots - SLOTS_FOR_OTHERS)
         return not ticket.address or self._n_slots(ticket.address) < most
 
+    def _wait_for_room(self, address: str) -> None:
+        """Wait up to ROOM_SECONDS until a query of this address may wait, else raise UserError.
+
+        A client that asks again whenever it is refused would otherwise keep the CPU busy.
+        """
+        until = time.monotonic() + ROOM_SECONDS
+        while True:
+            try:
+                with self._mutex:
+                    self._check_room(address)
+                return
+            except UserError:
+                if not address or time.monotonic() > until:
+                    raise
+            time.sleep(LOOK_SECONDS)
+
     def _check_room(self, address: str) -> None:
         """Raise UserError if no further query of this address may wait."""
         n_waiting = self.n_waiting
@@ -169,8 +186,7 @@ class VisitorQueue(Queue):
                     tell(n_ahead)
                 ticket.granted.wait(LOOK_SECONDS)
 
-        with self._mutex:
-            self._check_room(address)
+        self._wait_for_room(address)
         since = time.monotonic() if since is None else since
         with self._slot(Ticket(who, since, address), wait):
             yield

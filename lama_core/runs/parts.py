@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
 from lama_core.files import atomic_file, read_file, write_text_atomically
+from lama_core.models.devices import PassSettings
 from lama_core.runs.facts_table import check_rows
 
 PART = ".part"
@@ -25,6 +26,7 @@ MAX_PART = 4 << 30
 _MARK = b"PAR1"
 _N_DIGEST = hashlib.sha256().digest_size
 _DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
+_THREADS, _TOKENS = b"lama_threads", b"lama_batch_tokens"
 
 
 class Parts:
@@ -39,8 +41,12 @@ class Parts:
         self._digest = digest.encode()
         self._request = request
 
-    def load(self, name: str, on_note: Callable[[str], None]) -> tuple[pa.Table, float] | None:
-        """Return the rows of a part and its scoring time in seconds; None if it isn't finished.
+    def load(
+        self, name: str, on_note: Callable[[str], None]
+    ) -> tuple[pa.Table, float, PassSettings | None] | None:
+        """Return a part's rows, its scoring time in seconds, and the settings of its passes.
+
+        None if it isn't finished. The settings are None if they aren't known.
 
         Args:
             name: Name of the part.
@@ -66,10 +72,14 @@ class Parts:
         if metadata.pop(_DIGEST, None) != self._digest:
             raise UserError(f"{path} belongs to another run. Move this folder elsewhere.")
         seconds = float(metadata.pop(_SECONDS, b"0"))
-        return table.replace_schema_metadata(metadata or None), seconds
+        threads, tokens = (int(metadata.pop(key, b"0")) for key in (_THREADS, _TOKENS))
+        settings = PassSettings(threads, tokens) if threads and tokens else None
+        return table.replace_schema_metadata(metadata or None), seconds, settings
 
-    def write(self, name: str, table: pa.Table, seconds: float) -> None:
-        """Write the rows of a part to disk.
+    def write(
+        self, name: str, table: pa.Table, seconds: float, settings: PassSettings | None = None
+    ) -> None:
+        """Write the rows of a part to disk; `settings` as `load` returns them.
 
         Raises:
             UserError: If they can't be written, for example because the disk is full. Earlier parts
@@ -80,6 +90,9 @@ class Parts:
             _DIGEST: self._digest,
             _SECONDS: f"{seconds:.3f}".encode(),
         }
+        if settings:
+            metadata[_THREADS] = str(settings.threads).encode()
+            metadata[_TOKENS] = str(settings.batch_tokens).encode()
         try:
             with atomic_file(self._path(name)) as path:
                 pq.write_table(

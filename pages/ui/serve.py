@@ -4,14 +4,16 @@
   party when it refuses a websocket's origin, and when it starts without a browser.
 - At most `MAX_SAME` log messages a minute from the same line of code, so that forged requests don't
   fill the log.
-- At most LAMA_ADDRESS_CONNECTIONS websockets at once for each network address (0: no limit).
+- At most LAMA_ADDRESS_CONNECTIONS websockets at once for each network address, and as many new ones
+  in a minute (0: no limit).
 
 The server passes a proxy's `X-Forwarded-For` on only if FORWARDED_ALLOW_IPS names the proxy.
 """
 
 import logging
 import sys
-from collections import Counter
+import time
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -34,29 +36,32 @@ log = logging.getLogger("lama_explorer")
 
 
 def limited(endpoint: Endpoint, most: int) -> Endpoint:
-    """A websocket endpoint that refuses more than `most` connections of one address (0: no limit).
+    """A websocket endpoint with limits for each address.
 
-    The log names an address when it reaches the limit, not for each refused connection.
+    endpoint: The endpoint. most: Connections at once, and new ones in a minute; 0: no limit.
     """
     connected: Counter[str] = Counter()
-    refused: set[str] = set()
+    lately: dict[str, deque[float]] = defaultdict(deque)  # when connections were opened
 
     async def connect(websocket: Any) -> None:
         address = network_address(websocket.client.host if websocket.client else None)
-        if most and connected[address] >= most:
-            if address not in refused:
-                refused.add(address)
-                log.warning("%s has %d connections: further ones are refused", address, most)
+        now = time.monotonic()
+        opened = lately[address]
+        while opened and now - opened[0] > 60:
+            opened.popleft()
+        if most and max(connected[address], len(opened)) >= most:
+            log.warning("%s has %d connections: another one is refused", address, most)
             await websocket.close(code=POLICY_VIOLATION)
             return
+        opened.append(now)
         connected[address] += 1
         try:
             await endpoint(websocket)
         finally:
             connected[address] -= 1
-            refused.discard(address)
-            if not connected[address]:
-                del connected[address]
+            for gone in [name for name, n in connected.items() if not n]:
+                if not lately[gone] or now - lately[gone][-1] > 60:
+                    del connected[gone], lately[gone]
 
     return connect
 

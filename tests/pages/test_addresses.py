@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,26 +48,54 @@ class Websocket:
         self.status = code
 
 
-def test_connections_of_one_address_are_bounded() -> None:
-    async def connect_all() -> list[int | None]:
-        async def endpoint(websocket: Any) -> None:
-            await websocket.left.wait()
+def test_connections_of_one_address_are_bounded_at_once_and_in_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(serve.time, "monotonic", lambda: now[0])
 
-        limited = serve.limited(endpoint, 2)
-        opened = [Websocket(address) for address in ("::1", "::2", "::3", "127.0.0.1")]
-        tasks = [asyncio.create_task(limited(one)) for one in opened]
+    async def endpoint(websocket: Any) -> None:
+        await websocket.left.wait()
+
+    limited = serve.limited(endpoint, 2)
+    tasks: list[asyncio.Task[None]] = []
+
+    async def come(address: str, seconds: float = 0.0) -> Websocket:
+        now[0] += seconds
+        websocket = Websocket(address)
+        tasks.append(asyncio.create_task(limited(websocket)))
         await asyncio.sleep(0)
+        return websocket
+
+    async def connect_all() -> list[int | None]:
+        opened = [await come(address) for address in ("::1", "::2", "::3", "192.0.2.1")]
         opened[0].left.set()
         await tasks[0]
-        late = Websocket("::9")
-        tasks.append(asyncio.create_task(limited(late)))
-        await asyncio.sleep(0)
-        for one in (*opened, late):
+        opened += [await come("::4"), await come("::5", 61.0), await come("::6", 61.0)]
+        for one in opened:
             one.left.set()
         await asyncio.gather(*tasks)
-        return [one.status for one in (*opened, late)]
+        return [one.status for one in opened]
 
-    assert asyncio.run(connect_all()) == [None, None, 1008, None, None]
+    accepted, refused = None, serve.POLICY_VIOLATION
+    assert asyncio.run(connect_all()) == [
+        *(accepted, accepted, refused, accepted),  # the third of a network at once
+        refused,  # one has left, but two came in this minute
+        accepted,
+        refused,  # two are connected
+    ]
+
+
+def test_a_query_waits_for_room_before_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = VisitorQueue(slots=8)
+    fill(queue, MAX_OF_ADDRESS, "a")
+    monkeypatch.setattr("lama_core.queue.ROOM_SECONDS", 0.3)
+    monkeypatch.setattr("lama_core.queue.LOOK_SECONDS", 0.05)
+    start = time.monotonic()
+    with pytest.raises(UserError, match="from your network address"):
+        queue._wait_for_room("a")
+    assert time.monotonic() - start >= 0.3
+    queue._wait_for_room("b")
 
 
 def fill(queue: VisitorQueue, n_waiting: int, address: str) -> None:
