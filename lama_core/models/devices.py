@@ -156,7 +156,9 @@ def check_room(name: str, n_bytes: int, device: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PassSettings:
-    """Settings of forward passes that change the last digits of scores (Departure: Last digits).
+    """Settings of forward passes that change the last digits of scores.
+
+    Departure: Last digits
 
     threads: CPU threads. batch_tokens: tokens per pass.
     """

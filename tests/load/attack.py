@@ -105,6 +105,9 @@ def expensive(number: int) -> str:
 async def attack(url: str, seconds: float, n_connections: int) -> tuple[Seen, Seen]:
     """Attack for so long; return what the visitor and the attacker saw."""
     visitor, attacker = Seen(), Seen()
+    for model in ("minilm-mlm", "smollm2-135m"):  # loaded before the attack
+        query = urlencode({"text": "Rome is the capital of ___.", "models": model})
+        await ask(url, VISITOR, query, Seen())
     until = time.monotonic() + seconds
 
     async def ask_always(first: int) -> None:
