@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,9 @@ def handshake(app: clients.App, host: str, origin: str) -> int:
     """The status of the answer to a websocket's handshake."""
     try:
         with connect(
-            f"ws://127.0.0.1:{app.port}/_stcore/stream",
+            f"ws://{host}/_stcore/stream",
+            sock=socket.create_connection(("127.0.0.1", app.port)),
             origin=origin,  # type: ignore[arg-type]  # a NewType of str
-            additional_headers={"Host": host},
             subprotocols=["streamlit"],  # type: ignore[list-item]
         ):
             return 101

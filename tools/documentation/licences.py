@@ -60,9 +60,9 @@ def licence_of(name: str) -> str:
     if name in STATED:
         return STATED[name]
     stated = metadata.metadata(name)
-    if expression := stated.get("License-Expression"):
-        return str(expression)
-    field = str(stated.get("License") or "").strip()
+    if "License-Expression" in stated:
+        return stated["License-Expression"]
+    field = stated["License"].strip() if "License" in stated else ""
     classified = [
         one.removeprefix(_CLASSIFIER)
         for one in stated.get_all("Classifier") or ()

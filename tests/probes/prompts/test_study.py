@@ -375,5 +375,5 @@ def test_a_study_whose_rows_are_cut_off_is_refused(data: Path, tmp_path: Path) -
     whole = _whole(data, tmp_path / "out")
     path = whole.info.folder / "facts.parquet"
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match="Run the study again"):
+    with pytest.raises(UserError, match="the file is damaged"):
         whole.relation("P19")
