@@ -93,7 +93,7 @@ def limit_log(few: FewOfEach) -> None:
         if few.keeps(record):
             handle(logger, record)
 
-    logging.Logger.handle = handle_few
+    setattr(logging.Logger, handle.__name__, handle_few)
 
 
 def set_limits() -> None:
