@@ -43,6 +43,7 @@ def main() -> None:
             st.skeleton(height=260)
 
     from pages.ui.shared import garbage_collection, visitors
+    from pages.ui.shared.login import draw_login
     from pages.ui.shared.router import draw_help_link, draw_pinned, routing
 
     visitors.disable_streamlit_requests()
@@ -51,6 +52,7 @@ def main() -> None:
         page.run()
         draw_pinned(file)
         draw_help_link(file)
+        draw_login()
     garbage_collection.freeze_objects()
 
 

@@ -16,6 +16,8 @@ _CHECKOUT = _PACKAGE.parent
 IS_CHECKOUT = (_CHECKOUT / "app.py").is_file() and (_CHECKOUT / "assets").is_dir()
 ROOT = _CHECKOUT if IS_CHECKOUT else _PACKAGE
 APP_FILE = ROOT / "app.py" if IS_CHECKOUT else ROOT / "web" / "app.py"
+# Starts Streamlit's server with the project's limits.
+SERVER_FILE = APP_FILE.parent / "pages" / "ui" / "serve.py"
 ASSETS = ROOT / "assets"
 DOCS = ROOT / "docs"
 # The folder that `python -m lama_core` needs on its path; a checkout isn't installed.

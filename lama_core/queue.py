@@ -20,7 +20,12 @@ from dataclasses import dataclass, field
 from lama_core.errors import UserError
 
 MAX_WAITING = 60
+# Waiting queries of one address, and how much of the queue is for addresses without any.
+MAX_OF_ADDRESS = 30
+RESERVED = 20
+SLOTS_FOR_OTHERS = 2  # slots that one address can't hold
 LOOK_SECONDS = 0.25
+ROOM_SECONDS = 10.0
 
 
 @dataclass(eq=False)
@@ -29,12 +34,14 @@ class Ticket:
 
     Attributes:
         who: The visitor or thread.
+        address: The visitor's network address; "" has no limits.
         since: Start of the query, in seconds of `time.monotonic`.
         granted: Set once the ticket has a slot.
     """
 
     who: Hashable
     since: float
+    address: str = ""
     granted: threading.Event = field(default_factory=threading.Event)
 
 
@@ -61,6 +68,10 @@ class Queue:
         """Return the ticket's rank; the lowest gets the next slot."""
         raise NotImplementedError
 
+    def _may_run(self, ticket: Ticket) -> bool:
+        """Whether the ticket may get a free slot."""
+        return True
+
     @contextmanager
     def _slot(
         self,
@@ -85,38 +96,85 @@ class Queue:
                 self._grant()
 
     def _grant(self) -> None:
-        while self._waiting and len(self._running) < self.slots:
-            first = min(self._waiting, key=self._rank)
+        while len(self._running) < self.slots:
+            first = min(filter(self._may_run, self._waiting), key=self._rank, default=None)
+            if first is None:
+                return
             self._waiting.remove(first)
             self._running.append(first)
             first.granted.set()
 
 
 class VisitorQueue(Queue):
-    """Slots for whole queries, shared fairly between visitors."""
+    """Slots for whole queries, shared fairly between addresses, then between visitors."""
 
     def __init__(self, slots: int, max_waiting: int = MAX_WAITING) -> None:
         super().__init__(slots)
         self.max_waiting = max_waiting
 
     def _rank(self, ticket: Ticket) -> tuple[float, ...]:
-        return sum(running.who == ticket.who for running in self._running), ticket.since
+        of_visitor = sum(running.who == ticket.who for running in self._running)
+        return self._n_slots(ticket.address), of_visitor, ticket.since
+
+    def _n_slots(self, address: str) -> int:
+        return sum(running.address == address for running in self._running)
+
+    def _may_run(self, ticket: Ticket) -> bool:
+        most = max(1, self.slots - SLOTS_FOR_OTHERS)
+        return not ticket.address or self._n_slots(ticket.address) < most
+
+    def _wait_for_room(self, address: str) -> None:
+        """Wait up to ROOM_SECONDS until a query of this address may wait, else raise UserError.
+
+        A client that asks again whenever it is refused would otherwise keep the CPU busy.
+        """
+        until = time.monotonic() + ROOM_SECONDS
+        while True:
+            try:
+                with self._mutex:
+                    self._check_room(address)
+                return
+            except UserError:
+                if not address or time.monotonic() > until:
+                    raise
+            time.sleep(LOOK_SECONDS)
+
+    def _check_room(self, address: str) -> None:
+        """Raise UserError if no further query of this address may wait."""
+        n_waiting = self.n_waiting
+        n_own = sum(waiting.address == address for waiting in self._waiting) if address else 0
+        reserved = RESERVED if n_own else 0
+        if n_own >= MAX_OF_ADDRESS:
+            raise UserError(
+                f"{n_own} queries from your network address are waiting, the maximum. Try again in "
+                "a minute."
+            )
+        if n_waiting >= self.max_waiting - reserved:
+            raise UserError(
+                f"The queue is full: {n_waiting} queries are waiting. Try again in a minute."
+            )
 
     @contextmanager
     def slot(
-        self, who: str, tell: Callable[[int], None], since: float | None = None
+        self,
+        who: str,
+        tell: Callable[[int], None],
+        since: float | None = None,
+        address: str = "",
     ) -> Iterator[None]:
         """Wait for a slot and hold it during the block.
 
         Args:
             who: The visitor. Each visitor's first query ranks before any visitor's second.
+            address: The visitor's network address, an IPv4 address or an IPv6 network. Each
+                address's first query ranks before any address's second. "" has no limits.
             tell: Receives the number of queries ahead whenever it changes; an exception from it
                 leaves the queue.
             since: When the page was requested (`time.monotonic`), so that its queries to further
                 models rank before those of later visitors. Default: now.
 
         Raises:
-            UserError: If the queue is full.
+            UserError: If the queue is full, or has too many queries of this address.
         """
 
         def wait(ticket: Ticket) -> None:
@@ -128,11 +186,9 @@ class VisitorQueue(Queue):
                     tell(n_ahead)
                 ticket.granted.wait(LOOK_SECONDS)
 
-        if self.n_waiting >= self.max_waiting:
-            raise UserError(
-                f"The queue is full: {self.n_waiting} queries are waiting. Try again in a minute."
-            )
-        with self._slot(Ticket(who, time.monotonic() if since is None else since), wait):
+        self._wait_for_room(address)
+        since = time.monotonic() if since is None else since
+        with self._slot(Ticket(who, since, address), wait):
             yield
 
     def _n_ahead(self, ticket: Ticket) -> int:

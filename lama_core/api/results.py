@@ -218,7 +218,7 @@ def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | Com
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
     else:
-        listing = list_runs(kinds=FACT_KINDS)
+        listing = list_runs(kinds=FACT_KINDS).intact()
         for problem in listing.problems:
             request.on_note(problem)
         chosen = [Run(info) for info in listing]
@@ -533,7 +533,7 @@ def illustration(
     """
     infos = [
         info
-        for info in list_runs(kinds=("cloze",))
+        for info in list_runs(kinds=("cloze",)).intact()
         if info.bundled and (info.model, info.prompts) == (model, "manual")
     ]
     if not infos:

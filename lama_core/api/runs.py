@@ -391,9 +391,17 @@ class RunList:
         return pd.DataFrame(self.to_json())
 
 
+def _list_runs(request: RunsRequest) -> RunList:
+    rows = list_kept(verify=request.verify)
+    for row in rows:
+        if row.problem:
+            request.on_note(row.problem)
+    return RunList(rows)
+
+
 list_runs = Function(
     RunsRequest,
-    lambda _: RunList(tuple(list_kept())),
+    _list_runs,
     lambda run_list: run_list.frame,
     """List every run on this machine with its kind, state and size on disk.
 

@@ -8,7 +8,11 @@ Departure: Devices and precision
 
 import os
 import re
-from collections.abc import Callable, Hashable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
@@ -150,11 +154,64 @@ def check_room(name: str, n_bytes: int, device: str) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PassSettings:
+    """Settings of forward passes that change the last digits of scores.
+
+    Departure: Last digits
+
+    threads: CPU threads. batch_tokens: tokens per pass.
+    """
+
+    threads: int
+    batch_tokens: int
+
+    def __str__(self) -> str:
+        """The settings as text."""
+        return f"{self.threads} threads and {self.batch_tokens:,} tokens per pass"
+
+
+_kept: PassSettings | None = None
+
+
+@contextmanager
+def keep_pass_settings(settings: PassSettings | None) -> Iterator[None]:
+    """Use these settings in the block, as those of earlier parts of a run; None changes nothing."""
+    global _kept
+    before, _kept = _kept, settings or _kept
+    try:
+        yield
+    finally:
+        _kept = before
+
+
+def pass_settings(device: str) -> PassSettings | None:
+    """Return the settings of forward passes on a device; None before torch is loaded."""
+    if "torch" not in sys.modules:
+        return None
+    return PassSettings(n_threads(), tokens_per_pass(device))
+
+
+def n_threads() -> int:
+    """Return the number of CPU threads of a forward pass, if no other pass runs."""
+    return _kept.threads if _kept else _default_threads()
+
+
+@cache
+def _default_threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
 def tokens_per_pass(device: str) -> int:
     """Return the number of tokens per forward pass: LAMA_BATCH_TOKENS, else the device's default.
 
-    Raises UserError if LAMA_BATCH_TOKENS isn't a positive number.
+    Parts of a resumed run keep the number of its earlier parts. Raises UserError if
+    LAMA_BATCH_TOKENS isn't a positive number.
     """
+    if _kept:
+        return _kept.batch_tokens
     return int_from_env("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, GPU_TOKENS_PER_PASS))
 
 

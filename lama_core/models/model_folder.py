@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 from safetensors import SafetensorError, safe_open
 
@@ -36,6 +37,7 @@ NOT_COUNTED = "evaluation.json"  # measurements of the model, not a part of it
 COUNTED_TEXTS = (".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tokenizer")
 COUNTED, TEXTS = (".safetensors", *COUNTED_TEXTS), (*COUNTED_TEXTS, ".jinja")
 MAX_ENTRIES = 10_000
+MAX_ADDED = 100_000  # added words of a tokenizer.json
 MAX_SIZE = 1 << 26
 # Names that model families give to sizes, and to numbers of parts.
 SIZES = re.compile(
@@ -121,7 +123,29 @@ def check_files(folder: Path) -> None:
         if path.suffix in TEXTS and status.st_size > MAX_FILE:
             raise UserError(f"{path} is too large: the limit is {format_bytes(MAX_FILE)}.")
         weights += status.st_size if path.suffix == ".safetensors" else 0
+        if path.name == "tokenizer.json":
+            n_added = _count_added(path, status.st_size, status.st_mtime_ns)
+            if n_added > MAX_ADDED:
+                raise UserError(f"{path} adds {n_added:,} words; the limit is {MAX_ADDED:,}.")
     check_memory(str(folder), weights)
+
+
+class _Tokenizer(msgspec.Struct):
+    """The part of a tokenizer.json that `_count_added` reads."""
+
+    added_tokens: list[msgspec.Raw] = []
+
+
+@lru_cache(maxsize=256)
+def _count_added(path: Path, size: int, changed: int) -> int:
+    """Return the number of words that a tokenizer.json adds; 0 if it is damaged.
+
+    With millions of them, reading the tokenizer would take minutes.
+    """
+    try:
+        return len(msgspec.json.decode(read_file(path), type=_Tokenizer).added_tokens)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return 0  # the reader of tokenizers explains what is wrong
 
 
 def check_memory(name: str, n_bytes: int) -> None:

@@ -13,7 +13,7 @@ import datetime
 import importlib.metadata
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from lama_core.errors import UserError
+from lama_core.models.devices import PassSettings, keep_pass_settings, pass_settings
 from lama_core.progress import OnNote, OnProgress, Progress, ignore
 from lama_core.runs.facts_table import write_candidates, write_facts
 from lama_core.runs.find import find_finished, runs_dir
@@ -139,6 +140,7 @@ def _make(
     most = max(map(len, parts))
     tasks = [Task(at, n) for n in range(most) for at in range(len(runs)) if n < len(parts[at])]
     waiting = []
+    known: set[PassSettings] = set()
     for task in tasks:
         run = runs[task.job]
         here = run.parts.load(parts[task.job][task.part].name, on_note)
@@ -147,6 +149,7 @@ def _make(
         else:
             run.tables[task.part] = here[0]
             run.seconds += here[1]
+            known |= {here[2]} if here[2] else set()
     sizes = {task: parts[task.job][task.part].size for task in tasks}
     total = sum(sizes.values())
     done = resumed = total - sum(sizes[task] for task in waiting)
@@ -164,20 +167,38 @@ def _make(
             )
 
     made = {run.spec.run_id: _finish(run, folder) for run in runs if _is_whole(run)}
+    kept = _earlier_settings(known, runs[0].opened, on_note) if executor.here else None
     last = time.perf_counter()
-    for task, table, device in executor.tables(jobs, waiting, tick) if waiting else ():
-        took, last = time.perf_counter() - last, time.perf_counter()
-        run = runs[task.job]
-        run.parts.write(parts[task.job][task.part].name, table, took)
-        run.tables[task.part] = table
-        run.seconds += took
-        run.devices.add(device)
-        done += sizes[task]
-        inside = 0
-        tick(0)
-        if _is_whole(run):
-            made[run.spec.run_id] = _finish(run, folder)
+    with keep_pass_settings(kept):
+        for task, table, device in executor.tables(jobs, waiting, tick) if waiting else ():
+            took, last = time.perf_counter() - last, time.perf_counter()
+            run = runs[task.job]
+            settings = pass_settings(device) if executor.here else None
+            run.parts.write(parts[task.job][task.part].name, table, took, settings)
+            run.tables[task.part] = table
+            run.seconds += took
+            run.devices.add(device)
+            done += sizes[task]
+            inside = 0
+            tick(0)
+            if _is_whole(run):
+                made[run.spec.run_id] = _finish(run, folder)
     return made
+
+
+def _earlier_settings(
+    known: Collection[PassSettings], device: str, on_note: OnNote
+) -> PassSettings | None:
+    """Return the settings of the finished parts for the others, so that a run doesn't mix them.
+
+    None if they aren't known, or if the finished parts already mix several.
+    """
+    if len(known) != 1:
+        return None
+    (kept,) = known
+    if pass_settings(device) not in (kept, None):
+        on_note(f"Resuming with {kept}, as in the finished parts.")
+    return kept
 
 
 def _is_whole(run: _Making) -> bool:

@@ -234,7 +234,11 @@ def check_size(path: Path) -> None:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
         raise OSError("not a regular file, or too large")
-    about = pq.read_metadata(path)
+    check_rows(pq.read_metadata(path))
+
+
+def check_rows(about: pq.FileMetaData) -> None:
+    """Raise OSError if a table has too many rows or would unpack to an implausible size."""
     groups = (about.row_group(number) for number in range(about.num_row_groups))
     if about.num_rows > MAX_ROWS or sum(group.total_byte_size for group in groups) > MAX_BYTES:
         raise OSError(f"{about.num_rows:,} rows, too many for a run")

@@ -3,13 +3,15 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folders_in
 from lama_core.paths import ASSETS, data_dir
-from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
+from lama_core.runs.info import DIGESTED, FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
 from lama_core.runs.parts import PART, PARTS
 
 # A folder with one of these files is a run's, even a damaged one's.
@@ -32,6 +34,32 @@ class RunListing:
     def __len__(self) -> int:
         """How many runs there are."""
         return len(self.runs)
+
+    def intact(self) -> "RunListing":
+        """Return the runs whose files are intact; `problems` explains the others, too."""
+        found = [(info, _damage(info, _stamps(info.folder))) for info in self.runs]
+        intact = tuple(info for info, damage in found if not damage)
+        return RunListing(intact, (*self.problems, *(damage for _, damage in found if damage)))
+
+
+@lru_cache(maxsize=4096)
+def _damage(info: RunInfo, stamps: tuple[tuple[str, int, int], ...]) -> str:
+    """Return what is damaged in a run, or ""; `stamps` changes when its files are written."""
+    try:
+        Run(info).check()
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def _stamps(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return the name, size and time of change of each of a run's files."""
+    found = []
+    for name in (RUN_FILE, *DIGESTED):
+        with suppress(OSError):
+            status = (folder / name).stat()
+            found.append((name, status.st_size, status.st_mtime_ns))
+    return tuple(found)
 
 
 def runs_dir() -> Path:

@@ -6,10 +6,16 @@
     candidates.parquet  the ranked words, unless the run ranked something else
     title.txt           a name given by the user, if any; see `manage`
 
+`run.json` contains the SHA-256 of each of these files except the title, and a checksum of its own
+content. Both are verified whenever a file is read. Runs of earlier versions have neither and are
+read without; `add_digests` adds them.
+
 A run is written into `<id>.part`, which is renamed when the run is finished; see `execute`.
 """
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -21,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import read_file, write_text_atomically
+from lama_core.files import open_file, read_error, read_file, write_text_atomically
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
 from lama_core.paths import ASSETS
@@ -38,6 +44,10 @@ FACTS_FILE = "facts.parquet"
 CANDIDATES_FILE = "candidates.parquet"
 TITLE_FILE = "title.txt"
 MAX_TITLE = 80  # characters
+# The files whose digests `run.json` contains.
+DIGESTED = (FACTS_FILE, CANDIDATES_FILE, DETAILS_FILE)
+CHECKSUM = "checksum"  # the field of a JSON file with the digest of its other fields
+REMEDY = "Delete the run and make it again."
 # Version of the format of `run.json`. Version 1 had no such field and only runs of cloze queries.
 FORM = 2
 STATEMENTS = "statements"  # the kind of probe that ranks whole answers
@@ -85,6 +95,7 @@ class RunInfo:
         seconds: Scoring time, summed over all sessions if the run was resumed.
         made: ISO date, UTC.
         device: Device of the last session; "" if unknown. Not part of the run's identity.
+        files: Name and SHA-256 of each file; () in runs of earlier versions.
         title: The name given by the user, or "".
         beside: The runs that this one is aligned with; see `alignment`. Not stored.
         exact_to: If alignment ranked shared candidates, the largest k for which P@k is exact; else
@@ -119,6 +130,7 @@ class RunInfo:
     made: str
     versions: tuple[tuple[str, str], ...]
     device: str = ""
+    files: tuple[tuple[str, str], ...] = ()
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
@@ -164,6 +176,26 @@ class RunInfo:
         limit = "" if self.limit is None else f", first {self.limit} a relation"
         return f"{self.model} on {self.dataset}{prompts}{limit}"
 
+    def path(self, name: str) -> Path:
+        """Return the path of one of the run's files after checking its digest.
+
+        Raises:
+            UserError: If the file differs from the one that was saved.
+        """
+        path, digest = self.folder / name, dict(self.files).get(name)
+        if digest is not None and not path.exists():
+            raise UserError(f"{path} is missing. {REMEDY}")
+        if digest is None or file_digest(path) == digest:
+            return path
+        raise UserError(
+            f"{path}: the file is damaged (its SHA-256 differs from the one in {RUN_FILE}). "
+            f"{REMEDY}"
+        )
+
+    def has(self, name: str) -> bool:
+        """Whether the run has a file of this name."""
+        return name in dict(self.files) if self.files else (self.folder / name).is_file()
+
     def relation(self, name: str) -> RelationInfo:
         """Return the relation called `name`, or raise UserError with the most similar name."""
         for relation in self.relations:
@@ -173,6 +205,7 @@ class RunInfo:
         raise UserError(f"The run {self.id} has no relation {name!r}{hint}.")
 
 
+_DIGEST_AT_END = re.compile(r"[0-9a-f]{60}")
 # Fields that `run.json` contains.
 NOT_STORED = {"id", "folder", "bundled", "title", "beside", "exact_to"}
 STORED = {one.name for one in fields(RunInfo)} - NOT_STORED
@@ -220,14 +253,14 @@ class Run:
         """One row per query (see `facts_table`), without the ten best; NaN where excluded."""
         from lama_core.runs.facts_table import read_facts
 
-        return read_facts(self.info.folder / FACTS_FILE) if self.seen is None else self.seen
+        return read_facts(self.info.path(FACTS_FILE)) if self.seen is None else self.seen
 
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
         from lama_core.runs.facts_table import read_top
 
-        return self.seen_top or TopPredictions(*read_top(self.info.folder / FACTS_FILE))
+        return self.seen_top or TopPredictions(*read_top(self.info.path(FACTS_FILE)))
 
     @cached_property
     def words(self) -> Mapping[str, frozenset[str]] | None:
@@ -236,10 +269,10 @@ class Run:
 
         if self.seen_words is not None:
             return self.seen_words
-        path = self.info.folder / CANDIDATES_FILE
-        if not path.is_file():
+        if not self.info.has(CANDIDATES_FILE):
             return None
-        return {name: frozenset(known) for name, known in read_candidates(path).items()}
+        known = read_candidates(self.info.path(CANDIDATES_FILE))
+        return {name: frozenset(words) for name, words in known.items()}
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
@@ -260,24 +293,37 @@ class Run:
         """
         from lama_core.runs.facts_table import read_candidates, read_scores
 
-        folder = self.info.folder
-        scores = read_scores(folder / FACTS_FILE, row)
+        scores = read_scores(self.info.path(FACTS_FILE), row)
         if scores is None:
             return None
-        known = read_candidates(folder / CANDIDATES_FILE)
+        known = read_candidates(self.info.path(CANDIDATES_FILE))
         words = known.get(str(self.facts["relation"].iloc[row])) or known.get("", ())
         if len(words) != len(scores):
             raise UserError(
-                f"{folder}: the run is damaged ({len(scores):,} scores for {len(words):,} "
-                "answers). Delete the run and make it again."
+                f"{self.info.folder}: the run is damaged ({len(scores):,} scores for "
+                f"{len(words):,} answers). {REMEDY}"
             )
         return AnswerScores(words, scores)
 
     @cached_property
     def details(self) -> dict[str, Any]:
         """Fields that only this kind of run has; {} if it has none."""
-        path = self.info.folder / DETAILS_FILE
-        return _read_json(path) if path.is_file() else {}
+        return _read_json(self.info.path(DETAILS_FILE)) if self.info.has(DETAILS_FILE) else {}
+
+    def check(self) -> None:
+        """Verify the digests of all files; without digests, read the rows, words and details.
+
+        Raises:
+            UserError: If a file is missing or damaged.
+        """
+        if self.info.files:
+            for name, _digest in self.info.files:
+                self.info.path(name)
+        else:
+            from lama_core.runs.facts_table import read_columns
+
+            read_columns(self.info.folder / FACTS_FILE)
+            _ = self.words, self.details
 
 
 def read_info(folder: Path) -> RunInfo:
@@ -285,6 +331,9 @@ def read_info(folder: Path) -> RunInfo:
     path = folder / RUN_FILE
     raw = _read_json(path)
     try:
+        if raw.get(CHECKSUM, checksum(raw)) != checksum(raw):
+            raise ValueError("its checksum differs")
+        raw.pop(CHECKSUM, None)
         if raw.pop("form", 1) < FORM:
             raw |= {"kind": "cloze", "version": 1}
         if unknown := raw.keys() - STORED:
@@ -297,11 +346,49 @@ def read_info(folder: Path) -> RunInfo:
 
 
 def write_info(info: RunInfo, folder: Path) -> None:
-    """Write `run.json` atomically."""
+    """Write `run.json` atomically, with the digests of the files that are in the folder by now."""
     content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
+    content["files"] = [
+        (name, file_digest(folder / name)) for name in DIGESTED if (folder / name).is_file()
+    ]
+    content[CHECKSUM] = checksum(content)
     write_text_atomically(
         folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     )
+
+
+def add_digests(folder: Path) -> None:
+    """Add digests to the run of an earlier version in a folder, if its files can be read.
+
+    Raises:
+        UserError: If the run has no digests and can't be read.
+    """
+    info = read_info(folder)
+    if not info.files:
+        Run(info).check()
+        write_info(info, folder)
+
+
+def file_digest(path: Path) -> str:
+    """Return a file's SHA-256, or raise UserError if it can't be read."""
+    try:
+        with open_file(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise read_error(path, error) from error
+    except UserError as error:
+        raise UserError(f"{error} {REMEDY}") from error
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the fields of a JSON object other than its checksum."""
+    others = {name: value for name, value in content.items() if name != CHECKSUM}
+    return text_digest(json.dumps(others, sort_keys=True))
+
+
+def text_digest(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def write_details(details: Mapping[str, Any], folder: Path) -> None:
@@ -315,20 +402,27 @@ def _read_title(folder: Path) -> str:
     path = folder / TITLE_FILE
     if not path.is_file():
         return ""
-    first, *_ = read_file(path).decode("utf-8", "replace").splitlines() or [""]
+    text = read_file(path).decode("utf-8", "replace")
+    first, *others = text.splitlines() or [""]
+    # Earlier versions wrote only the title.
+    if (others or _DIGEST_AT_END.search(text)) and text != title_text(first):
+        raise UserError(f"{path} is damaged. Rename the run, or delete this file.")
     return first[:MAX_TITLE]
+
+
+def title_text(title: str) -> str:
+    """Return the content of the file of a title: the title and its SHA-256, a line each."""
+    return f"{title}\n{text_digest(title)}\n"
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         return msgspec.json.decode(read_file(path), type=dict[str, Any])
     except UserError as error:
-        raise UserError(f"{error} Delete the run and make it again.") from error
+        raise UserError(f"{error} {REMEDY}") from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _damaged(path, error) from error
 
 
 def _damaged(path: Path, error: Exception) -> UserError:
-    return UserError(
-        f"{path}: the run's description is damaged ({error}). Delete the run and make it again."
-    )
+    return UserError(f"{path}: the run's description is damaged ({error}). {REMEDY}")

@@ -5,18 +5,19 @@ A run's title is stored in `title.txt` next to `run.json`; it isn't part of the 
 
 import datetime
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folder_bytes, remove_folder, write_text_atomically
-from lama_core.requests import Request
+from lama_core.requests import Request, option
 from lama_core.runs.find import bundled_dir, run_folders, runs_dir
-from lama_core.runs.info import MAX_TITLE, TITLE_FILE, RunInfo, read_info
+from lama_core.runs.info import MAX_TITLE, TITLE_FILE, Run, RunInfo, read_info, title_text
 from lama_core.runs.locks import is_locked, locked
 from lama_core.runs.parts import PART, PARTS
 
-State = Literal["whole", "unfinished", "being made", "can't be read"]
+State = Literal["whole", "unfinished", "being made", "damaged", "can't be read"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,10 @@ class RunsRequest(Request):
     command: ClassVar[tuple[str, ...]] = ("runs", "list")
     python: ClassVar[str] = "list_runs"
 
+    verify: Annotated[
+        bool, option("Verify the digests of all files of finished runs; name each damaged run.")
+    ] = False
+
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
@@ -33,7 +38,8 @@ class KeptRun:
 
     name: name of its folder. info: None unless the run is finished. n_parts: finished parts of an
     unfinished run. n_bytes: size on disk. changed: when the run was made or last written, ISO date,
-    UTC. bundled: whether the run came with the project.
+    UTC. bundled: whether the run came with the project. problem: what is wrong with it and what to
+    do; "" if nothing is known.
     """
 
     name: str
@@ -44,6 +50,7 @@ class KeptRun:
     n_bytes: int
     changed: str
     bundled: bool
+    problem: str = ""
 
     def record(self) -> dict[str, str | int | None]:
         """Return the run as a row of plain values for lists of runs."""
@@ -60,14 +67,19 @@ class KeptRun:
         }
 
 
-def list_kept() -> tuple[KeptRun, ...]:
-    """Return every run on disk, of every kind: bundled ones, then the user's, newest first."""
-    bundled = map(_describe, run_folders(bundled_dir()))
+def list_kept(*, verify: bool = False) -> tuple[KeptRun, ...]:
+    """Return every run on disk, of every kind: bundled ones, then the user's, newest first.
+
+    verify: read all files of finished runs, and give damaged ones the state `damaged`.
+    """
+    describe = partial(_describe, verify=verify)
+    bundled = map(describe, run_folders(bundled_dir()))
     try:
         folders = run_folders(runs_dir())
-    except UserError:
-        return (*bundled, KeptRun("runs", runs_dir(), "can't be read", None, 0, 0, "", False))
-    return (*bundled, *sorted(map(_describe, folders), key=lambda run: run.changed, reverse=True))
+    except UserError as error:
+        lost = KeptRun("runs", runs_dir(), "can't be read", None, 0, 0, "", False, str(error))
+        return (*bundled, lost)
+    return (*bundled, *sorted(map(describe, folders), key=lambda run: run.changed, reverse=True))
 
 
 def own_folder(name: str) -> Path:
@@ -98,7 +110,7 @@ def rename_run(name: str, title: str) -> RunInfo:
         raise UserError(f"A run's name must be one line of at most {MAX_TITLE} characters.")
     with locked([name], runs_dir()):
         if title:
-            write_text_atomically(folder / TITLE_FILE, title + "\n")
+            write_text_atomically(folder / TITLE_FILE, title_text(title))
         else:
             (folder / TITLE_FILE).unlink(missing_ok=True)
     return read_info(folder)
@@ -120,8 +132,8 @@ def delete_run(name: str) -> int:
     return n_bytes
 
 
-def _describe(folder: Path) -> KeptRun:
-    info, n_parts = None, 0
+def _describe(folder: Path, *, verify: bool) -> KeptRun:
+    info, n_parts, problem = None, 0, ""
     state: State = "whole"
     changed = _date(folder)
     if folder.name.endswith(PART):
@@ -134,11 +146,13 @@ def _describe(folder: Path) -> KeptRun:
         try:
             info = read_info(folder)
             changed = info.made
-        except UserError:
-            state = "can't be read"
+            if verify:
+                Run(info).check()
+        except UserError as error:
+            state, problem = "can't be read" if info is None else "damaged", str(error)
     bundled = folder.parent == bundled_dir()
     return KeptRun(
-        folder.name, folder, state, info, n_parts, folder_bytes(folder), changed, bundled
+        folder.name, folder, state, info, n_parts, folder_bytes(folder), changed, bundled, problem
     )
 
 

@@ -1,12 +1,13 @@
 """The finished parts of an unfinished run on disk: one atomically written file per part.
 
-    <id>.part/parts/<name>.parquet    with page checksums, and the run's digest in its metadata
+    <id>.part/parts/<name>.parquet    Parquet with the run's digest in its metadata; then SHA-256
 
 A part is finished if its file exists and can be read. A process that dies at any moment therefore
 loses at most one part, and a part whose file is damaged is scored again.
 """
 
 import errno
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,13 +15,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
-from lama_core.files import atomic_file, write_text_atomically
-from lama_core.runs.facts_table import check_size
+from lama_core.files import atomic_file, read_file, write_text_atomically
+from lama_core.models.devices import PassSettings
+from lama_core.runs.facts_table import check_rows
 
 PART = ".part"
 PARTS = "parts"
 REQUEST_FILE = "request.json"
+MAX_PART = 4 << 30
+_MARK = b"PAR1"
+_N_DIGEST = hashlib.sha256().digest_size
 _DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
+_THREADS, _TOKENS = b"lama_threads", b"lama_batch_tokens"
 
 
 class Parts:
@@ -35,8 +41,12 @@ class Parts:
         self._digest = digest.encode()
         self._request = request
 
-    def load(self, name: str, on_note: Callable[[str], None]) -> tuple[pa.Table, float] | None:
-        """Return the rows of a part and its scoring time in seconds; None if it isn't finished.
+    def load(
+        self, name: str, on_note: Callable[[str], None]
+    ) -> tuple[pa.Table, float, PassSettings | None] | None:
+        """Return a part's rows, its scoring time in seconds, and the settings of its passes.
+
+        None if it isn't finished. The settings are None if they aren't known.
 
         Args:
             name: Name of the part.
@@ -49,19 +59,27 @@ class Parts:
         if not path.is_file():
             return None
         try:
-            check_size(path)
-            table = pq.read_table(path, page_checksum_verification=True)
-        except (pa.ArrowException, OSError):
+            with pq.ParquetFile(
+                pa.BufferReader(_checked(read_file(path, MAX_PART))),
+                page_checksum_verification=True,
+            ) as file:
+                check_rows(file.metadata)
+                table = file.read()
+        except (pa.ArrowException, OSError, ValueError, UserError):
             on_note(f"{path} is damaged. This part is scored again.")
             return None
         metadata = dict(table.schema.metadata or {})
         if metadata.pop(_DIGEST, None) != self._digest:
             raise UserError(f"{path} belongs to another run. Move this folder elsewhere.")
         seconds = float(metadata.pop(_SECONDS, b"0"))
-        return table.replace_schema_metadata(metadata or None), seconds
+        threads, tokens = (int(metadata.pop(key, b"0")) for key in (_THREADS, _TOKENS))
+        settings = PassSettings(threads, tokens) if threads and tokens else None
+        return table.replace_schema_metadata(metadata or None), seconds, settings
 
-    def write(self, name: str, table: pa.Table, seconds: float) -> None:
-        """Write the rows of a part to disk.
+    def write(
+        self, name: str, table: pa.Table, seconds: float, settings: PassSettings | None = None
+    ) -> None:
+        """Write the rows of a part to disk; `settings` as `load` returns them.
 
         Raises:
             UserError: If they can't be written, for example because the disk is full. Earlier parts
@@ -72,6 +90,9 @@ class Parts:
             _DIGEST: self._digest,
             _SECONDS: f"{seconds:.3f}".encode(),
         }
+        if settings:
+            metadata[_THREADS] = str(settings.threads).encode()
+            metadata[_TOKENS] = str(settings.batch_tokens).encode()
         try:
             with atomic_file(self._path(name)) as path:
                 pq.write_table(
@@ -79,8 +100,11 @@ class Parts:
                     path,
                     compression="none",
                     write_statistics=False,
-                    write_page_checksum=True,
                 )
+                with path.open("rb") as rows:
+                    digest = hashlib.file_digest(rows, "sha256").digest()
+                with path.open("ab") as end:
+                    end.write(digest)
             if self._request:
                 write_text_atomically(self.folder / REQUEST_FILE, self._request)
                 self._request = ""
@@ -94,3 +118,16 @@ class Parts:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
+
+
+def _checked(data: bytes) -> memoryview:
+    """Return the Parquet file in `data`, or raise ValueError if its digest differs.
+
+    Parts of earlier versions end with Parquet's mark instead of a digest.
+    """
+    rows, digest = memoryview(data)[:-_N_DIGEST], data[-_N_DIGEST:]
+    if data.endswith(_MARK):
+        return memoryview(data)
+    if hashlib.sha256(rows).digest() != digest:
+        raise ValueError("the digest differs")
+    return rows

@@ -17,10 +17,11 @@ from pathlib import Path
 from lama_core.errors import UserError
 from lama_core.files import read_file, write_text_atomically
 from lama_core.paths import data_dir
-from lama_core.runs.info import RunInfo
+from lama_core.runs.info import CHECKSUM, RunInfo, checksum
 
 TAGS_FILE = "tags.json"
 FORM = 1
+FIELDS = {"form", "run", "rows", CHECKSUM}
 MOST_LETTERS = 64
 MOST_TAGS = 20  # per row
 SEPARATOR = "; "  # between the tags of a row that are shown as one text
@@ -69,13 +70,24 @@ def read_tags(info: RunInfo) -> Tags:
         if not path.exists():
             return {}
         read = json.loads(read_file(path))
+        if unknown := read.keys() - FIELDS:
+            raise ValueError(f"unknown field {min(unknown)!r}")
+        if read.get(CHECKSUM, checksum(read)) != checksum(read):
+            raise ValueError("the checksum differs; if you changed the file, delete this field")
         return {
             (str(line["fact_id"]), int(line["prompt"])): tuple(map(str, line["tags"]))
             for line in read["rows"]
         }
     except OSError as error:
         raise UserError(f"{path}: the tags can't be read: {error.strerror}.") from error
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise UserError(
             f"{path}: the tags are damaged ({error}). Fix the file or move it elsewhere."
         ) from error
@@ -110,6 +122,7 @@ def change_tags(
             for (name, prompt), kept in sorted(tags.items())
         ]
         content = {"form": FORM, "run": info.id, "rows": lines}
+        content[CHECKSUM] = checksum(content)
         try:
             write_text_atomically(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
         except OSError as error:

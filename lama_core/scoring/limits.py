@@ -37,9 +37,23 @@ class Limits:
     rescored: float = math.inf
     sentences: float = math.inf
 
-    def until(self) -> float:
-        """Return the deadline of a query that starts now, on the clock of `time.monotonic`."""
-        return time.monotonic() + self.seconds
+    def until(self, started: float | None = None, share: float = 1.0) -> float:
+        """Return the deadline of a query, on the clock of `time.monotonic`.
+
+        started: When it started; by default now. share: The share of the time up to the deadline.
+        """
+        return (time.monotonic() if started is None else started) + self.seconds * share
+
+    def check_time(self, started: float, n_done: int, n_blanks: int, name: str) -> None:
+        """Raise UserError if the time of a query is over before its next blank.
+
+        The first blank is always filled.
+        """
+        if n_done and time.monotonic() > self.until(started):
+            raise UserError(
+                f"{name} filled {n_done} of {n_blanks} blanks in {self.seconds:.0f} seconds, the "
+                "maximum here. Use fewer blanks, or rescore fewer words."
+            )
 
     def check_tokens(self, n_tokens: int, name: str) -> None:
         """Raise UserError for a text that is too long."""

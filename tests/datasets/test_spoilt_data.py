@@ -410,11 +410,11 @@ def test_what_is_made_to_do_harm_is_bounded(name: str, tmp_path: Path) -> None:
     place.read(place.given / file, read)
 
 
-def deep(root: Path) -> None:
-    """Folders 600 deep, facts in the last."""
+def deep(root: Path, n_folders: int = 600) -> None:
+    """Folders so deep, facts in the last."""
     here = Path.cwd()
     os.chdir(root / "TREx")
-    for _ in range(600):
+    for _ in range(n_folders):
         os.mkdir("d")
         os.chdir("d")
     Path("P1.jsonl").write_bytes(FACTS)
@@ -423,6 +423,7 @@ def deep(root: Path) -> None:
 
 FOLDERS: dict[str, Callable[[Path], object]] = {
     "600 deep": deep,
+    "1,200 deep": lambda root: deep(root, 1200),
     "a loop": lambda root: (root / "TREx" / "loop").symlink_to(root),
     "a bomb inside": lambda root: (root / "a.tgz").write_bytes(
         gzip.compress(tar_of({"a": bytes(99 * MB)}), 1)

@@ -140,8 +140,10 @@ class App:
 
 
 @contextmanager
-def running_app(home: Path, **more: str) -> Iterator[App]:
-    """An app with that home, made if need be, and the user's weights. more: of its environment.
+def running_app(home: Path, *, root: Path = ROOT, **more: str) -> Iterator[App]:
+    """An app with that home, made if need be, and the user's weights.
+
+    root: the checkout. more: of its environment.
 
     Raises RuntimeError if it ends or stays silent.
     """
@@ -154,11 +156,13 @@ def running_app(home: Path, **more: str) -> Iterator[App]:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     log = home.with_suffix(".log")
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    server = root / "pages" / "ui" / "serve.py"
+    start = [str(server)] if server.is_file() else ["-m", "streamlit"]  # before version 0.3
+    command = [sys.executable, *start, "run", "app.py", "--server.headless", "true"]
     with log.open("wb") as said:
         process = subprocess.Popen(
             [*command, "--server.port", str(port)],
-            cwd=ROOT,
+            cwd=root,
             env={**os.environ, "LAMA_HOME": str(home), **more},
             stdin=subprocess.DEVNULL,
             stdout=said,

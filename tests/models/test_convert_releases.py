@@ -271,8 +271,9 @@ def test_a_release_in_its_old_form_is_sent_to_convert(tmp_path: Path) -> None:
         check_and_add_model(str(tmp_path / "xl"))
 
 
-def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:
-    folder, words = tmp_path / "ernie", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+def make_ernie(folder: Path) -> tuple[transformers.BertForMaskedLM, dict[str, torch.Tensor]]:
+    """A small release of ERNIE; the BERT that it is without entities, and the stored weights."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     folder.mkdir()
     words += [word for word in dict.fromkeys(word.lower() for word in WORDS) if word != "--"]
     sizes = {
@@ -293,6 +294,12 @@ def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:
     described = {**sizes, "vocab_size": len(words), "hidden_act": "gelu"}
     (folder / "ernie_config.json").write_text(json.dumps(described))
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    return bert, state
+
+
+def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:
+    folder = tmp_path / "ernie"
+    bert, _ = make_ernie(folder)
     convert(folder, tmp_path / "out")
     model = load_model(str(tmp_path / "out"))
     assert model.identity.endswith("/bert/fp32") and not model.vocabulary.cased
@@ -300,6 +307,48 @@ def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:
     with torch.inference_mode():
         wanted = bert(torch.tensor([ids])).logits[0]
     assert (model.plain_logits(ids) - wanted).abs().max() <= 1e-4
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ("bert.encoder.layer.1.attention.self.query.weight", "cls.predictions.transform.dense.bias"),
+)
+def test_ernie_without_a_weight_is_refused(missing: str, tmp_path: Path) -> None:
+    _, state = make_ernie(tmp_path / "ernie")
+    file = tmp_path / "ernie" / "pytorch_model.bin"
+    torch.save({name: value for name, value in state.items() if name != missing}, file)
+    assert f"has no weight {missing}" in refused(tmp_path / "ernie")
+    table = "bert.embeddings.word_embeddings.weight"
+    torch.save({table: state[table]}, file)
+    assert "has no weight" in refused(tmp_path / "ernie")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "reason"),
+    (
+        ({"<unk>": [0], "<eos>": [1]}, "must number its words"),
+        ({"<unk>": 0, "<eos>": True}, "must number its words"),
+        ({"<unk>": 0, "<eos>": 1, "\ud800": 2}, "has invalid words"),
+    ),
+)
+def test_an_invalid_dictionary_of_transformer_xl_is_refused(
+    numbers: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    make_transformer_xl(tmp_path / "xl")
+    (tmp_path / "xl" / "vocab.json").write_text(json.dumps(numbers))
+    assert reason in refused(tmp_path / "xl")
+
+
+def test_tensors_without_data_and_quantized_tensors_are_refused(tmp_path: Path) -> None:
+    state = make_transformer_xl(tmp_path / "xl")
+    name, value = next(iter(state.items()))
+    file = tmp_path / "xl" / "pytorch_model.bin"
+    torch.save({**state, name: value.to("meta")}, file)
+    assert "has no data" in refused(tmp_path / "xl")
+    quantized = torch.quantize_per_tensor(value.float(), 0.1, 0, torch.qint8)
+    torch.save({**state, name: quantized}, file)
+    said = refused(tmp_path / "xl")
+    assert "unquantised tensor" in said or "not a torch file" in said
 
 
 SPOILT: dict[str, tuple[dict[str, Any], ...]] = {

@@ -12,6 +12,7 @@ from tiny_models import make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, check_and_add_model, load_model
+from lama_core.models.model_folder import MAX_ADDED, check_files
 from lama_core.models.registry import find_kind
 from lama_core.models.sources.catalog import (
     Entry,
@@ -243,3 +244,13 @@ def test_bf16_weights_take_half_the_memory(tmp_path: Path) -> None:
     for precision in ("fp32", "bf16"):
         CACHE.drop(wide.name, precision)
     assert wide.name not in {held.name for held in CACHE.held()}
+
+
+def test_a_tokenizer_with_millions_of_added_words_is_refused_at_once(tmp_path: Path) -> None:
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_text(json.dumps({"added_tokens": [{"id": 1}] * (MAX_ADDED + 1)}))
+    with pytest.raises(UserError, match="adds 100,001 words; the limit is 100,000"):
+        check_files(tmp_path)
+    for text in ('{"added_tokens": []}', "{", "[1]", '{"added_tokens": 5}'):
+        tokenizer.write_text(text)
+        check_files(tmp_path)

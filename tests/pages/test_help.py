@@ -1,7 +1,7 @@
 """How this is measured, on the page Help; and what is said of a model's training sources."""
 
-import json
 import shutil
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from lama_core.metrics.origins import Part, sentence, trained_on
 from lama_core.paths import DOCS
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
-from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run
+from lama_core.runs.info import FACTS_FILE, Run, write_info
 from pages.ui.shared.text import plain
 from pages.ui.shared.url_state import title_of
 
@@ -110,9 +110,7 @@ def run() -> Run:
     column = pa.array(named).dictionary_encode().cast(SCHEMA.field("origin").type)
     place = table.column_names.index("origin")
     pq.write_table(table.set_column(place, "origin", column), path)
-    about = json.loads((made.info.folder / RUN_FILE).read_text(encoding="utf-8"))
-    about["model"] = "minilm-mlm"
-    (made.info.folder / RUN_FILE).write_text(json.dumps(about), encoding="utf-8")
+    write_info(replace(made.info, model="minilm-mlm"), made.info.folder)
     return load_run(made.info.id)
 
 

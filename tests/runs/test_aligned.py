@@ -14,7 +14,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.execute import execute
-from lama_core.runs.info import Run
+from lama_core.runs.info import Run, read_info, write_info
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +139,8 @@ def test_words_that_were_not_kept_leave_runs_on_their_own(tmp_path: Path) -> Non
     data = write_dataset(tmp_path / "toy")
     one, other = on_words(tmp_path, data, "a", 0, 32), on_words(tmp_path, data, "b", 8, 40)
     (other.info.folder / "candidates.parquet").unlink()
+    write_info(other.info, other.info.folder)
+    other = Run(read_info(other.info.folder))
     for run, alone in zip(align([one, other]), (one, other), strict=True):
         assert (run.info.n_candidates, run.info.exact_to) == (alone.info.n_candidates, None)
     folded = Run(replace(one.info, fold_case=True), one.facts)

@@ -15,6 +15,7 @@ from lama_core import metrics
 from lama_core.api.resume import saved_request
 from lama_core.candidates.columns import NOT_A_CANDIDATE, Columns
 from lama_core.errors import UserError
+from lama_core.models.devices import PassSettings
 from lama_core.models.protocols import Encoded, Scores
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.plan import Planned, ProbeRequest, plan
@@ -22,6 +23,7 @@ from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
+from lama_core.runs.parts import Parts
 from lama_core.runs.unfinished import begun_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +83,7 @@ def test_a_run_of_before_devices_were_kept_is_read(data: Path, tmp_path: Path) -
     made = run(one_spec(data), tmp_path)
     path = made.info.folder / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))
-    del said["device"]
+    del said["device"], said["checksum"]
     path.write_text(json.dumps(said), encoding="utf-8")
     assert read_info(made.info.folder) == replace(made.info, device="")
 
@@ -431,7 +433,7 @@ def test_a_damaged_run_is_named_and_the_others_are_listed(data: Path, tmp_path: 
     assert [info.id for info in listing] == [made.info.id]
     assert other.info.id in listing.problems[0] and "damaged" in listing.problems[0]
     os.truncate(made.info.folder / "facts.parquet", 100)
-    with pytest.raises(UserError, match="rows are damaged"):
+    with pytest.raises(UserError, match=r"facts\.parquet: the file is damaged"):
         _ = load_run(made.info.folder).facts
 
 
@@ -489,3 +491,26 @@ def test_lpaqa_prompts_come_from_their_folder(data: Path, tmp_path: Path) -> Non
     assert "[MASK] native Person 0" in set(facts["query"])
     with pytest.raises(UserError, match="data get lpaqa"):
         one_spec(data, prompts="mine")
+
+
+def test_a_resumed_run_keeps_the_settings_of_its_finished_parts(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch  # its number of threads is stored with each part
+
+    assert torch.get_num_threads() > 0
+    spec, asked = one_spec(data), iter(range(100))
+    monkeypatch.setenv("LAMA_BATCH_TOKENS", "1000")
+    with pytest.raises(RunStopped):
+        run(spec, tmp_path, stopped=lambda: next(asked) > 3)
+    used: list[PassSettings | None] = []
+    monkeypatch.setattr(
+        Parts,
+        "write",
+        lambda *given, write=Parts.write: (used.append(given[-1]), write(*given)),
+    )
+    monkeypatch.setenv("LAMA_BATCH_TOKENS", "500")
+    notes: list[str] = []
+    run(spec, tmp_path, on_note=notes.append)
+    assert {settings.batch_tokens for settings in used if settings} == {1000}
+    assert any("1,000 tokens per pass, as in the finished parts" in note for note in notes)

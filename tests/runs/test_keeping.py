@@ -16,7 +16,7 @@ from lama_core.bench.made_up import make_runs
 from lama_core.errors import UserError
 from lama_core.files import work_folder
 from lama_core.runs.find import bundled_dir, list_runs, load_run, runs_dir
-from lama_core.runs.info import FACTS_FILE, RUN_FILE
+from lama_core.runs.info import FACTS_FILE, RUN_FILE, write_info
 from lama_core.runs.locks import locked
 from lama_core.runs.manage import delete_run, list_kept, rename_run
 from lama_core.runs.tags import read_tags
@@ -160,12 +160,14 @@ def test_rows_that_state_more_than_a_run_has_are_refused_unread(run_id: str) -> 
         for _ in range(7):
             writer.write_table(nulls)
     assert rows.stat().st_size < 1 << 20
+    write_info(load_run(run_id).info, runs_dir() / run_id)
     with pytest.raises(UserError, match="21,000,000 rows"):
         _ = load_run(run_id).facts
 
 
 def test_rows_of_other_kinds_are_refused(run_id: str) -> None:
     pq.write_table(pa.table({"fact_id": [1, 2]}), runs_dir() / run_id / FACTS_FILE)
+    write_info(load_run(run_id).info, runs_dir() / run_id)
     with pytest.raises(UserError, match="the column fact_id has type int64"):
         _ = load_run(run_id).facts
     with pytest.raises(UserError, match="the column top_words is missing"):

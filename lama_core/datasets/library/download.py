@@ -26,6 +26,7 @@ from lama_core.requests import Request, argument, option
 # Files with other suffixes in an imported folder are not copied.
 KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
+MAX_DEPTH = 600  # nested folders of an imported folder
 
 
 @dataclass(frozen=True)
@@ -320,6 +321,11 @@ def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
     budget = archive.Budget(f"{source}", MAX_IMPORTED_BYTES)
     for parent, folders, files in os.walk(source, onerror=_cant_be_read):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if len(Path(parent).relative_to(source).parts) > MAX_DEPTH:
+            raise UserError(
+                f"{source} has folders nested more than {MAX_DEPTH} deep. Import the folder that "
+                "contains the data."
+            )
         budget.count(len(files))
         for name in sorted(files):
             path = Path(parent) / name

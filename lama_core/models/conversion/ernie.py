@@ -7,6 +7,7 @@ dropped. Source: Zhang et al. 2019, section 3.3; thunlp/ERNIE's modeling code.
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,36 @@ def _without_entities(
             kept[own] = get_weight(kept, own, width, file) + get_weight(
                 state, entities, width, file
             )
+    for name, shape in _needed(config):
+        get_weight(kept, name, shape, file)
     return kept
+
+
+def _needed(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the name and the shape of each weight that a BERT needs, except its tables."""
+    width, inner = config["hidden_size"], config["intermediate_size"]
+    linear = {
+        "attention.self.query": (width, width),
+        "attention.self.key": (width, width),
+        "attention.self.value": (width, width),
+        "attention.output.dense": (width, width),
+        "intermediate.dense": (inner, width),
+        "output.dense": (width, inner),
+    }
+    norms = ["bert.embeddings.LayerNorm", "cls.predictions.transform.LayerNorm"]
+    dense = {"cls.predictions.transform.dense": (width, width)}
+    for layer in range(config["num_hidden_layers"]):
+        place = f"bert.encoder.layer.{layer}"
+        dense |= {f"{place}.{name}": shape for name, shape in linear.items()}
+        norms += [f"{place}.attention.output.LayerNorm", f"{place}.output.LayerNorm"]
+    yield "bert.embeddings.position_embeddings.weight", (config["max_position_embeddings"], width)
+    yield "bert.embeddings.token_type_embeddings.weight", (config["type_vocab_size"], width)
+    for name, shape in dense.items():
+        yield f"{name}.weight", shape
+        yield f"{name}.bias", shape[:1]
+    for name in norms:
+        yield f"{name}.weight", (width,)
+        yield f"{name}.bias", (width,)
 
 
 def _write_tokenizer(out: Path, words: list[str], max_tokens: int) -> None:

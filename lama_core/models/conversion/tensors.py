@@ -85,8 +85,10 @@ def read_state(content: Any, path: Path) -> dict[str, NDArray[np.float32]]:
     for name, value in content.items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise UserError(f"{path}: {str(name)[:80]!r} is not a tensor.")
-        if value.layout is not torch.strided or value.is_complex():
-            raise UserError(f"{path}: {name[:80]!r} is not a dense, real tensor.")
+        if value.layout is not torch.strided or value.is_complex() or value.is_quantized:
+            raise UserError(f"{path}: {name[:80]!r} is not a dense, real, unquantised tensor.")
+        if value.is_meta:
+            raise UserError(f"{path}: tensor {name[:80]!r} has no data: the file is incomplete.")
         stored = value.untyped_storage().nbytes()
         if value.numel() * value.element_size() > max(stored, 1):  # a view with repeated elements
             raise UserError(f"{path}: tensor {name[:80]!r} is larger than its stored data.")

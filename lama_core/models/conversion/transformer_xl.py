@@ -5,6 +5,7 @@ The words are `vocab.json` (word to number) or the older `vocab.bin` (a pickle w
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "div_va
 FIXED = {"attn_type": 0, "pre_lnorm": False, "adaptive": True, "untie_r": True}
 WORDS = ("vocab.json", "vocab.bin")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+UNWRITABLE = re.compile("[\n\ud800-\udfff]")  # line breaks and lone surrogates
 LAYER = {
     "queries_keys_values.weight": "dec_attn.qkv_net.weight",
     "distances.weight": "dec_attn.r_net.weight",
@@ -111,10 +113,11 @@ def _read_words(folder: Path) -> list[str]:
     else:
         content = read_pickle(path)
         numbers = content.get("sym2idx") if isinstance(content, dict) else None
-    if not isinstance(numbers, dict) or set(numbers.values()) != set(range(len(numbers))):
+    whole = isinstance(numbers, dict) and all(type(n) is int for n in numbers.values())
+    if not whole or set(numbers.values()) != set(range(len(numbers))):
         raise UserError(f"Not a dictionary: {path} must number its words from 0 on.")
     words = sorted(numbers, key=numbers.__getitem__)
-    invalid = [word for word in words if not isinstance(word, str) or "\n" in word]
+    invalid = [word for word in words if not isinstance(word, str) or UNWRITABLE.search(word)]
     missing = [sign for sign in (UNKNOWN, BEGIN) if sign not in numbers]
     if invalid or missing:
         what = f"has no {missing[0]}" if missing else "has invalid words"

@@ -230,7 +230,6 @@ class CausalModel(InspectableModel):
                 ones, and at least a few of the first; the others are NaN.
         """
         cache = self._prefix_cache(left)
-        cache = self._prefix_cache(left)
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
         size = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
         if time.monotonic() > until:

@@ -19,15 +19,21 @@ from numpy.typing import NDArray
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
-from lama_core.models.devices import HasDevice, run_in_parts, run_in_passes, to_cpu, tokens_per_pass
+from lama_core.models.devices import (
+    HasDevice,
+    n_threads,
+    run_in_parts,
+    run_in_passes,
+    to_cpu,
+    tokens_per_pass,
+)
 from lama_core.models.protocols import Context, Encoded, Scored, Scores, StatementScores, WordScore
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 from lama_core.models.whole_words import WordVocabulary
 from lama_core.queue import PASSES
 from lama_core.types import Query
 
-# torch's default number of threads.
-N_THREADS = torch.get_num_threads()
+n_threads()  # stores torch's default number of threads before it is changed
 # Logits to sum at once, by device type; on GPUs, GPU_CHUNK.
 CPU_CHUNK = {"cpu": 1 << 20}
 GPU_CHUNK = 1 << 27
@@ -124,9 +130,9 @@ class Transformer(HasDevice):
         positions: those to keep. slopes: whether the pass needs gradients.
         """
         with PASSES.slot(), self._alone, torch.enable_grad() if slopes else torch.inference_mode():
-            n_threads = max(1, N_THREADS // PASSES.n_running)
-            if torch.get_num_threads() != n_threads:
-                torch.set_num_threads(n_threads)
+            n = max(1, n_threads() // PASSES.n_running)
+            if torch.get_num_threads() != n:
+                torch.set_num_threads(n)
             self._here.keep = positions
             try:
                 yield

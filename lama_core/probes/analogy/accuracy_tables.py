@@ -12,7 +12,6 @@ random-head and random-tail as one sample, because the paper has a single random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ import pyarrow.compute as pc
 from lama_core.probes.analogy.instances import PROBES, Setting
 from lama_core.probes.analogy.spec import ProbeDetails, ProbeRun, RelationResult, frequency_test
 from lama_core.runs.facts_table import read_columns
-from lama_core.runs.info import FACTS_FILE
+from lama_core.runs.info import FACTS_FILE, RunInfo
 
 By = Literal["relation", "kind"]
 BYS: tuple[By, ...] = ("relation", "kind")
@@ -78,10 +77,7 @@ def probe_accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[ProbeAccuracy]
     lines: list[ProbeAccuracy] = []
     for run in by_id.values():
         lines += _by_relation(run) if by == "relation" else _by_kind(run)
-    return [
-        *lines,
-        *_random_lines(lines, {name: run.info.folder for name, run in by_id.items()}, by),
-    ]
+    return [*lines, *_random_lines(lines, {name: run.info for name, run in by_id.items()}, by)]
 
 
 def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
@@ -188,11 +184,11 @@ def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> P
 
 
 @lru_cache(maxsize=32)
-def _joint_p_values(head: Path, tail: Path) -> dict[str, float | None]:
+def _joint_p_values(head: RunInfo, tail: RunInfo) -> dict[str, float | None]:
     """Return each relation's p-value of one frequency test over the decisions of both runs."""
     columns = ("relation", "object", "rank_raw", "seed")
     table = pa.concat_tables(
-        read_columns(folder / FACTS_FILE).select(columns) for folder in (head, tail)
+        read_columns(info.path(FACTS_FILE)).select(columns) for info in (head, tail)
     )
     names = table["relation"].cast("string")
     return {
@@ -202,11 +198,11 @@ def _joint_p_values(head: Path, tail: Path) -> dict[str, float | None]:
 
 
 def _random_lines(
-    lines: Sequence[ProbeAccuracy], folders: Mapping[str, Path], by: By
+    lines: Sequence[ProbeAccuracy], infos: Mapping[str, RunInfo], by: By
 ) -> list[ProbeAccuracy]:
     """Return the `random` lines: means of random-head and random-tail with the same options.
 
-    folders: Run id -> folder; the decisions for the frequency test are read there.
+    infos: run id -> run, to read the decisions for the frequency test.
     """
     by_options: dict[tuple[str, ...], dict[str, ProbeAccuracy]] = {}
     for line in lines:
@@ -223,7 +219,7 @@ def _random_lines(
             # Standard deviation of the mean of two independent values.
             spread = float(np.hypot(head.spread, tail.spread)) / 2
         if by == "relation":
-            p_value = _joint_p_values(folders[head.run], folders[tail.run])[head.name]
+            p_value = _joint_p_values(infos[head.run], infos[tail.run])[head.name]
         means.append(
             replace(
                 head,

@@ -105,7 +105,7 @@ class ProbeRun:
 
     def rows(self) -> pa.Table:
         """Return one row per decision. Raises UserError if the file is missing or damaged."""
-        return read_columns(self.info.folder / FACTS_FILE)
+        return read_columns(self.info.path(FACTS_FILE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class ProbeListing:
 
 def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
     """Return all finished probe runs under `folders` (None: the bundled and the user's runs)."""
-    listing = list_runs(folders, kinds=(AnalogySpec.kind,))
+    listing = list_runs(folders, kinds=(AnalogySpec.kind,)).intact()
     runs: list[ProbeRun] = []
     problems = list(listing.problems)
     for run in (ProbeRun(Run(info)) for info in listing):

@@ -357,6 +357,7 @@ def query_model(
     A masked model fills all blanks in one pass. A causal or encoder-decoder model fills them from
     left to right, with its best answers in the earlier blanks. The right context of a causal model
     ends at the next blank; an encoder-decoder model sees the whole text, with later blanks empty.
+    Each blank may take its share of the time and what the earlier blanks left.
 
     Args:
         model: The model.
@@ -372,13 +373,14 @@ def query_model(
         limits: Limits on the cost; an answer that a limit shortens has a note.
 
     Raises:
-        UserError: If the text doesn't fit the model, or top_k is out of range.
+        UserError: If the text doesn't fit the model, top_k is out of range, or the time is over
+            before the last blank.
     """
     if not 1 <= top_k <= MAX_TOP_K:
         raise UserError(f"top-k is {top_k}: choose a number from 1 to {MAX_TOP_K}.")
     used = choose_context(model, query, context)
     columns = columns or candidates.columns(model.vocabulary)
-    golds = gold_answers(gold, query.n_blanks)
+    golds, started = gold_answers(gold, query.n_blanks), time.monotonic()
     scorer = _BlankScorer(
         model, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
     )
@@ -389,10 +391,14 @@ def query_model(
         blanks = []
         left = query.parts[0]
         for number, right in enumerate(query.parts[1:]):
+            limits.check_time(started, number, query.n_blanks, model.name)
+            until = limits.until(started, (number + 1) / query.n_blanks)
             later = query.parts[number + 2 :]
             parts = (left, right, *later) if kind.sees_both else (left, right)
             to_end = kind.sees_both or not later
-            blanks += scorer.answers(Query(parts), golds[number : number + 1], to_end)
+            blanks += replace(scorer, until=until).answers(
+                Query(parts), golds[number : number + 1], to_end
+            )
             left = left + blanks[-1].predictions[0].token + right
     return _model_answer(model, used, columns, blanks)
 

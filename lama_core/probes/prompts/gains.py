@@ -46,14 +46,18 @@ def largest_gain(study: Study) -> Gain | None:
 
     Returns None if no relation has a manual prompt, or no other ensemble.
     """
-    path = study.info.folder / FACTS_FILE
+    path = study.info.path(FACTS_FILE)
     rank = f"rank_{study.info.ranking}"
     points: dict[tuple[str, str], dict[str, float]] = {}
     manuals: dict[str, float] = {}
     try:
         check_size(path)
         names = ["relation", "prompt", "ensemble", rank]
-        rows = pq.read_table(path, columns=names).to_pandas().dropna(subset=[rank])
+        rows = (
+            pq.read_table(path, columns=names, page_checksum_verification=True)
+            .to_pandas()
+            .dropna(subset=[rank])
+        )
         rows["right"] = (rows[rank] == 1).astype(float)
         single = rows[rows["ensemble"].isna()]
         of_prompts = single.groupby(["relation", "prompt"], observed=True)["right"].mean()

@@ -329,11 +329,13 @@ class Study:
 
     def relation(self, name: str) -> RelationStudy:
         """Return one relation's results. Raises UserError if they are missing or damaged."""
-        path = self.info.folder / FACTS_FILE
+        path = self.info.path(FACTS_FILE)
         self.info.relation(name)
         try:
             check_size(path)
-            table = pq.read_table(path, filters=[("relation", "==", name)])
+            table = pq.read_table(
+                path, filters=[("relation", "==", name)], page_checksum_verification=True
+            )
             about = {key: getattr(self.info, key) for key in ("model", "model_kind", "ranking")}
             return read_study(table, self.details["relations"][name], **about)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
@@ -347,7 +349,7 @@ def list_studies(
 
     on_problem: called with a message for each unreadable run; None raises UserError instead.
     """
-    listing = list_runs(folders, kinds=(StudySpec.kind,))
+    listing = list_runs(folders, kinds=(StudySpec.kind,)).intact()
     for problem in listing.problems:
         if on_problem is None:
             raise UserError(problem)
@@ -398,7 +400,7 @@ def save_ensembles(
     answers of the ensemble.
     """
     studies = [study.relation(name) for name in study.relations]
-    rows = pq.read_table(study.info.folder / FACTS_FILE)  # `relation` has checked its size
+    rows = pq.read_table(study.info.path(FACTS_FILE))  # `relation` has checked its size
     saved = []
     for combination in study.details["combinations"]:
         for method in methods:

@@ -352,7 +352,7 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
 
     from lama_core.runs.facts_table import read_columns
 
-    table = read_columns(info.folder / FACTS_FILE)
+    table = read_columns(info.path(FACTS_FILE))
     frame = table.filter(pc.equal(table["relation"].cast("string"), relation)).to_pandas()
     if which == EXCLUDED:
         chosen = frame[frame["excluded"].notna()]

@@ -51,7 +51,7 @@ def _is_installed(name: str) -> bool:
 def stored_answers(names: Sequence[str], queries: Iterable[str]) -> dict[str, dict[str, Stored]]:
     """Model -> query -> stored answer from a finished run, for models that aren't installed."""
     missing = [name for name in names if not _is_installed(name)]
-    infos = list_runs(kinds=("cloze",)).runs if missing else ()
+    infos = list_runs(kinds=("cloze",)).intact().runs if missing else ()
     found: dict[str, dict[str, Stored]] = {}
     for name, query in product(missing, queries):
         runs = tuple(info for info in infos if info.model == name)

@@ -367,19 +367,21 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     if step.figure == "analogies":
         on_data = [
             info
-            for info in list_runs(kinds=("analogy",))
+            for info in list_runs(kinds=("analogy",)).intact()
             if info.dataset == step.data and info.prompts.endswith("unsupervised")
         ]
         return tuple(info for name in step.models for info in on_data if info.model == name)
     if step.figure == "ways":
-        runs = [info for info in list_runs(kinds=tuple(WAYS)) if info.dataset == step.data]
+        runs = [
+            info for info in list_runs(kinds=tuple(WAYS)).intact().runs if info.dataset == step.data
+        ]
         found_ways = {model: ways for (_, model), ways in runs_by_way(runs).items()}
         return tuple(
             next((info for info in infos if info.bundled), infos[0])
             for name in step.models
             for infos in found_ways.get(name, {}).values()
         )
-    infos = list_runs(kinds=CLOZE_KINDS).runs
+    infos = list_runs(kinds=CLOZE_KINDS).intact().runs
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)

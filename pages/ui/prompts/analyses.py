@@ -85,7 +85,7 @@ def _draw_transfer(choice: PromptsChoice) -> None:
     rows = []
     others = [
         whole
-        for whole in list_studies()
+        for whole in list_studies(on_problem=lambda _: None)
         if whole.info.dataset == choice.info.dataset and whole.info.model != choice.info.model
     ]
     kept = links.runs_of_url((whole.info.id for whole in others), of=choice.info.id)

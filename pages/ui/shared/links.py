@@ -119,6 +119,12 @@ def drop_infinite(name: str) -> None:
         set_param(name, [""])
 
 
+def drop_long(name: str, n_max: int) -> None:
+    """Empty a URL parameter with a value of more than `n_max` characters."""
+    if any(len(value) > n_max for value in st.query_params.get_all(name)):
+        set_param(name, [""])
+
+
 def _is_infinite(value: str) -> bool:
     try:
         return isinf(float(value))

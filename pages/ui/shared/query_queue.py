@@ -1,6 +1,7 @@
 """The queue of the pages' queries to models, and the cache of their answers.
 
-At most `AT_ONCE` queries run concurrently (`lama_core.queue`). A caption shows a waiting visitor
+At most `AT_ONCE` queries run concurrently, and the waiting and running queries of one address are
+bounded (`lama_core.queue`). A caption shows a waiting visitor
 the number of queries ahead. Leaving the page leaves the queue.
 """
 
@@ -16,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.models.devices import requested_device
 from lama_core.queue import PASSES, VisitorQueue
+from pages.ui.shared import visitors
 
 AT_ONCE = 8
 MAX_KEPT = 2000
@@ -89,7 +91,7 @@ def queue_slot() -> Iterator[None]:
         box.caption(f":material/hourglass_top: Queued: {text}")
 
     _page.since = since = getattr(_page, "since", time.monotonic())
-    with QUEUE.slot(context.session_id if context else "", tell, since):
+    with QUEUE.slot(context.session_id if context else "", tell, since, visitors.address()):
         box.empty()
         with PASSES.query():
             yield

@@ -275,7 +275,7 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
 
     Also shows which runs can't be read, and which chosen models have no run.
     """
-    listing = list_runs(kinds=FACT_KINDS)
+    listing = list_runs(kinds=FACT_KINDS).intact()
     for problem in listing.problems:
         show_error(problem)
     if not len(listing):

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 import streamlit as st
-from streamlit import config, runtime
+from streamlit import config, net_util, runtime
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
 from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse, ForwardMsg
 from streamlit.runtime.app_session import AppSession
@@ -35,6 +35,7 @@ from lama_core.errors import UserError, int_from_env
 from lama_core.models.server.addresses import is_server
 from lama_core.models.sources.catalog import all_models
 from lama_core.models.sources.locations import is_here
+from pages.ui.shared.addresses import network_address
 
 # paths: type paths of this machine. fetch: download data and models. upload: upload a file from the
 # browser. run: start probing runs and studies. manage: change the list of models, free memory,
@@ -69,13 +70,16 @@ def disable_streamlit_requests() -> None:
 
     The requests clear the caches that all sessions share, and report the repository's branch and
     files and the app's folder. In public mode, uploads to the server's memory and installing
-    Streamlit's notes for coding agents next to the app are disabled, too. The first page calls
-    this. Sessions that are already open know the folder and keep getting it.
+    Streamlit's notes for coding agents next to the app are disabled, too, and Streamlit never asks
+    an external service for the machine's address. The first page calls this. Sessions that are
+    already open know the folder and keep getting it.
     """
     served = runtime.get_instance() if runtime.exists() else None
     sessions = getattr(served, "_session_mgr", None)
     if sessions and AppSession._create_new_session_message is _new_session_message:
         _know_folder.update(one.session for one in sessions.list_sessions())
+    # Another start than `lama-explorer app` didn't replace this; see `pages/ui/serve.py`.
+    net_util.get_external_ip = lambda: None
     for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
         setattr(AppSession, name, lambda session: None)
     setattr(AppSession, _new_session_message.__name__, _message_without_folder)
@@ -112,7 +116,7 @@ def rights() -> frozenset[Right]:
         return frozenset(("run",)) if n_public_jobs() else NO_RIGHTS
     if is_local_user():
         return ALL_RIGHTS
-    return SIGNED_IN_RIGHTS if _is_on("LAMA_MEMBERS") or _is_logged_in() else NO_RIGHTS
+    return SIGNED_IN_RIGHTS if _is_on("LAMA_MEMBERS") or is_logged_in() else NO_RIGHTS
 
 
 def may(right: Right) -> bool:
@@ -130,6 +134,11 @@ def is_local_user() -> bool:
     """Whether the visitor is the local user; always False in public mode."""
     here = is_local_connection(st.context.ip_address, dict(st.context.headers))
     return here and not is_public()
+
+
+def address() -> str:
+    """The network address that limits count this visitor under; "" for the local user."""
+    return "" if is_local_user() else network_address(st.context.ip_address)
 
 
 def n_public_jobs() -> int:
@@ -186,7 +195,7 @@ def _is_on(variable: str) -> bool:
     return os.environ.get(variable, "").strip().lower() not in ("", "0", "no", "false")
 
 
-def _is_logged_in() -> bool:
+def is_logged_in() -> bool:
     """Whether the visitor passed Streamlit's login."""
     return bool(getattr(st.user, "is_logged_in", False))
 

@@ -33,6 +33,8 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND
 
+MAX_SEARCH = 500  # characters
+
 ANY = "any"
 CONFIDENT = 0.5  # lowest probability of a confident answer
 TAGS_HELP = (
@@ -79,10 +81,12 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         placeholder="Any",
         help="Combine with **Right in** to see the facts that A gets right and B gets wrong.",
     )
+    links.drop_long("find", MAX_SEARCH)
     text = boxes[3].text_input(
         "Search",
         key="find",
         bind=BOUND,
+        max_chars=MAX_SEARCH,
         placeholder="Subject, right answer, query, answer",
         help="Facts with this text in the subject, an answer or the query.",
     )

@@ -50,6 +50,7 @@ from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.probes.analogy.templates import TEMPLATES
 from lama_core.runs.execute import RunStopped
 from lama_core.runs.find import load_run
+from lama_core.runs.info import write_info
 
 Models = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[3]
@@ -182,6 +183,7 @@ def test_a_run_from_before_says_what_it_was_made_with(tmp_path: Path) -> None:
     for name in ("tails", "pairing", "reverse"):
         del raw["options"][name]
     path.write_text(json.dumps(raw), encoding="utf-8")
+    write_info(run.info, run.info.folder)
     (found,) = list_probe_runs([tmp_path]).runs
     assert found.details.options == old
 

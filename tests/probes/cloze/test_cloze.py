@@ -286,6 +286,24 @@ def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
 LONG = "[MASK] is a city in France, said Ann (the painter) in 1911."
 
 
+def test_the_blanks_of_a_query_share_its_time(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model("smollm2")
+    query = parse_query("[MASK] is a city in [MASK], said Ann.")
+    with pytest.raises(UserError, match=r"filled 1 of 2 blanks in 0 seconds"):
+        query_model(model, query, FULL, limits=Limits(seconds=0.0))
+    untils: list[float] = []
+    score = model.blank_log_probs
+    monkeypatch.setattr(
+        model,
+        "blank_log_probs",
+        lambda batch, columns: (untils.append(batch[0].until), score(batch, columns))[1],
+    )
+    query_model(model, query, FULL, limits=Limits(seconds=1000.0))
+    assert untils[1] - untils[0] == pytest.approx(500.0)
+
+
 def test_a_question_whose_time_is_over_shows_what_it_has(tiny_model: Models) -> None:
     model = tiny_model("smollm2")
     query = parse_query(LONG)

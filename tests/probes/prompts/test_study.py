@@ -21,7 +21,7 @@ from lama_core.probes.prompts.study import RelationStudy, study_relation
 from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import load_run
-from lama_core.runs.info import FACTS_FILE, Run
+from lama_core.runs.info import FACTS_FILE, Run, read_info, write_info
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -212,7 +212,8 @@ def test_facts_keep_where_they_are_from_and_an_older_study_goes_without(
     shutil.rmtree(home)
     table = study.info.folder / FACTS_FILE
     pq.write_table(pq.read_table(table).drop_columns(["origin"]), table)
-    older = Study(Run(study.info))
+    write_info(study.info, study.info.folder)
+    older = Study(Run(read_info(study.info.folder)))
     assert {fact.origin for fact in older.relation("P19").test} == {""}
     assert all(one.facts["origin"].isna().all() for one in save_ensembles(older, ("optimised",)))
 
@@ -374,5 +375,5 @@ def test_a_study_whose_rows_are_cut_off_is_refused(data: Path, tmp_path: Path) -
     whole = _whole(data, tmp_path / "out")
     path = whole.info.folder / "facts.parquet"
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match="Run the study again"):
+    with pytest.raises(UserError, match="the file is damaged"):
         whole.relation("P19")

@@ -1,0 +1,21 @@
+"""Network addresses of clients, and the names that the app is opened under."""
+
+from ipaddress import IPv6Address, IPv6Network, ip_address
+
+LOCAL = "127.0.0.1"
+
+
+def network_address(address: str | None) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 address, which one client can have.
+
+    address: The client's; None means this machine (Streamlit's convention).
+    """
+    try:
+        found = ip_address(address or LOCAL)
+    except ValueError:
+        return str(address)
+    if isinstance(found, IPv6Address) and found.ipv4_mapped:
+        return str(found.ipv4_mapped)
+    if isinstance(found, IPv6Address):
+        return str(IPv6Network((int(found), 64), strict=False))
+    return str(found)

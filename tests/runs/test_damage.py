@@ -1,0 +1,180 @@
+"""Damage to a run's files is detected, and a damaged run doesn't hide the others."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from calling import call
+from probe_fakes import hash_model, write_dataset
+from slow import slow_but
+
+from lama_core.errors import UserError
+from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.progress import ignore
+from lama_core.runs.execute import execute
+from lama_core.runs.find import bundled_dir, list_runs, runs_dir
+from lama_core.runs.info import (
+    CHECKSUM,
+    FACTS_FILE,
+    RUN_FILE,
+    Run,
+    add_digests,
+    read_info,
+    write_details,
+    write_info,
+)
+from lama_core.runs.manage import list_kept, rename_run
+from lama_core.runs.parts import Parts
+from lama_core.runs.tags import change_tags, read_tags
+
+SEED = 30
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run of a fake model, with details, a title and tags."""
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    request = ProbeRequest(str(write_dataset(tmp_path / "toy")), ("hash",), candidates="full")
+    run = execute(plan(request, load=hash_model).specs[0], load=hash_model)
+    write_details({"note": "made for this test"}, run.info.folder)
+    write_info(run.info, run.info.folder)
+    rename_run(run.info.id, "A first run")
+    change_tags(run.info, [(str(run.facts["fact_id"].iloc[0]), 0)], add=["ambiguous"])
+    return run.info.folder
+
+
+def contents(folder: Path) -> list[object]:
+    """Everything that can be read from a run, in a form that can be compared."""
+    run = Run(read_info(folder))
+    small = [run.info, sorted(read_tags(run.info).items()), run.details, run.words]
+    top = [run.top.words.tolist(), run.top.log_probs.tobytes()]
+    return [*small, *top, run.facts.to_csv()]
+
+
+def flip(data: bytes, bit: int) -> bytes:
+    flipped = bytearray(data)
+    flipped[bit // 8] ^= 1 << bit % 8
+    return bytes(flipped)
+
+
+@pytest.mark.parametrize("n_flips", slow_but([200], (200, 2000)))
+def test_no_flipped_bit_changes_a_run_silently(made: Path, n_flips: int) -> None:
+    before = contents(made)
+    files = {path: path.read_bytes() for path in sorted(made.iterdir())}
+    names = ["candidates.parquet", "details.json", FACTS_FILE, RUN_FILE, "tags.json", "title.txt"]
+    assert [path.name for path in files] == names
+    draw = random.Random(SEED)
+    detected = 0
+    for number in range(n_flips):
+        path, data = list(files.items())[number % len(files)]
+        bit = draw.randrange(8 * len(data))
+        path.write_bytes(flip(data, bit))
+        try:
+            assert contents(made) == before, f"{path.name}, bit {bit}"
+        except UserError as error:
+            assert "\n" not in str(error) and str(path) in str(error), str(error)
+            detected += 1
+        path.write_bytes(data)
+    assert contents(made) == before
+    assert detected > 0.9 * n_flips
+
+
+def test_no_flipped_bit_changes_a_finished_part_silently(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    rows = pa.table({"rank": list(range(50)), "word": [f"w{number}" for number in range(50)]})
+    Parts(tmp_path, "run").write("00000", rows, 1.5)
+    (path,) = (tmp_path / "parts").iterdir()
+    data, draw = path.read_bytes(), random.Random(SEED)
+    for _ in range(300):
+        path.write_bytes(flip(data, draw.randrange(8 * len(data))))
+        assert Parts(tmp_path, "run").load("00000", ignore) is None
+    path.write_bytes(data)
+    loaded = Parts(tmp_path, "run").load("00000", ignore)
+    assert loaded is not None and loaded[0].equals(rows)
+
+
+def test_a_run_without_digests_is_read_and_can_get_them(made: Path) -> None:
+    about = json.loads((made / RUN_FILE).read_text())
+    files = about.pop("files")
+    del about[CHECKSUM]
+    (made / RUN_FILE).write_text(json.dumps(about))
+    assert read_info(made).files == ()
+    Run(read_info(made)).check()
+    rows = (made / FACTS_FILE).read_bytes()
+    add_digests(made)
+    assert list(map(list, read_info(made).files)) == files
+    assert (made / FACTS_FILE).read_bytes() == rows
+
+
+def damage_rows(folder: Path) -> None:
+    (folder / FACTS_FILE).write_bytes(flip((folder / FACTS_FILE).read_bytes(), 8 * 500))
+
+
+def damage_description(folder: Path) -> None:
+    (folder / RUN_FILE).write_text("{")
+
+
+@pytest.fixture
+def two(made: Path) -> tuple[Path, Path]:
+    """Two runs of the user."""
+    other = made.with_name(made.name[:-10] + "0123456789")
+    shutil.copytree(made, other)
+    return made, other
+
+
+@pytest.mark.parametrize("damage", (damage_rows, damage_description))
+@pytest.mark.parametrize(
+    "command",
+    (
+        ("results", "--by", "source"),
+        ("results",),
+        ("results", "--slices"),
+        ("results", "--wording"),
+        ("runs", "list", "--verify"),
+    ),
+    ids=" ".join,
+)
+def test_a_damaged_run_is_named_and_the_others_are_shown(
+    two: tuple[Path, Path],
+    command: tuple[str, ...],
+    damage: Callable[[Path], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _whole, damaged = two
+    damage(damaged)
+    status, out, error = call(capsys, monkeypatch, *command)
+    assert status == 0, error
+    assert str(damaged) in error and "Delete the run and make it again" in error
+    assert "minilm" in out and (command[-1] == "--wording" or "hash" in out)
+
+
+def test_verifying_finds_every_damaged_file(two: tuple[Path, Path]) -> None:
+    whole, damaged = two
+    damage_rows(damaged)
+    states = {run.name: run.state for run in list_kept()}
+    assert (states[whole.name], states[damaged.name]) == ("whole", "whole")
+    verified = {run.name: run for run in list_kept(verify=True)}
+    assert (verified[whole.name].state, verified[damaged.name].state) == ("whole", "damaged")
+    assert FACTS_FILE in verified[damaged.name].problem
+    bundled = {run.state for run in verified.values() if run.bundled}
+    assert bundled == {"whole"}
+
+
+def test_a_damaged_run_is_excluded_from_the_intact_ones(two: tuple[Path, Path]) -> None:
+    whole, damaged = two
+    folders = [runs_dir()]
+    assert len(list_runs(folders).intact()) == 2
+    damage_rows(damaged)
+    listing = list_runs(folders).intact()
+    assert [info.folder for info in listing] == [whole]
+    (problem,) = listing.problems
+    assert str(damaged) in problem
+
+
+def test_bundled_runs_are_intact() -> None:
+    assert not list_runs([bundled_dir()]).intact().problems

@@ -1,0 +1,79 @@
+"""Write docs/licences.md: the packages that LAMA Explorer installs, with their licences.
+
+    python -m tools.documentation.licences
+
+The packages are the dependencies in pyproject.toml, and theirs, without extras. The licence is the
+one that the package's metadata state, or for packages in `STATED` the one in its licence file.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+PROJECT = "lama-explorer"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "licences.md"
+# Licences that metadata don't state, read in the package's licence file.
+STATED = {"locate": "MIT License (its metadata say: Other/Proprietary License)"}
+HEADER = """# Licences of other packages
+
+`pip install lama-explorer` also installs these packages, at the versions in `requirements.lock`.
+The licences are those that the packages state. `python -m tools.documentation.licences` writes
+this page; a test compares it with the installed packages. With CUDA, torch also installs NVIDIA's
+libraries.
+
+| package | licence |
+| --- | --- |
+"""
+_CLASSIFIER = "License :: OSI Approved :: "
+CUDA = re.compile("nvidia-|cuda-|triton")  # come only with torch's build for CUDA
+LONGEST = 60  # characters; longer fields hold the licence's text
+
+
+def page() -> str:
+    """The page's content, from the metadata of the installed packages."""
+    rows = sorted(set(_packages(PROJECT, set())), key=str.lower)
+    return HEADER + "".join(f"| {name} | {licence_of(name)} |\n" for name in rows)
+
+
+def _packages(name: str, seen: set[str]) -> Iterator[str]:
+    """Yield the names of a package's dependencies and theirs, for this machine, without extras."""
+    for text in metadata.requires(name) or ():
+        needed = Requirement(text)
+        if needed.marker and not needed.marker.evaluate({"extra": ""}):
+            continue
+        found = re.sub(r"[-_.]+", "-", needed.name).lower()
+        if found not in seen and not CUDA.match(found):
+            seen.add(found)
+            yield found
+            yield from _packages(found, seen)
+
+
+def licence_of(name: str) -> str:
+    """The licence that an installed package states.
+
+    Raises:
+        ValueError: If it states none, and `STATED` doesn't name one.
+    """
+    if name in STATED:
+        return STATED[name]
+    stated = metadata.metadata(name)
+    if "License-Expression" in stated:
+        return stated["License-Expression"]
+    field = stated["License"].strip() if "License" in stated else ""
+    classified = [
+        one.removeprefix(_CLASSIFIER)
+        for one in stated.get_all("Classifier") or ()
+        if one.startswith(_CLASSIFIER)
+    ]
+    if field and len(field) <= LONGEST and "\n" not in field:
+        return field
+    if classified:
+        return ", ".join(classified)
+    raise ValueError(f"{name} states no licence: read its licence file and add it to STATED.")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
