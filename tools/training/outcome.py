@@ -106,7 +106,7 @@ def run_recipe(
     round_to_stored(ready.model)
     report("exporting")
     export_model(ready.model, ready.tokenizer, out, counts=run_folder / "corpus" / COUNTS_FILE)
-    report("measuring")
+    report("evaluating")
     run = probe_facts(out, facts, run_folder / "runs") if facts else None
     outcome = measure(ready.model, ready.tokenizer, ready.corpus, settings, out=out, run=run)
     write_outcome(outcome, ready.corpus, encoder)
