@@ -27,6 +27,7 @@ from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import mean_of_sample, share_intervals
 from lama_core.metrics.origins import gain_from_training, training_sources
 from lama_core.metrics.slices import slice_differences, slice_table
+from lama_core.metrics.ways_of_asking import ALL_RELATIONS, compare_ways, runs_by_way
 from lama_core.probes.analogy.accuracy_tables import ALL, probe_accuracies
 from lama_core.probes.analogy.instances import PROBES
 from lama_core.probes.analogy.spec import ProbeRun
@@ -255,6 +256,21 @@ WORDINGS = {
 }
 
 
+def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """Return P@1 of each way of asking, on the facts that all runs of a model count."""
+    by_id = {run.info.id: run for run in runs}
+    tables = []
+    for (_, model), ways in runs_by_way(run.info for run in runs).items():
+        used = [by_id[infos[0].id] for infos in ways.values()]
+        found = compare_ways(used, relations=step.relations)
+        table = found.shares()
+        table = table[table["relation"] == ALL_RELATIONS]
+        n_alone = int((found.n_known == 1).sum())
+        note = f"{model}: {n_alone:,} of {len(found.facts):,} facts are known in one way only."
+        tables.append(table.assign(row=table["way"], value=table["p_at_1"], note=note))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
 def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return the accuracy of each unsupervised probe, as the mean over all relations."""
     return pd.DataFrame(
@@ -282,6 +298,7 @@ FIGURES: dict[Figure, FigureKind] = {
     "wordings": FigureKind(
         "The same facts in several wordings", "measure", partial(_means, _consistency, WORDINGS)
     ),
+    "ways": FigureKind("P@1 by way of asking, on the same facts", "way of asking", _ways),
     "analogies": FigureKind("Accuracy of the analogy probes", "probe", _analogies, "decisions"),
 }
 

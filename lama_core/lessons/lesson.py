@@ -42,6 +42,7 @@ Figure = Literal[
     "rankings",
     "altered",
     "wordings",
+    "ways",
     "analogies",
 ]
 Of = Literal["object", "subject"]

@@ -251,7 +251,8 @@ class Trace:
 
     prob: without noise. corrupted: with noise, mean over the draws. restored: float32
     [layer, token], with noise and the restored part, mean over the draws; NaN where the time was
-    over. noise: standard deviation of the noise. window: number of layers restored together.
+    over. noise: standard deviation of the noise. window: number of layers restored together. draws:
+    number of draws that the means are over; fewer than wanted if the time was over.
     """
 
     prob: float
@@ -259,6 +260,7 @@ class Trace:
     restored: NDArray[np.float32]
     noise: float
     window: int
+    draws: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +547,8 @@ class PartReader(BlankFiller, Protocol):
                 paper's share of the layers.
             draws: Number of draws of noise.
             seed: Seed of the noise.
-            until: No more restorations are computed after this time (`time.monotonic`).
+            until: No more restorations are computed after this time (`time.monotonic`); means are
+                over the finished draws, or the first one.
             tick: Called with the number of finished restorations, and of all.
 
         Raises:

@@ -45,8 +45,10 @@ data find-cooccurring --out stated.tsv.gz --forms forms.tsv.gz --prompts manual 
 probe --dataset toy --ranking raw --candidates relation --json | --relation P36 --limit 2
 probe --dataset starter --prompts paraphrases | --relation P36 --limit 2 --model minilm-mlm
 statements --dataset toy --aggregate mean | --relation P36 --limit 1 --model minilm-mlm
+trace --dataset toy --restore mlp --json | --relation P36 --limit 1 --draws 1 --model minilm-mlm
 ask 'What is the capital of Norway?' --gold Oslo --max-tokens 3 --json
 generate --dataset toy --shots 1 --json | --relation P36 --limit 2
+trace --dataset toy --draws 2 --json | --relation P36 --limit 1 --model minilm-mlm
 extract --corpus text.txt --json | --relation P36 --limit 2
 read --corpus text.txt | --relation P36 --limit 2
 results --by relation --json

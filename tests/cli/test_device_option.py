@@ -16,8 +16,8 @@ from tools.documentation.site import commands_of
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
     "cloze", "relation", "rank", "inspect", "batch", "sentences", "probe", "extract", "read",
-    "statements", "ask", "generate", "reproduce", "bench", "analogy solve", "analogy score",
-    "analogy probe",
+    "statements", "trace", "ask", "generate", "reproduce", "bench", "analogy solve",
+    "analogy score", "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
 

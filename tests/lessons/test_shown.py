@@ -35,7 +35,7 @@ NASTY = "<script>alert(1)</script>"
 def bundled(model: str, prompts: str) -> Run:
     (info,) = (
         one
-        for one in list_runs(kinds=("cloze", "contrast"))
+        for one in list_runs(kinds=("cloze", "contrast", "statements"))
         if one.bundled and (one.model, one.prompts) == (model, prompts)
     )
     return Run(info)
@@ -253,6 +253,8 @@ def test_every_figure_has_shares_of_runs_that_come_with_the_project(figure: str)
         runs = [Run(info) for info in list_runs(kinds=("analogy",)) if info.model == "minilm-mlm"]
     else:
         runs = [bundled("minilm-mlm", prompts)]
+    if figure == "ways":
+        runs.append(bundled("minilm-mlm", "statements template 0"))
     table = figure_table(runs, ShowRun(figure=figure, prompts=prompts))  # type: ignore[arg-type]
     assert len(table) and table["value"].between(0, 1).all() and (table["n"] >= 0).all()
     assert not table.duplicated(["run", "row"]).any()

@@ -219,6 +219,22 @@ def test_when_the_time_is_over_the_other_cells_are_unknown(
     assert np.isnan(found).any() and np.isnan(found[-1]).all()
 
 
+def test_when_the_time_is_over_the_finished_draws_count(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model("gpt2")
+    encoded = encode(model)
+    whole = model.trace(encoded, (2,), [7], draws=1)
+    n_cells = whole.restored.size
+    monkeypatch.setattr(type(model), "tokens_per_pass", (n_cells + 1) * len(encoded.token_ids))
+    monkeypatch.setattr("lama_core.models.hf.tracing.CPU_TOKENS", 1 << 20)
+    monkeypatch.setattr("lama_core.models.hf.tracing.DRAWS_AT_ONCE", 1)
+    found = model.trace(encoded, (2,), [7], draws=3, until=time.monotonic())
+    assert found.draws == 1
+    np.testing.assert_allclose(found.restored, whole.restored, rtol=1e-3)
+    assert found.corrupted == pytest.approx(whole.corrupted, rel=1e-3)
+
+
 def test_the_subject_is_found_on_either_side_of_the_blank(tiny_model: Models) -> None:
     query = parse_query("[MASK] is the capital of France.")
     for family in ("bert-cased", "roberta"):

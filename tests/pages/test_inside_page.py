@@ -103,3 +103,30 @@ def test_what_is_looked_at_can_be_had_as_a_command_and_in_python() -> None:
     call = f"lama.inspect('{TEXT}', models=['{MODEL}'], lens='tokens', answer='Rome', gold='Oslo')"
     assert any(call in one for one in code)
     assert any(f"lama.fill('{TEXT}', models=['{MODEL}'], gold='Oslo')" in one for one in code)
+
+
+def test_a_trace_starts_with_a_click_and_restores_the_answer() -> None:
+    app = opened(look="Causal trace")
+    assert app.text_input(key="subject").value == "Norway"
+    assert not app.get("plotly_chart")
+    assert any("Press Trace" in one.value for one in app.caption)
+    next(one for one in app.button if one.label == "Trace").click().run(timeout=120)
+    assert not app.error and len(app.get("plotly_chart")) == 1
+    assert "with noise on <b>Norway</b>" in html(app)
+    assert any("where the probability returns to" in plain(one.value) for one in app.caption)
+    table = app.dataframe[0].value
+    assert list(table["layer"]) == [6, 5, 4, 3, 2, 1]
+    assert table.columns[5].endswith("norway *")
+    app.text_input(key="subject").set_value("Sweden").run()
+    assert not app.get("plotly_chart"), "another trace needs another click"
+    next(one for one in app.button if one.label == "Trace").click().run(timeout=120)
+    assert "doesn't contain the subject" in app.error[0].value.replace("\\", "")
+
+
+def test_parts_of_the_logit_are_bars_with_the_strongest_neurons() -> None:
+    app = opened(look="Parts of the logit", explain="Oslo", against="Paris")
+    assert not app.error and len(app.get("plotly_chart")) == 1
+    assert "Logit of <b>Oslo</b> minus that of <b>Paris</b>" in html(app)
+    neurons, heads = (one.value for one in app.dataframe[:2])
+    assert len(neurons) == 10 and all(neurons["promotes"])
+    assert list(heads) == ["layer", "head", "adds"] and len(heads) == 10

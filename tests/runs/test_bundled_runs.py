@@ -5,6 +5,7 @@ import pytest
 
 from lama_core import metrics
 from lama_core.probes.kinds import FACT_KINDS
+from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import bundled_dir, list_runs, load_run
 from lama_core.runs.info import RunInfo
 
@@ -34,6 +35,10 @@ def test_a_bundled_run_agrees_with_its_own_description(info: RunInfo) -> None:
     assert (int(kept.sum()), int((~kept).sum())) == (info.n, info.n_excluded)
     table = metrics.score_table([run])
     assert table["n"].tolist() == [relation.n for relation in info.relations]
+    if info.generates:  # a text has no rank beyond the first
+        assert (facts["contains"] == (facts["rank_filtered"] == 1)).all()
+        assert set(facts["rank_raw"]) == {1, UNRANKED}
+        return
     ranks = facts["rank_raw"].to_numpy()
     rows = np.flatnonzero(ranks <= 10)
     places = ranks[rows].astype(int) - 1

@@ -36,7 +36,10 @@ from lama_core.types import Query
 NOISE = 3.0  # standard deviations of the embedding table
 # The paper's window: 10 of GPT-2 XL's 48 layers.
 WINDOW_SHARE = 10 / 48
-TIMED_TOKENS = 512  # per pass if there is a time limit, which is checked between passes
+# Tokens per pass on a CPU: enough to be efficient, and few, so that most passes restore few layers
+# and share those before them.
+CPU_TOKENS = 768
+DRAWS_AT_ONCE = 2  # if there is a time limit, which is checked between passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,8 @@ def trace(
         window: Number of layers to restore attention or MLPs in; None for the paper's share.
         draws: Number of draws of noise.
         seed: Seed of the noise.
-        until: Time (`time.monotonic`) after which no more passes start; later values are NaN.
+        until: Time (`time.monotonic`) after which no more passes start. Only finished draws count;
+            if there is none, the values of the first draw, with NaN for those not computed.
         tick: Called after each pass with the number of finished texts, and of all.
 
     Raises:
@@ -157,7 +161,8 @@ def trace(
     shared = Pass(
         model, ids, model.read_at(encoded), tuple(word), layers, restored, corrupted, clean
     )
-    most = model.tokens_per_pass if until == math.inf else min(model.tokens_per_pass, TIMED_TOKENS)
+    is_cpu = torch.device(model.device).type == "cpu"
+    most = min(model.tokens_per_pass, CPU_TOKENS) if is_cpu else model.tokens_per_pass
     size = max(1, most // n_tokens)
     nothing = [Cell(0, 0, 0, draw, 0) for draw in range(draws)]
     wrong = torch.cat(run_in_passes(lambda some: _probs(shared, some), nothing, size))
@@ -167,20 +172,27 @@ def trace(
         for draw in range(draws)
         for token in range(n_tokens)
     ]
+    if until != math.inf:  # finish some draws rather than some layers
+        cells.sort(key=lambda cell: cell.draw // DRAWS_AT_ONCE)
     values = np.full((n_layers, draws, n_tokens), np.nan)
     for first in range(0, len(cells), size):
         if first and time.monotonic() > until:
             break
         some = cells[first : first + size]
         found = torch.cat(run_in_passes(lambda part: _probs(shared, part), some, size))
-        values.reshape(-1)[first : first + len(some)] = found.numpy()
+        for cell, prob_here in zip(some, found.tolist(), strict=True):
+            values[cell.row, cell.draw, cell.token] = prob_here
         tick(first + len(some), len(cells))
+    used = np.flatnonzero(np.isfinite(values).all((0, 2)))
+    if not len(used):
+        used = np.array([0])
     return Trace(
         prob=prob,
-        corrupted=float(wrong.mean()),
-        restored=values.mean(1).astype(np.float32),
+        corrupted=float(wrong.numpy()[used].mean()),
+        restored=values[:, used].mean(1).astype(np.float32),
         noise=noise,
         window=width,
+        draws=len(used),
     )
 
 

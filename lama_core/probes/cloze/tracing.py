@@ -148,6 +148,8 @@ def trace_answer(
         tokens = tuple(
             BLANK if number == blank else token for number, token in zip(ids, tokens, strict=True)
         )
+    if found.draws < request.draws:
+        notes = (*notes, f"Time limit reached: {found.draws} of {request.draws} draws are shown.")
     n_done = int(np.isfinite(found.restored).sum())
     if n_done < found.restored.size:
         reached = f"{n_done:,} of {found.restored.size:,} restorations were computed."
@@ -157,7 +159,7 @@ def trace_answer(
         subject=subject,
         restore=request.restore,
         window=found.window,
-        draws=request.draws,
+        draws=found.draws,
         seed=request.seed,
         noise=found.noise,
         prob=found.prob,

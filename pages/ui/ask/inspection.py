@@ -238,8 +238,8 @@ def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     if columns:
         st.caption(
             "A cell shows how much of the answer's probability returns if the part of one layer "
-            "(a column) at one token (a row) is as it is without noise; the mean over "
-            f"{request.draws} draws of noise. * marks the subject's tokens."
+            "(a column) at one token (a row) is as it is without noise; the mean over the draws of "
+            "noise. * marks the subject's tokens."
         )
         _draw_export("trace", request, columns)
 

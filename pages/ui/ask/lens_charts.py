@@ -25,7 +25,8 @@ def draw_trace(found: ModelTrace, title: str) -> None:
     """Draw the heat map of one model, its largest value and its notes."""
     st.html(
         f"<div>Probability of <b>{escape(found.answer)}</b>: {fixed(found.prob, 3)}; with noise on "
-        f"<b>{escape(found.subject)}</b>: {fixed(found.corrupted, 3)}</div>"
+        f"<b>{escape(found.subject)}</b>: {fixed(found.corrupted, 3)} (mean over {found.draws} "
+        f"draw{'s' * (found.draws > 1)})</div>"
     )
     restored = f"{PART_TITLES.get(found.restore, found.restore)} restored"
     if found.window > 1:

@@ -11,6 +11,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from lama_core.api.generation import GenerateRequest
+from lama_core.api.results import WAYS, runs_by_way
 from lama_core.errors import did_you_mean
 from lama_core.lessons.chart_data import FIGURES, figure_table, missing_relations_note
 from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
@@ -315,6 +317,12 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     else:
         tab = TABS.get(step.figure, "P@k")
         params = {"data": step.data, "models": tuple(titles), "tab": tab}
+        if step.figure == "ways":
+            params |= {
+                "tab": "More",
+                "chart": screens.WAYS,
+                "way_model": next(iter(titles.values())),
+            }
         _draw_link("Open in Results", "results", params)
     lines: list[Any] = list(drawn.itertuples())
     baseline = bool(drawn["freq"].notna().any())
@@ -363,6 +371,14 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
             if info.dataset == step.data and info.prompts.endswith("unsupervised")
         ]
         return tuple(info for name in step.models for info in on_data if info.model == name)
+    if step.figure == "ways":
+        runs = [info for info in list_runs(kinds=tuple(WAYS)) if info.dataset == step.data]
+        found_ways = {model: ways for (_, model), ways in runs_by_way(runs).items()}
+        return tuple(
+            next((info for info in infos if info.bundled), infos[0])
+            for name in step.models
+            for infos in found_ways.get(name, {}).values()
+        )
     infos = list_runs(kinds=CLOZE_KINDS).runs
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
@@ -378,6 +394,8 @@ def _draw_missing_runs(step: ShowRun, names: Sequence[str]) -> None:
         request = (
             AnalogyRequest(step.data, models=(name,))
             if step.figure == "analogies"
+            else GenerateRequest(step.data, models=(name,))
+            if step.figure == "ways"
             else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
         )
         show_note(

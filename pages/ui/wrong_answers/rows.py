@@ -349,7 +349,9 @@ def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
     answer = run.answer[row]
     facts, at = run.run.facts, int(run.at[row])
     text = escape(answer) if isinstance(answer, str) else NO_TEXT
-    question = escape(str(facts["query"].iloc[at]))
+    query = str(facts["query"].iloc[at])
+    # The fact is headed by the first run's query, which may be another one.
+    question = escape(query) if query != str(joined.facts["query"].iloc[row]) else ""
     is_right = bool(joined.right(number)[row])
     verdict = (
         "✓ match" if is_right else "no answer" if facts["no_answer"].iloc[at] else "✗ no match"

@@ -170,7 +170,7 @@ def test_an_answer_that_begins_a_text_takes_a_model_that_can_score_its_beginning
     templates = ["[Y] is where [X] is.", "[X] is in [Y]."]
     data = write_bear(tmp_path / "toy", FACTS[:3], ANSWERS, templates=templates)
     model = StatementTable(SAID, scores_first=False, name="bare")
-    with pytest.raises(NoFactCounts, match="the model begins a text with no token"):
+    with pytest.raises(NoFactCounts, match="the model starts texts without a start token"):
         run(data, tmp_path, model)
     assert run(data, tmp_path, model, template=1)[0].info.n == 3
     assert run(data, tmp_path)[0].info.n == 3
