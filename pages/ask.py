@@ -1,4 +1,4 @@
-"""Ask: a sentence with a blank, wordings of a fact, own answers, a question, analogies, a batch."""
+"""Ask: queries to models, with one tab per kind of query, such as a sentence with a blank."""
 
 from dataclasses import replace
 from functools import partial
@@ -98,14 +98,14 @@ def draw_columns(
 
 
 def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> None:
-    """Draw captions: the ranked words, what their probabilities sum over, and models' notes."""
+    """Draw captions: which words are ranked, how they are normalised, and the models' notes."""
     candidates, _ = cache.candidates_of(settings)
     sizes = [answer.n_candidates for answer in answers]
     caption = predictions.describe_candidates(candidates, sizes)
     for answer in answers:
         if answer.blanks[0].over == "rescored":
             title = plain(url_state.title_of(answer.name))
-            caption += f" {title} ranks only its {answer.blanks[0].n_over:,} best words."
+            caption += f" {title} ranks only the {answer.blanks[0].n_over:,} words it rescores."
     if {answer.name for answer in answers} >= predictions.TWINS:
         caption += f" {predictions.TWIN_NOTE}"
     st.caption(caption)
@@ -178,7 +178,7 @@ def draw_analogy() -> None:
 
 
 def main() -> None:
-    """Draw the three entry points and the open tab."""
+    """Draw the title, links to lessons and wrong answers, and the open tab."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="ask-head"):
         st.subheader(
             "LAMA Explorer: ask language models what they know", anchor=False, width="content"

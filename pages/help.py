@@ -20,8 +20,8 @@ def draw_departures() -> None:
     wanted = st.query_params.get("paper", "")
     st.subheader("Departures from the papers", anchor=False)
     st.caption(
-        "Where a number follows a different rule than in the paper, and the option that restores "
-        "the paper's rule."
+        "Numbers that are computed differently than in the paper, and the option that restores the "
+        "paper's rule."
     )
     place = st.container(gap="xxsmall")
     with place.expander("All departures in a table", expanded=wanted == ALL_PAPERS):

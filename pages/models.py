@@ -22,7 +22,7 @@ PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
 def status_of(entry: Entry) -> str:
-    """The group of a model, or GONE for an added folder that is missing."""
+    """The group of a model in the list, or GONE for an added folder that is missing."""
     if is_here(entry):
         return INSTALLED
     if entry.source.how == "folder":
@@ -62,7 +62,7 @@ def _draw_list(entries: list[Entry], *, with_reason: bool) -> None:
         if with_reason
         else {
             "model": titles,
-            "kind": [entry.kind or "read when loaded" for entry in entries],
+            "kind": [entry.kind or "known once loaded" for entry in entries],
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
             ],

@@ -31,7 +31,7 @@ def draw_empty() -> None:
 
 
 def with_runs(draw: Draw) -> None:
-    """Draw the choice of runs, relations and k, then `draw` with what was chosen."""
+    """Draw the choice of runs, relations and k, then call `draw` with the choice."""
     opened = open_runs(screens.RESULTS)
     if opened is None:
         draw_empty()

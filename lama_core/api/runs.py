@@ -216,7 +216,7 @@ class AnalogyRuns(Runs):
 
 
 def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
-    if not request.judges:
+    if not request.scorers:
         request = replace(request, models=(DEFAULT_MODEL,))
     specs = analogy_probing.plan_probes(request, load=loader(request))
     runs = make_runs(request, specs, out=request.out)

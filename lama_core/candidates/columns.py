@@ -44,7 +44,7 @@ def pad_columns(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Columns:
-    """A candidate list as columns of one model's distribution.
+    """The columns of a candidate list in one model's distribution.
 
     Attributes:
         words: The candidates that the model has, in candidate order.
@@ -111,7 +111,7 @@ class OpenColumns(Columns):
         return self.index[word]
 
     def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
-        """Return the word's id."""
+        """Return the id of the word, which counts as a single token."""
         return self.spelling.tokens(self.words[column], place)
 
 
@@ -130,7 +130,7 @@ class Candidates:
         words: The words in candidate order, which breaks ties; None is each model's whole
             vocabulary.
         fold_case: Whether the words are lower-cased and a cased model's case variants are summed.
-        per_relation: Whether `of_relation` has yet to set the words: each relation's own objects.
+        per_relation: Whether each relation's objects are ranked; `of_relation` then sets the words.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Candidates:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the words in order and the case rule, without the name."""
+        """SHA-256 of the words in order and of `fold_case`; the name isn't included."""
         text = "\n".join(("\0full",) if self.words is None else self.words)
         return hashlib.sha256(f"{self.fold_case}\n{text}".encode()).hexdigest()
 

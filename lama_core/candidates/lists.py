@@ -66,13 +66,13 @@ def common_vocabulary(
     """Return the words that are one token in every vocabulary, in alphabetical order.
 
     Words are cased if all vocabularies are; otherwise they are lower-cased and the probabilities
-    of case variants are summed. Vocabularies that aren't known (of server models) are ignored; if
-    all are unknown, the candidates are the words that the model itself predicts.
+    of case variants are summed. The vocabularies of server models are unknown and ignored; if all
+    are unknown, the candidates are the words that each model predicts.
     Source: Petroni et al. 2019, section 4.5.
     Departure: The common vocabulary
 
     Args:
-        vocabularies: One of each model.
+        vocabularies: The vocabulary of each model.
         name: Name of the list.
         keep: Returns whether to include a word; the default excludes stop words, punctuation,
             symbols and special tokens.
@@ -180,7 +180,7 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
         ),
         CandidateList(
             "relation",
-            "the relation's own objects",
+            "the objects of the relation's facts",
             lambda _: Candidates("relation", (), per_relation=True),
             per_relation=True,
         ),
@@ -217,7 +217,7 @@ def named_candidates(
 
     Args:
         name: A name in `CANDIDATE_LISTS`, or `file:PATH`.
-        vocabularies: One of each model that will be compared.
+        vocabularies: The vocabulary of each model that will be compared.
         of_relations: Whether lists that need a relation are possible.
 
     Raises:

@@ -1,6 +1,6 @@
 """How a model writes a word: its case, the space before it, and its tokens.
 
-Use a `Spelling` to find a word among a model's tokens; the columns of a candidate list have one.
+Use a `Spelling` to find a word among a model's tokens; `Columns` contain one.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ class Vocabulary(Protocol):
         """Return the words that are one token at this place: word -> ids of its tokens.
 
         `after space`: in running text. `open`: at the start of a text or after a bracket, where a
-        tokenizer that includes spaces in its tokens may write the word with or without one.
+        tokenizer that includes spaces in its tokens may write the word with or without a space.
         """
         ...
 
@@ -54,9 +54,10 @@ class Vocabulary(Protocol):
 
 
 class OpenVocabulary:
-    """The vocabulary of a model that doesn't list its tokens, such as a server's: any text is one.
+    """The vocabulary of a model that doesn't list its tokens, such as a server's.
 
-    A word's id is a hash of the word, so it is the same in every process. size is 0: unknown.
+    Any text counts as one token. A word's id is a hash of the word, so it is the same in every
+    process. size is 0, because it is unknown.
     """
 
     cased = True

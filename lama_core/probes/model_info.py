@@ -17,7 +17,7 @@ class AboutModel:
     device: str = field(default="cpu", kw_only=True)
 
     def model_json(self) -> dict[str, Any]:
-        """Return the model as JSON values, with precision and device unless they are usual."""
+        """Return the model as JSON values; default precision and device are omitted."""
         return {
             "name": self.name,
             "kind": self.kind,

@@ -45,8 +45,8 @@ SPECS: dict[PromptKind, type[ClozeSpec]] = {
 class ProbeRequest(shared_fields.RunSettings):
     """The fields of `probe`: a dataset to probe models with, and options.
 
-    relations () is all relations with facts. context None is that of the paper: `left` for causal
-    models and `both` for all others.
+    With relations () all relations with facts are used. With context None it is that of the paper:
+    `left` for causal models and `both` for all others.
     """
 
     command: ClassVar[tuple[str, ...]] = ("probe",)
@@ -124,7 +124,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
 def dataset_fields(
     reference: str, dataset: Any, names: tuple[str, ...], ranking: Ranking, limit: int | None
 ) -> dict[str, Any]:
-    """Return the fields of a specification that depend on the data; names: relations."""
+    """Return the fields of a specification that depend on the data; names: Relation names."""
     return {
         "dataset": absolute_reference(reference),
         "dataset_name": dataset.name,
@@ -136,7 +136,7 @@ def dataset_fields(
 
 
 def model_spec_fields(model: Any, reference: str) -> dict[str, Any]:
-    """Return the fields of a specification that depend on a model; reference: loads the model."""
+    """Return the fields of a specification that depend on a model; reference: Its name to load."""
     return {
         "model": reference,
         "model_name": model.name,
@@ -186,7 +186,7 @@ def check_models_and_limit(models: Sequence[str], limit: int | None, ranking: Ra
 
 
 def relations_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:
-    """Return the named relations in the dataset's order; () is all that have facts.
+    """Return the named relations in the dataset's order; with names (), all that have facts.
 
     Raises:
         UserError: If a named relation is unknown or has no facts.
@@ -194,7 +194,7 @@ def relations_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relati
     chosen = dataset.choose(names)
     empty = [relation.name for relation in chosen if not dataset.facts_of(relation.name)]
     if empty and names:
-        raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: remove it.")
+        raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: choose others.")
     return tuple(relation for relation in chosen if relation.name not in empty)
 
 

@@ -87,7 +87,7 @@ def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
     upload(page, app_url, "many.jsonl", facts(N_FACTS))
     expect(page.get_by_text("Imported many: 2,500 facts.")).to_be_visible()
     page.get_by_role("button", name="Ask models these facts").click()
-    limit = page.get_by_role("spinbutton", name="Facts a relation (at most)")
+    limit = page.get_by_role("spinbutton", name="Facts per relation (at most)")
     limit.fill(str(N_FACTS))
     limit.press("Enter")
     page.get_by_role("button", name="Start").click()

@@ -137,7 +137,7 @@ def test_a_run_resumes_without_paying_twice(stack: ExitStack, tmp_path: Path) ->
         made = execute(spec, folder=tmp_path / folder, load=load, on_note=said.append)
         return (made.info.folder / "facts.parquet").read_bytes().hex()
 
-    with pytest.raises(UserError, match=r"needs \d+ requests and --max-requests is 1: raise it"):
+    with pytest.raises(UserError, match=r"needs \d+ requests, but --max-requests is 1: raise"):
         run("first", max_requests=1)
     server.dies_after = 2
     with pytest.raises(UserError, match="doesn't answer"):

@@ -37,7 +37,7 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
     assert f"<b>4 of 4</b> wordings give <b>{counted[0]}</b> first" in boxes
     assert "negation not counted" in boxes
     assert "✓" not in table[f"{MODEL} answer"][4], "nothing is right in a negated sentence"
-    assert "says nothing about the fact" in "".join(one.value for one in app.caption)
+    assert "missed the “not”" in "".join(one.value for one in app.caption)
 
 
 def test_a_suggested_subject_gives_way_to_the_new_relations_first() -> None:
@@ -234,11 +234,11 @@ def test_a_text_that_the_models_dont_read_says_which_language_they_read(
 def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> None:
     app = opened(relation="P137", subject="Rome")
     (note,) = (one.value.replace("\\", "") for one in app.info)
-    assert note.startswith("Relation: P137 is unknown here (did you mean 'P1376'?); showing P36")
+    assert note.startswith("Relation: P137 is unknown (did you mean 'P1376'?); showing P36")
     app = opened(relation="P1376", subject="Rome")
     assert not app.info
     assert app.selectbox(key="relation").value == "P1376", "its name alone is enough"
     results = open_page("results", relations=["P19", "P9999"])
     (note,) = (one.value.replace("\\", "") for one in results.info)
-    assert note.startswith("Relations: P9999 is unknown here")
+    assert note.startswith("Relations: P9999 is unknown")
     assert note.endswith("showing the others.")

@@ -168,7 +168,7 @@ def test_one_run_and_one_note_are_said_in_the_singular(home: Path, tmp_path: Pat
     (run,) = make_runs(tmp_path / "made", n_relations=1, n_facts=20)[:1]
     shutil.copytree(run.info.folder, home / "data" / "runs" / run.info.id)
     said = open_page("data", tab="Runs").caption
-    assert any("1 is your own: " in one.value for one in said)
+    assert any("1 is your own (" in one.value for one in said)
     assert (counted(1, "note"), counted(2000, "note")) == ("1 note", "2,000 notes")
     assert counted(2, "query") == "2 queries"
 

@@ -50,7 +50,7 @@ def test_what_is_not_here_is_fetched_by_one_button_however_often_it_is_missed(
     monkeypatch.setattr(jobs, "start", lambda name, request: asked.append(request))
     app = AppTest.from_string(MISSING, default_timeout=60).run()
     assert [fault.value for fault in app.error] == [
-        "The published LAMA vocabulary is not here yet\\."
+        "The published LAMA vocabulary is not installed\\."
     ] * 2
     (button,) = app.button
     button.click().run()

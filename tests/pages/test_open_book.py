@@ -150,7 +150,7 @@ def test_a_passage_is_looked_up_once_and_for_no_longer_text_than_a_question(
     app.run()
     assert looked == [parse_query(text).text()] and not app.error
     app = opened(text=f"{'word ' * 17}is a ___ ?", book="starter")
-    assert "The text has 20 tokens for the open book" not in "".join(e.value for e in app.error)
+    assert "The text has 20 tokens for retrieval" not in "".join(e.value for e in app.error)
     app = opened(text=f"{'word ' * 18}is a ___ ?", book="starter")
-    assert app.error[0].value.startswith("The text has 21 tokens for the open book")
+    assert app.error[0].value.startswith("The text has 21 tokens for retrieval")
     assert len(looked) == 2

@@ -103,7 +103,7 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     assert "On the 7 facts of 2 relations that both are scored on" in said(app)
     assert "**Different things are ranked**" in said(app)
     app = open_page("results", data="stated", runs=pair, tab="Margins")
-    assert "No margins, because they rank words: filler." in said(app)
+    assert "Runs without margins, because they rank words: filler." in said(app)
 
 
 @pytest.mark.usefixtures("here")
@@ -155,7 +155,9 @@ def test_the_form_of_a_run_of_statements_says_its_command() -> None:
     (kind,) = [one for one in app.button_group if one.key == "new kind"]
     kind.set_value("whole answers").run()
     assert not app.exception
-    next(one for one in app.number_input if one.label == "Facts a relation (at most)").set_value(3)
+    next(one for one in app.number_input if one.label == "Facts per relation (at most)").set_value(
+        3
+    )
     next(one for one in app.button_group if one.key == "new aggregate").set_value("mean")
     app.run()
     request = StatementsRequest("starter", ("minilm-mlm",), aggregate="mean", limit=3)

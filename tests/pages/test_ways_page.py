@@ -48,7 +48,7 @@ def test_the_chart_says_which_facts_it_compares(runs: tuple[Run, Run, Run]) -> N
         "filler knows 1 of 7 facts in all ways, 3 in two, 2 in one way only, 1 in no way"
         in said(app)
     )
-    assert "the same 7 facts of 2 relations, which all 3 runs count" in said(app)
+    assert "the same 7 facts of 2 relations, which all 3 runs score" in said(app)
     assert "word at a blank 7; whole answers 8; generated answer 8" in said(app)
     totals, differences, by_relation, facts = (one.value for one in app.dataframe[:4])
     assert totals["only"].tolist() == [0, 0, 2]
@@ -71,7 +71,7 @@ def test_a_model_with_two_kinds_of_runs_is_compared(runs: tuple[Run, Run, Run]) 
         file.unlink()
     runs[0].info.folder.rmdir()
     app = open_ways(prompts=runs[1].info.prompts)
-    assert "the same 8 facts of 2 relations, which all 2 runs count" in said(app)
+    assert "the same 8 facts of 2 relations, which all 2 runs score" in said(app)
     assert "in both ways" in said(app)
 
 
@@ -133,7 +133,7 @@ def test_visitors_read_verdicts_and_set_none(
     monkeypatch.setattr("pages.ui.shared.visitors.may", lambda what: what != "manage")
     app = open_fact(runs[2], 1)
     assert not [one for one in app.segmented_control if one.label == "Verdict"]
-    assert "The owner's verdict: judged right" in said(app)
+    assert "The operator's verdict: judged right" in said(app)
 
 
 def test_runs_of_all_kinds_open_together(

@@ -42,7 +42,7 @@ def relations_of_runs(command: str, data: Path, *named: str) -> tuple[str, ...]:
 def test_a_named_relation_without_facts_is_refused(command: str, data: Path) -> None:
     with pytest.raises(UserError) as error:
         relations_of_runs(command, data, "P19", "P98", "P99")
-    assert str(error.value) == "toy has no facts of P98, P99: remove it."
+    assert str(error.value) == "toy has no facts of P98, P99: choose others."
 
 
 @pytest.mark.parametrize("command", ["probe", "statements"])

@@ -5,8 +5,8 @@ relations (the paper's Table 1). `random` is the mean of random-head and random-
 paper prints one value. The spread is the standard deviation of this mean over the classifiers'
 seeds (n - 1 in the denominator).
 
-There is one frequency test per relation and probe. For `random` it uses the decisions of both
-probes as one sample, because the paper has a single random probe.
+There is one frequency test per relation and probe. For `random` the test uses the decisions of
+random-head and random-tail as one sample, because the paper has a single random probe.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,8 +48,8 @@ class ProbeAccuracy:
         spread: Standard deviation over seeds; None with fewer than two seeds.
         n: Number of decisions.
         mark: `*` for one-to-many, `†` for bidirectional relations.
-        p_value: Of the frequency test; None for a kind.
-        made_with: The run's options in words.
+        p_value: P-value of the frequency test; None for a kind.
+        made_with: The run's options as text.
     """
 
     run: str
@@ -78,14 +78,17 @@ def probe_accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[ProbeAccuracy]
     lines: list[ProbeAccuracy] = []
     for run in by_id.values():
         lines += _by_relation(run) if by == "relation" else _by_kind(run)
-    return [*lines, *_random(lines, {name: run.info.folder for name, run in by_id.items()}, by)]
+    return [
+        *lines,
+        *_random_lines(lines, {name: run.info.folder for name, run in by_id.items()}, by),
+    ]
 
 
 def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
-    """Return mean accuracies over the semantic relations without the paper's marks (`UNMARKED`).
+    """Return mean accuracies over the semantic relations that the paper doesn't mark with * or †.
 
-    Source: Rezaee and Camacho-Collados, section 4. It says that the averages are over all
-    relations, but two of the three are those of the six unmarked semantic relations of Table 2.
+    Source: Rezaee and Camacho-Collados, section 4. The paper says that its averages are over all
+    relations, but two of the three equal averages over Table 2's six unmarked semantic relations.
     """
     lines = []
     for run in runs:
@@ -96,7 +99,7 @@ def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
         ]
         if results:
             lines.append(_mean_line(run, UNMARKED, results))
-    return [*lines, *_random(lines, {}, "kind")]
+    return [*lines, *_random_lines(lines, {}, "kind")]
 
 
 def frequency_summary(lines: Iterable[ProbeAccuracy]) -> tuple[int, int]:
@@ -110,7 +113,7 @@ def options_text(details: ProbeDetails) -> str:
     options = details.options
     parts = [] if options.limit is None else [f"{options.limit:,} instances per relation"]
     parts += [f"seed {options.seed}"] if options.seed else []
-    parts += ["no true negatives"] if options.strict else []
+    parts += ["without negatives that are true"] if options.strict else []
     parts += ["first tails only"] if options.tails == "first" else []
     if details.setting == "unsupervised" and options.pairing == "all":
         parts.append("instances from all pairs")
@@ -186,7 +189,7 @@ def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> P
 
 @lru_cache(maxsize=32)
 def _joint_p_values(head: Path, tail: Path) -> dict[str, float | None]:
-    """Return the p-values by relation of tests over the decisions of two runs together."""
+    """Return each relation's p-value of one frequency test over the decisions of both runs."""
     columns = ("relation", "object", "rank_raw", "seed")
     table = pa.concat_tables(
         read_columns(folder / FACTS_FILE).select(columns) for folder in (head, tail)
@@ -198,12 +201,12 @@ def _joint_p_values(head: Path, tail: Path) -> dict[str, float | None]:
     }
 
 
-def _random(
+def _random_lines(
     lines: Sequence[ProbeAccuracy], folders: Mapping[str, Path], by: By
 ) -> list[ProbeAccuracy]:
     """Return the `random` lines: means of random-head and random-tail with the same options.
 
-    folders: run id -> folder, to read the decisions for the frequency test.
+    folders: Run id -> folder; the decisions for the frequency test are read there.
     """
     by_options: dict[tuple[str, ...], dict[str, ProbeAccuracy]] = {}
     for line in lines:

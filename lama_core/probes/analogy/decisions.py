@@ -55,8 +55,12 @@ ROWS = pa.schema(
 class RelationPlan:
     """The instances of one relation for one probe.
 
-    reads_sentences: whether the scorer is a language model; baselines get only the pairs. test: the
-    instances to decide. train: those to train a classifier on; None in the unsupervised setting.
+    Attributes:
+        relation: The relation.
+        options: The probe's options.
+        reads_sentences: Whether the scorer is a language model; baselines get only the pairs.
+        test: The instances to decide.
+        train: The instances to train a classifier on; None in the unsupervised setting.
     """
 
     relation: AnalogyRelation
@@ -67,10 +71,10 @@ class RelationPlan:
 
     @property
     def n_decisions(self) -> int:
-        """Number of instances to decide; supervised: number of feature vectors to compute."""
+        """Units of the progress: instances or, in the supervised setting, feature vectors."""
         if self.train is None:
             return len(self.test)
-        return sum(map(len, self._rows()))
+        return sum(map(len, self._feature_rows()))
 
     @property
     def n_pairs(self) -> int:
@@ -78,7 +82,10 @@ class RelationPlan:
         return len(distinct_pairs(self.relation, self.options.tails))
 
     def decide(self, scorer: PairScorer, tick: OnDone) -> pa.Table:
-        """Return one row per decision. tick: called with the number done since the last call."""
+        """Return one row per decision.
+
+        tick: Called with the further progress since its last call, in units of `n_decisions`.
+        """
         if self.train is not None:
             return self._decide_supervised(scorer, self.train, tick)
         usable = [one for one in self.test if one.negative]
@@ -101,7 +108,7 @@ class RelationPlan:
         return make_table(rows)
 
     def _row(self, name: str, query: Pair, pair: Pair) -> dict[str, Any]:
-        """Return the values that all rows of a pair have; `query` is empty for baselines."""
+        """Return the values that all rows of a candidate pair share; baselines have no sentence."""
         text = ""
         if self.reads_sentences:
             text = fill_template(resolve_template(self.options.template), (*query, *pair)).text
@@ -115,8 +122,8 @@ class RelationPlan:
             "object": pair_text(pair),
         }
 
-    def _rows(self) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
-        """Return the distinct query pairs with positives, and with negatives, of both halves."""
+    def _feature_rows(self) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
+        """Return two lists for both halves: distinct (query, positive) and (query, negative)."""
         usable = [one for half in (self.train or (), self.test) for one in half if one.negative]
         positives = dict.fromkeys((one.query, one.positive) for one in usable)
         negatives = dict.fromkeys((one.query, one.negative) for one in usable if one.negative)
@@ -126,7 +133,7 @@ class RelationPlan:
         self, scorer: PairScorer, train: Sequence[Instance], tick: OnDone
     ) -> pa.Table:
         vectors: dict[tuple[Pair, Pair], NDArray[np.float32]] = {}
-        for pairs in self._rows():
+        for pairs in self._feature_rows():
             if pairs:
                 vectors |= dict(zip(pairs, scorer.features(pairs, tick), strict=True))
         kept: list[_Row] = []
@@ -219,7 +226,7 @@ def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 def classify(
     train: Labelled, test: Labelled, *, seeds: Sequence[int], hidden: int
 ) -> NDArray[np.bool_]:
-    """Train one classifier per seed; return whether it is right on test rows, bool [seed, row].
+    """Train one classifier per seed; return whether each is right on each test row, [seed, row].
 
     train, test: features, float32 [row, dim], and labels (true analogy or not), bool [row].
     The result depends only on the arguments.

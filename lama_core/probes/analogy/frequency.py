@@ -1,4 +1,4 @@
-"""Test whether a model fails on rare words: pair frequency of right and wrong instances.
+"""Test whether a model fails on rare words: compare pair frequencies of right and wrong decisions.
 
 The frequency of a pair is the harmonic mean of its words' frequencies (Chiang et al. 2020). A
 two-sample Kolmogorov-Smirnov test compares it between right and wrong instances.
@@ -23,8 +23,12 @@ MIN_EACH = 2
 class FrequencyTest:
     """The test of one relation.
 
-    statistic: the largest distance between the two cumulative distributions. p_value: two-sided.
-    Both are None with fewer than two right or two wrong instances.
+    Attributes:
+        n_right: Number of right instances.
+        n_wrong: Number of wrong instances.
+        statistic: The largest distance between the two cumulative distributions; None with fewer
+            than two right or two wrong instances.
+        p_value: The two-sided p-value; None like `statistic`.
     """
 
     n_right: int

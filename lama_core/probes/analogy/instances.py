@@ -9,8 +9,8 @@ pair (C, D) as the positive. The probe makes the negative:
     type          (E, G) or (F, H)   from two pairs (E, F) and (G, H) except the query: two heads or
                   two tails (seeded coin), never the query's word of that side
 
-The pairs of a relation are split into a training and a test half. Supervised instances are made
-within each half; so are unsupervised ones, from both halves (see `Pairing`).
+The pairs of a relation are split into a training and a test half, and all pairs of an instance are
+from the same half. Unsupervised probes use both halves, or don't split the pairs (see `Pairing`).
 
 As in the paper, a negative may be true by chance, in a relation with several right tails or in a
 symmetric one. With `strict` such negatives are never drawn.
@@ -35,9 +35,9 @@ from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 
 Setting = Literal["unsupervised", "supervised"]
 SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")
-# Pairs of a relation: all tails of a head, or only its first one.
+# Pairs of a relation: each head with several of its tails, or only with its first tail.
 Tails = Literal["several", "first"]
-# Unsupervised instances: within each half of the pairs, like the supervised ones, or of all pairs.
+# Unsupervised instances: within each half of the pairs, as in supervised probes, or of all pairs.
 Pairing = Literal["halves", "all"]
 # The pair that the reverse probe reverses: a random pair, or the positive.
 Reverse = Literal["random", "positive"]
@@ -45,7 +45,7 @@ TAILS: tuple[Tails, ...] = get_args(Tails)
 PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
 REVERSES: tuple[Reverse, ...] = get_args(Reverse)
 MIN_PAIRS = 3
-HIDDEN, N_SEEDS = 100, 5  # of supervised probes
+HIDDEN, N_SEEDS = 100, 5  # hidden units and classifiers of supervised probes
 # Further tails are added up to this number of pairs. In relations with several tails, the values of
 # the paper's Table 2 are multiples of 1/4900: 2 x 50 x 49 decisions on half of 100 pairs.
 MOST_PAIRS = 100
@@ -58,7 +58,7 @@ class Draft:
     Attributes:
         right: The positive.
         others: The relation's pairs except query and positive.
-        draw: Random number in [0, 1) for a probe that needs one besides the draw of the negative.
+        draw: Random number in [0, 1), for probes that need more than the draw of the negative.
         banned: Pairs that must not be the negative.
     """
 
@@ -76,7 +76,14 @@ Negatives = Callable[[Draft], list[Pair]]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A way to make a negative. marked: the relations that the paper marks with `mark`."""
+    """A way to make a negative.
+
+    Attributes:
+        meaning: Explanation for users.
+        negatives: Returns the pairs to draw the negative from.
+        marked: Field that is true for the relations that the paper's tables mark for this probe.
+        mark: The mark of these relations.
+    """
 
     meaning: str
     negatives: Negatives
@@ -90,10 +97,10 @@ def _reversed(draft: Draft) -> list[Pair]:
 
 
 def _same_type(draft: Draft) -> list[Pair]:
-    """Return pairs of two heads or two tails: one drawn first word with every second word.
+    """Return pairs of two heads or of two tails: one drawn word, followed by each of the others.
 
-    The words come from all pairs except the query. A first word without an allowed second one is
-    replaced by the next word.
+    The words are from all pairs except the query. If every pair with the drawn word is banned, the
+    next word replaces it.
     """
     side = 0 if draft.draw < 0.5 else 1
     pairs = (draft.right, *draft.others)
@@ -124,7 +131,8 @@ PROBES: dict[str, Probe] = {
         "*",
     ),
     "reverse": Probe(
-        "the wrong pair is a reversed pair: any except the query pair, or the right one",
+        "the wrong pair is a reversed pair: any pair except the query pair or, as an option, the "
+        "right pair",
         _reversed,
         "bidirectional",
         "†",
@@ -168,8 +176,8 @@ class ProbeOptions:
 class Instance:
     """A query pair with a right and a wrong candidate pair.
 
-    id: relation, half, and the positions of query and positive among its pairs, from 1.
-    negative: None if the relation has no pair for it; `excluded` is then the reason.
+    id: Relation, half, and the positions (from 1) of query and positive among the half's pairs.
+    negative: The wrong pair; None if the probe can't make one, with the reason in `excluded`.
     """
 
     id: str
@@ -221,11 +229,20 @@ def make_probe(
     pairs: Sequence[Pair] | None = None,
     part: str = "all",
 ) -> list[Instance]:
-    """Return the instances of one probe of one relation: n(n-1), or the number of the limit.
+    """Return the instances of one probe of one relation: n(n-1), or as many as the limit.
 
-    part: a name for the pairs (`train`, `test`), which the random draws depend on. The same seed
-    gives the same instances, and the same limit the same queries and positives in all probes.
-    Raises ProbeImpossible for fewer than three pairs.
+    The same seed gives the same instances. With the same seed and limit, all probes have the same
+    query pairs and positives.
+
+    Args:
+        relation: The relation.
+        probe: Name of the probe.
+        options: The options; None uses the defaults.
+        pairs: The pairs to use; None uses all pairs of the relation.
+        part: Name of these pairs (`train`, `test`); the random draws depend on it.
+
+    Raises:
+        ProbeImpossible: For fewer than three pairs.
     """
     options = options or ProbeOptions()
     used = list(distinct_pairs(relation, options.tails) if pairs is None else pairs)

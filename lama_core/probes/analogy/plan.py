@@ -131,7 +131,7 @@ class AnalogyRequest(shared_fields.OutSettings):
         return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
 
     @property
-    def judges(self) -> tuple[tuple[PairScorerKind, str], ...]:
+    def scorers(self) -> tuple[tuple[PairScorerKind, str], ...]:
         """The scorers as distinct (method, name)."""
         scorers = (
             (method, name)
@@ -142,7 +142,7 @@ class AnalogyRequest(shared_fields.OutSettings):
 
 
 def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
-    """Return requests that repeat the runs; those that differ only in scorer or probe share one."""
+    """Return requests that repeat the runs; one for runs that differ only in scorer or probe."""
     grouped: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
     for run in runs:
         info, details = run.info, run.details
@@ -179,12 +179,12 @@ def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
 def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
     """Return the specifications of a request's runs, scorer by scorer.
 
-    Loads the scorers, because a run's identity depends on theirs. Raises UserError for an invalid
-    request.
+    Loads the scorers, because a run's identity depends on the identity of its scorer. Raises
+    UserError for an invalid request.
     """
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
-    if not request.judges:
+    if not request.scorers:
         *titles, last = (kind.title for kind in PAIR_SCORERS.values())
         raise UserError(f"Choose at least one {', '.join(titles)} or {last} to probe.")
     dataset = load_analogies(request.dataset)
@@ -200,7 +200,7 @@ def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[
         return model
 
     specs = []
-    for method, reference in request.judges:
+    for method, reference in request.scorers:
         scorer = PAIR_SCORERS[method].open(reference, words, options, load_model)
         unknown: tuple[None, Precision] = (None, "fp32")
         kind, precision = kinds[reference] if method == "model" else unknown

@@ -1,4 +1,4 @@
-"""Rank pairs by how well they complete an analogy: by the perplexity of the sentence.
+"""Rank candidate pairs by the perplexity of the analogy sentence that each of them completes.
 
     PPPL(S) = exp(-sum_i log P(w_i | S without w_i))      masked models, one subword token at a
                                                           time; also encoder-decoder models (ours)
@@ -62,7 +62,7 @@ class PairScore:
     Attributes:
         rank: By log_perplexity, 1 is best; ties keep the given order.
         total: Sum of the log-probabilities of the `n_scored` scored tokens.
-        log_perplexity: Minus their sum or mean.
+        log_perplexity: Minus the sum or mean of these log-probabilities (see `Normalise`).
     """
 
     rank: int
@@ -90,7 +90,7 @@ class PairScore:
 class ModelScores(AboutModel):
     """One model's scores of the pairs, in the given order.
 
-    n_left_out: number of pairs at the end that were not scored because of the time limit.
+    n_left_out: Number of last pairs that weren't scored because of the time limit.
     """
 
     pairs: tuple[PairScore, ...]
@@ -165,9 +165,10 @@ def score_pairs(
     normalise: Normalise = "sum",
     limits: Limits = UNLIMITED,
 ) -> ScoreAnswer:
-    """Score the template with the query and each pair by every model's (pseudo-)perplexity.
+    """Return every model's (pseudo-)perplexity of the template with the query and each pair.
 
-    Raises UserError for an invalid template or word, a repeated pair, or too few or many pairs.
+    Raises UserError for an invalid template or word, a repeated pair, or fewer than 2 or more than
+    `MAX_PAIRS` pairs.
     """
     text = resolve_template(template)
     query = (check_word(query[0]), check_word(query[1]))

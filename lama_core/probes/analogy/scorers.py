@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from lama_core.models.auxiliary.relbert import RelBert
 
 PairScorerKind = Literal["model", "vectors", "relbert"]
-# Called with the number of instances or rows done since the last call.
+# Called with the number of instances or feature rows done since the last call.
 OnDone = Callable[[int], None]
 # Sentences per call of a model; progress is reported between the calls.
 CHUNK = 240
 
 
 class PairScorer(ABC):
-    """A scorer of pairs. identity: digest of everything that its numbers depend on."""
+    """A scorer of pairs. identity: Digest of everything that its scores and features depend on."""
 
     def __init__(
         self, method: PairScorerKind, source: "ScoringModel | WordVectors | RelBert"
@@ -105,7 +105,7 @@ class ModelPairScorer(PairScorer):
         return fill_template(self._template, (*query, *pair)).text
 
     def _scores(self, sentences: Sequence[str], on_done: OnDone, n: int) -> NDArray[np.float64]:
-        """Return minus the log-perplexity of each sentence; report n instances in total."""
+        """Return minus the log-perplexity of each sentence; report progress that adds up to `n`."""
         # Sorting places sentences with the same query next to each other.
         distinct = sorted(set(sentences))
         values: dict[str, float] = {}

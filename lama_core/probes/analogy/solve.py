@@ -25,7 +25,7 @@ from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     TEMPLATE_HELP,
     AnalogyQuestion,
-    make_analogy,
+    make_analogy_question,
     parse_analogy,
 )
 from lama_core.probes.cloze.query import ClozeAnswer, query_model
@@ -61,7 +61,7 @@ class WordEmbedder(Protocol):
 
 @dataclass(frozen=True)
 class WithoutWords(Candidates):
-    """Candidates without some words. left_out: lower case; a word is excluded in any case."""
+    """Candidates without some words. left_out: The words in lower case; case is ignored."""
 
     left_out: frozenset[str] = frozenset()
 
@@ -107,7 +107,7 @@ class SolveRequest(shared_fields.ClozeSettings):
     def question(self) -> AnalogyQuestion:
         """Return the analogy. Raises UserError unless exactly one word is missing."""
         if len(self.text) != 1:
-            return make_analogy(self.text, self.template or DEFAULT_TEMPLATE)
+            return make_analogy_question(self.text, self.template or DEFAULT_TEMPLATE)
         if self.template is not None:
             raise UserError(
                 "A template can't be used with a sentence. Give four words, or omit the template."
@@ -128,7 +128,7 @@ class VectorPrediction:
 class VectorAnswer:
     """The answers of vector arithmetic on one model's input embeddings.
 
-    gold_rank: rank of the gold answer; None if it is not a candidate.
+    gold_rank: Rank of the gold answer; None if no answer was given or it isn't a candidate.
     """
 
     name: str
@@ -139,7 +139,7 @@ class VectorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """All models' answers to one analogy. note: reason for missing vector arithmetic."""
+    """All models' answers to one analogy. note: Why there is no vector arithmetic; else empty."""
 
     question: AnalogyQuestion
     cloze: ClozeAnswer
@@ -183,9 +183,18 @@ def solve(
 ) -> Solution:
     """Return every model's `top_k` best words for the blank, in the models' order.
 
-    keep_query_words: allow the three given words as answers. By default they are excluded, as is
-    usual in vector arithmetic since Mikolov et al. 2013. options: further options of
-    `cloze.query.ask`. Raises UserError if the text doesn't fit a model, or no candidate is left.
+    Args:
+        models: The models.
+        question: The analogy.
+        candidates: The candidates.
+        keep_query_words: Whether the three given words may be answers. By default they are
+            excluded, as is usual in vector arithmetic since Mikolov et al. 2013.
+        top_k: Number of answers.
+        gold: The gold answer, if any.
+        **options: Further options of `query_model`.
+
+    Raises:
+        UserError: If the text doesn't fit a model, or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
     if words and not keep_query_words:
@@ -226,10 +235,13 @@ def vector_answer(
 ) -> VectorAnswer:
     """Answer an analogy by vector arithmetic on a model's input embeddings.
 
-    The earlier candidate wins a tie. Raises ValueError if the question is free text.
+    Of candidates with equal scores, the earlier one ranks higher. Raises ValueError if the question
+    is free text.
     """
     if question.words is None or question.blank is None:
-        raise ValueError("vector arithmetic needs the question's words, but it is free text")
+        raise ValueError(
+            "vector arithmetic needs the question's words, but the question is free text"
+        )
     given = [word or "" for word in question.words]
     plus_1, plus_2, minus = (given[number] for number in TERMS[question.blank])
     vectors = _unit(model.word_vectors([plus_1, plus_2, minus]))

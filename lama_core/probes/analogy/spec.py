@@ -3,7 +3,7 @@
 A run has one scorer, one setting and one probe, over all chosen relations. It has one row per
 decision: `subject` is the query pair, `object` the candidate pair (unsupervised: the positive),
 `source` the kind of relation, and `rank_raw` is 1 for a right decision and 2 for a wrong one, so
-that P@1 is the accuracy. Columns besides those of every run:
+that P@1 is the accuracy. Columns in addition to those of every run:
 
     negative                the wrong pair (unsupervised)
     score, negative_score   scores of the two pairs, higher is better (unsupervised)
@@ -36,7 +36,7 @@ from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, Run
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
 
-# Raise it by one if, and only if, the same specification would give different numbers.
+# Incremented if and only if the same specification gives other numbers.
 VERSION = 4
 # Values of options that older runs don't record.
 BEFORE_VERSION_3 = {"tails": "first", "pairing": "all", "reverse": "positive"}
@@ -76,7 +76,7 @@ class ExcludedRelation:
 
 @dataclass(frozen=True, slots=True)
 class ProbeDetails:
-    """The contents of `details.json`. missing: words without a vector."""
+    """The contents of `details.json`. missing: The words without a vector."""
 
     setting: Setting
     probe: str
@@ -155,7 +155,7 @@ def _read_details(run: Run) -> ProbeDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class AnalogySpec(RunSpec):
-    """A run of one probe. model: the scorer, by `method` a language model or a file of vectors."""
+    """A run of one probe. model: The name of the scorer, whose kind is `method`."""
 
     kind: ClassVar[str] = "analogy"
     version: ClassVar[int] = VERSION
@@ -181,7 +181,7 @@ class AnalogySpec(RunSpec):
         return f"{self.probe}, {self.setting}"
 
     def candidate_list(self) -> tuple[str, str, bool]:
-        """Return the alternatives that are decided between."""
+        """Return the two alternatives of a decision in place of a candidate list."""
         return "two pairs" if self.setting == "unsupervised" else "true or false", "", False
 
     def title(self) -> str:
@@ -283,7 +283,7 @@ def frequency_test(table: pa.Table) -> FrequencyTest:
     """Test whether right and wrong instances differ in the frequency of their pairs.
 
     With several seeds an instance is right if more than half of the classifiers are right on it; if
-    exactly half are, the first one decides.
+    exactly half are, the first classifier decides.
     Departure: Decisions of several seeds
     """
     ranks, groups = _groups_by_seed(table)

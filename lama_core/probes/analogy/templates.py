@@ -54,7 +54,7 @@ class AnalogyQuestion:
     """An analogy with one word missing.
 
     words: A, B, C and D, with None at the blank; None if the text does not match a template.
-    template: its name, or the user's own text.
+    template: The template's name or the user's text; None if the text does not match a template.
     """
 
     query: Query
@@ -136,8 +136,13 @@ def template_label(name: str) -> str:
     return f"{name}: {TEMPLATES[name]}" if name in TEMPLATES else name
 
 
-def make_analogy(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> AnalogyQuestion:
-    """Return the question for A, B, C and D, one of which must be None or a blank."""
+def make_analogy_question(
+    words: Sequence[str | None], template: str = DEFAULT_TEMPLATE
+) -> AnalogyQuestion:
+    """Return the question for A, B, C and D, one of which must be None or a blank.
+
+    Raises UserError for an invalid template, or unless exactly one word is missing.
+    """
     cleaned = tuple(
         None if word is None or BLANK.fullmatch(word.strip()) else check_word(word)
         for word in words

@@ -2,9 +2,9 @@
 
     P@1 = sentences with the gold answer first / sentences whose gold answer is a candidate
 
-As in a run, a gold answer that isn't a candidate of the model doesn't count; its rank is returned
-nevertheless (`query.Gold`). A file has one sentence per line, row or object; an invalid sentence
-keeps its line, with the reason.
+As in a run, a sentence whose gold answer isn't a candidate of the model isn't counted in P@1; the
+answer's rank is still returned (`query.Gold`). A file has one sentence per line, row or object; an
+invalid sentence gets the reason in place of answers.
 """
 
 import csv
@@ -68,10 +68,10 @@ class BatchLine:
     """A sentence of a batch.
 
     Attributes:
-        number: Number of its first line in the file, from 1.
+        number: Number, from 1, of the sentence's first line in the file.
         text: The sentence.
         gold: The gold answer, if given.
-        fault: Why it is invalid; empty if it is valid.
+        fault: Why the sentence is invalid; empty if it is valid.
     """
 
     number: int
@@ -92,7 +92,13 @@ class BatchLine:
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """One model's first answer to a line, the only prediction of `blank`; or why there is none."""
+    """One model's first answer to a line.
+
+    Attributes:
+        blank: The answer at the blank, with a single prediction; None if there is none.
+        context: The context that the model saw; None without an answer.
+        fault: Why there is no answer; empty if there is one.
+    """
 
     blank: BlankAnswer | None = None
     context: Context | None = None
@@ -111,7 +117,7 @@ class LineAnswer:
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the gold answer is first; None without an answer or a gold candidate."""
+        """Whether the gold answer is first; None without a gold answer among the candidates."""
         gold = self.blank.gold if self.blank else None
         return gold.rank == 1 if gold and gold.in_candidates else None
 
@@ -144,11 +150,11 @@ class BatchModelAnswers(AboutModel):
 
     @property
     def precision_at_1(self) -> float | None:
-        """P@1, between 0 and 1; None if no line counts."""
+        """P@1, between 0 and 1; None if no line is counted."""
         return self.n_right / self.n_counted if self.n_counted else None
 
     def summary(self) -> str:
-        """Return P@1 and the numbers of lines that count and that don't, as text."""
+        """Return P@1 and the numbers of lines that are counted in it and that aren't, as text."""
         n_answered = sum(answer.blank is not None for answer in self.answers)
         text = f"{n_answered:,} of {len(self.answers):,} sentences answered"
         if self.precision_at_1 is not None:
@@ -218,7 +224,7 @@ class BatchAnswer:
         }
 
 
-def _checked(lines: Sequence[BatchLine]) -> tuple[BatchLine, ...]:
+def _check_lines(lines: Sequence[BatchLine]) -> tuple[BatchLine, ...]:
     """Return the lines. Raises UserError for no line, too many, or no valid one."""
     if not lines:
         raise UserError("Sentences are missing: write one per line, each with a blank.")
@@ -239,7 +245,7 @@ def read_lines(text: str) -> tuple[BatchLine, ...]:
         if line.strip():
             sentence, _, gold = line.partition("\t" if "\t" in line else "|")
             lines.append(_line(number, sentence, gold))
-    return _checked(lines)
+    return _check_lines(lines)
 
 
 def read_file(data: bytes, name: str) -> tuple[BatchLine, ...]:
@@ -262,9 +268,9 @@ def read_file(data: bytes, name: str) -> tuple[BatchLine, ...]:
         ) from error
     ending = PurePath(name).suffix.lower()
     if ending in (".csv", ".tsv"):
-        return _checked(_table_lines(text, name, "\t" if ending == ".tsv" else ""))
+        return _check_lines(_table_lines(text, name, "\t" if ending == ".tsv" else ""))
     if ending == ".jsonl":
-        return _checked(_jsonl_lines(text))
+        return _check_lines(_jsonl_lines(text))
     return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -351,21 +357,21 @@ def query_lines(
     on_progress: OnProgress = ignore,
     **options: Any,
 ) -> BatchModelAnswers:
-    """Return one model's first answer to each line, equal to that of `query.ask`.
+    """Return one model's first answer to each line, the same as `query_model` returns.
 
-    Sentences that a causal model rescores word by word are queried one by one; after the time limit
-    the remaining lines are dropped, but at least one such sentence is answered. A line that doesn't
-    fit the model has the reason instead of an answer.
+    Sentences for which a causal model rescores words are queried one at a time, at least one of
+    them; if the time limit is reached before another, that line and all later lines are dropped. A
+    line that doesn't fit the model has the reason in place of an answer.
 
     Args:
         model: The model.
         lines: The sentences.
         candidates: The candidates.
-        context: As for `query.ask`.
-        columns: As for `query.ask`.
-        limits: Limits on each rescored sentence, and on each `BATCH_SIZE` other sentences.
+        context: As for `query_model`.
+        columns: As for `query_model`.
+        limits: Limits on each rescored sentence, and on each batch of `BATCH_SIZE` others.
         on_progress: Called with the number of finished lines.
-        **options: Further options of `query.ask_queries`.
+        **options: Further options of `query_in_batches`.
     """
     until = limits.until()
     columns = columns or candidates.columns(model.vocabulary)
@@ -384,7 +390,7 @@ def query_lines(
             continue
         (alone if is_slow else together).append(row)
 
-    def ask_rows(rows: Sequence[int]) -> None:
+    def query_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
         queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
         found = query_in_batches(model, queries, candidates, gold=golds, **shared, **options)
@@ -396,10 +402,10 @@ def query_lines(
         if number and time.monotonic() > until:
             end = row
             break
-        ask_rows([row])
+        query_rows([row])
     together = [row for row in together if row < end]
     for first in range(0, len(together), BATCH_SIZE):
-        ask_rows(together[first : first + BATCH_SIZE])
+        query_rows(together[first : first + BATCH_SIZE])
     return BatchModelAnswers(
         n_candidates=len(columns.words),
         answers=tuple(answers[row] for row in range(end)),

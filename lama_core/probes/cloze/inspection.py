@@ -1,6 +1,6 @@
 """Two lenses on a model's answer: the answer by layer, and attribution to the tokens of the text.
 
-Also the request of all lenses, and what they share; the table of lenses is in `lenses`.
+This module also has the request and functions that all lenses share; `lenses` has their table.
 
 `models.hf.inspection` has the formulas. Only the first blank is inspected. A causal model sees only
 the text to its left.
@@ -53,15 +53,15 @@ DRAWS, MAX_DRAWS, SEED = 10, 100, 1  # the draws and the seed are those of the p
 Restore = Annotated[
     TracedPart,
     option(
-        "Tracing: what is restored at one token: the state after a layer, or the outputs of "
-        "attention or MLPs in a window of layers."
+        "Tracing: restore at one token the state after a layer, or the outputs of attention or "
+        "MLPs in a window of layers."
     ),
 ]
 Window = Annotated[
     int | None,
     option(
-        "Tracing attention or mlp: number of layers that are restored together. Default: 10 of 48 "
-        "layers, as in the paper, so 1 of 6 and 6 of 30.",
+        "Tracing attention or mlp: number of layers that are restored together. Default: 10 of a "
+        "model's 48 layers, as in the paper, and in proportion 1 of 6 or 6 of 30.",
         ge=1,
     ),
 ]
@@ -107,7 +107,7 @@ class InspectRequest(shared_fields.ModelSettings):
     ] = None
     against: Annotated[
         str | None,
-        option("Lens logit: another answer, whose logit is subtracted from the first one's."),
+        option("Lens logit: another answer, whose logit is subtracted from the explained one's."),
     ] = None
     subject: Annotated[
         str | None, option("Lens trace: the words of the text to corrupt with noise.")
@@ -136,7 +136,7 @@ class InspectRequest(shared_fields.ModelSettings):
     candidates: shared_fields.Candidates = COMMON
 
     def check(self) -> None:
-        """Raise UserError if a field has a wrong value, or belongs to the other lens."""
+        """Raise UserError if a field has a wrong value, or belongs to another lens."""
         super().check()
         defaults = {field.name: field.default for field in fields(self)}
         for name, lenses in LENSES_OF.items():
@@ -161,8 +161,9 @@ class FollowedWord:
 
     Attributes:
         word: The word.
-        is_gold: Whether it is the gold answer; otherwise it is one of the model's first answers.
-        ranks: Its rank after each layer; outside the candidates, its rank if it were added.
+        is_gold: Whether it is the gold answer; else it is one of the last layer's best answers.
+        ranks: Its rank after each layer; a word outside the candidates has the rank that it would
+            have as a candidate.
         log_probs: Its natural log-probability after each layer, over the whole vocabulary.
     """
 
@@ -188,7 +189,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ModelLayers(AboutModel):
-    """One model's answers after each layer; words: its first answers, then the gold answer."""
+    """One model's answers after each layer; words: The last layer's best, then the gold answer."""
 
     layers: tuple[Layer, ...]
     words: tuple[FollowedWord, ...]
@@ -233,12 +234,12 @@ class ModelAttribution(AboutModel):
         method: The attribution method.
         word: The word.
         tokens: The tokens of the text.
-        values: Contribution of each token, natural log; None for a blank, and for tokens after the
-            time limit.
+        values: Contribution of each token, natural log; None for a blank, and for tokens that were
+            not reached within the time limit.
         log_prob: Log-probability of the word given the text.
         baseline: Gradients only: log-probability with every token hidden.
         steps: Gradients only: number of points of the integral.
-        asked: Gradients only: whether the request sets that number.
+        asked: Gradients only: whether the request sets the number of points.
         notes: Notes for users.
     """
 
@@ -254,17 +255,17 @@ class ModelAttribution(AboutModel):
 
     @property
     def total(self) -> float:
-        """The sum over the tokens."""
+        """The sum of the tokens' contributions."""
         return sum(filter(None, self.values))
 
     @property
     def gap(self) -> float | None:
-        """The sum minus the difference from the baseline; None without a baseline."""
+        """`total` minus (`log_prob` minus `baseline`); None without a baseline."""
         return None if self.baseline is None else self.total - (self.log_prob - self.baseline)
 
     @property
     def completeness_error(self) -> float | None:
-        """The gap relative to the difference, 0 is exact; None without a baseline.
+        """The gap, relative to `log_prob` minus `baseline`; 0 is exact. None without a baseline.
 
         Infinite if the log-probability equals that of the baseline.
         Source: Sundararajan et al. 2017, proposition 1 (completeness) and section 5.
@@ -344,7 +345,7 @@ def read_layers(
     gold: str | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelLayers:
-    """Return the ranks of a model's answers and of the first gold answer after each layer.
+    """Return the ranks after each layer of a model's answers and of the first blank's gold answer.
 
     Raises:
         UserError: If the model has no readable layers, the text is too long, or the model can't
@@ -464,7 +465,7 @@ def choose_answer(
 ) -> tuple[str, tuple[int, ...], str]:
     """Return the answer to explain, the tokens that can write it, and a note if it is shortened.
 
-    word: the answer; None for the model's first prediction.
+    word: The answer; None chooses the model's first prediction.
     """
     place = encoded.places[0]
     word = " ".join(word.split()) if word else None

@@ -28,7 +28,7 @@ from lama_core.types import Query
 
 
 class LensResult(Protocol):
-    """What a lens shows of one model, with the model's fields (`AboutModel`)."""
+    """The result of a lens for one model, with the fields of `AboutModel`."""
 
     @property
     def name(self) -> str:
@@ -42,12 +42,12 @@ class LensResult(Protocol):
 
     @property
     def precision(self) -> str:
-        """The precision that computed it."""
+        """The precision of the computation."""
         ...
 
     @property
     def device(self) -> str:
-        """The device that computed it."""
+        """The device of the computation."""
         ...
 
     def model_json(self) -> dict[str, Any]:
@@ -67,9 +67,11 @@ class LensResult(Protocol):
 class Lens:
     """A lens.
 
-    requires: the protocol of the models that support it. compute: its result for a model, a text,
-    the candidates' columns, a request and limits. json_key: the key of its values in `--json`;
-    empty if they are next to the model's name.
+    Attributes:
+        requires: The protocol of the models that support the lens.
+        compute: Returns the result for a model, a text, the candidates' columns, a request and
+            limits.
+        json_key: The key of the result in `--json`; empty if its keys are next to the model's name.
     """
 
     requires: type
@@ -165,7 +167,7 @@ def inspect_model(
     """Return the inspection of one model by the request's lens.
 
     Raises:
-        UserError: If the model doesn't support the lens, or as the lens's computation does.
+        UserError: If the model doesn't support the lens, or the lens can't be computed.
     """
     lens = LENSES[request.lens]
     if not isinstance(model, lens.requires):

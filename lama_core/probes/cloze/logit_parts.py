@@ -21,15 +21,15 @@ from lama_core.types import Query
 
 @dataclass(frozen=True, slots=True)
 class ModelLogit(AboutModel):
-    """The parts of the logit of one model's answer; they add up to it.
+    """The parts of the logit of one model's answer; the parts sum to the logit.
 
     Attributes:
         answer: The answer.
-        against: Another answer, whose logit and parts are subtracted; None if there is none.
-        logit: The answer's logit, or the difference.
+        against: Another answer, whose logit and parts are subtracted; None to subtract nothing.
+        logit: The logit of `answer`, minus that of `against` if given.
         parts: The embedding, each layer's attention and MLP, the remainder and the bias.
-        heads: The heads of all layers, contained in the attention parts.
-        neurons: The neurons that add or subtract most, contained in the MLP parts.
+        heads: The heads of all layers; their values are also included in the attention parts.
+        neurons: The neurons with the largest effects; they are also included in the MLP parts.
         notes: Notes for users.
     """
 

@@ -42,12 +42,12 @@ N_CONTINUED = 10
 ENDS = tuple(".!?…:;,。！？")
 GOLD_SEPARATOR = "|"
 MAX_GOLD = 1000  # characters
-# The other words keep at least this probability, so that its logarithm is finite.
+# Lower bound of a probability, so that its logarithm is finite.
 SMALLEST = 1e-300
 
-# The words over which probabilities sum to one.
+# The set of words over which probabilities sum to one.
 Over = Literal["vocabulary", "rescored", "candidates", "answers", "found"]
-# As text, if their number is unknown.
+# Text for each set, if its number of words is unknown.
 OVER_AS_TEXT: dict[Over, str] = {
     "vocabulary": "all tokens of the model",
     "rescored": "the rescored words",
@@ -55,7 +55,7 @@ OVER_AS_TEXT: dict[Over, str] = {
     "answers": "the answers",
     "found": "the words found",
 }
-# As text after their number.
+# Text for each set, after its number of words.
 OVER: dict[Over, str] = {
     "vocabulary": "tokens",
     "rescored": "rescored words",
@@ -104,7 +104,7 @@ class Gold:
 
     Attributes:
         word: The gold answer.
-        rank: Its rank; outside the candidates, its rank if it were added to them.
+        rank: Its rank; if it isn't a candidate, the rank that it would have as one.
         log_prob: Its natural log-probability; None if the model can't write it.
         pieces: Its subword tokens.
         in_candidates: Whether it is a candidate.
@@ -132,13 +132,15 @@ class BlankAnswer:
         gold: The gold answer's rank, if one was given.
         over: The words over which probabilities sum to one.
         n_over: Number of these words; None if unknown.
-        asked: The query of this blank; earlier blanks may be filled with the model's own answers.
-        outside: Share of the probability outside the candidates; None if there is none.
+        asked: The text that the model got for this blank; its answers may fill earlier blanks.
+        outside: Share of the probability outside the candidates; None if unknown, or if all tokens
+            are candidates.
         first: The likeliest of all tokens; for a causal model, given the left context.
         with_full_stop: The first answer if the text ended in a full stop; None if it is the same.
-        n_wanted: Number of words to rescore, if the time limit was reached before; else None.
+        n_wanted: Number of words to rescore, if the time limit prevented some; else None.
         n_listed: Number of tokens that a server returned, if it lists only the likeliest.
-        gold_beyond: Whether the gold answer isn't among these, so that its rank is a lower bound.
+        gold_beyond: Whether the gold answer isn't among these tokens, so that its rank is a lower
+            bound.
     """
 
     predictions: tuple[Prediction, ...]
@@ -160,7 +162,7 @@ class BlankAnswer:
 
     @property
     def likeliest_outside(self) -> Prediction | None:
-        """The likeliest of all tokens if it isn't a candidate; None if it is, or is unknown."""
+        """The likeliest of all tokens; None if it is a candidate or unknown."""
         if self.outside is None or self.first is None:
             return None
         best = max((item.log_prob for item in self.predictions), default=-math.inf)
@@ -184,10 +186,10 @@ class BlankAnswer:
             beyond = "; the right answer isn't among them, so its rank is a lower bound"
             notes.append(
                 f"Shortened list: the server returns only its {self.n_listed:,} likeliest tokens, "
-                f"and other words are not ranked{beyond * self.gold_beyond}."
+                f"and only these are ranked{beyond * self.gold_beyond}."
             )
         if self.outside is not None and self.first:
-            notes.append(f"{percent(self.outside)} % goes to words not listed.")
+            notes.append(f"{percent(self.outside)} % of the probability is outside the candidates.")
             if token := self.likeliest_outside:
                 notes[-1] += f" The likeliest of all tokens: {_shown(token)}."
         elif self.first:
@@ -297,7 +299,7 @@ def blank_json(blank: BlankAnswer) -> dict[str, Any]:
 def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, Any]:
     """Return the candidates as JSON values.
 
-    sizes: Number of words that each model ranks; the largest is the size of `full`.
+    sizes: Number of words that each model ranks; the maximum is the size if `full` is chosen.
     """
     words = candidates.words
     size = len(words) if words is not None else max(sizes, default=0)
@@ -353,8 +355,8 @@ def query_model(
     """Return one model's best answers at each blank of a text.
 
     A masked model fills all blanks in one pass. A causal or encoder-decoder model fills them from
-    left to right; earlier blanks contain its own best answers. The right context of a causal model
-    ends at the next blank; an encoder-decoder model sees all of it, with the later blanks open.
+    left to right, with its best answers in the earlier blanks. The right context of a causal model
+    ends at the next blank; an encoder-decoder model sees the whole text, with later blanks empty.
 
     Args:
         model: The model.
@@ -367,7 +369,7 @@ def query_model(
         n_rescored: Number of words that a causal model rescores with context `both`, in addition
             to the gold answer.
         columns: The candidates' columns, if the caller has them.
-        limits: Limits on the cost; results that are cut short have a note.
+        limits: Limits on the cost; an answer that a limit shortens has a note.
 
     Raises:
         UserError: If the text doesn't fit the model, or top_k is out of range.
@@ -409,9 +411,9 @@ class _BlankScorer:
     until: float
 
     def answers(self, query: Query, golds: Sequence[str | None], to_end: bool) -> list[BlankAnswer]:
-        """Return the answers at the first blanks of a query, from one pass.
+        """Return the answers at the first `len(golds)` blanks of a query, from one forward pass.
 
-        golds: Gold answer of each of these blanks: of all, or of the first only.
+        golds: The gold answer of each blank to answer; None for a blank without one.
         to_end: Whether the query reaches the end of the text, where a full stop may be missing.
         """
         encoded = self.encode(query, golds)
@@ -436,7 +438,7 @@ class _BlankScorer:
         return answers
 
     def encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
-        """Return the query as tokens; a causal model will rescore the gold answer in any case."""
+        """Return the query as tokens; a causal model will always rescore the gold answer."""
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
         n_rescored = int(min(self.n_rescored, self.limits.rescored))
@@ -510,7 +512,7 @@ class _BlankScorer:
     def _with_complete_words(
         self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
     ) -> BlankAnswer:
-        """Add the complete words that the answers start, if a causal model sees the left only."""
+        """Add the complete words that the answers start, for a causal model with context `left`."""
         if encoded.suffix or not isinstance(self.model, WordContinuer):
             return answer
         items = answer.predictions[:N_CONTINUED]
@@ -563,7 +565,7 @@ def rescores(
     context: Context | None = None,
     limits: Limits = UNLIMITED,
 ) -> bool:
-    """Return whether the model rescores a text with one blank word by word.
+    """Return whether the model rescores words to answer a text with one blank.
 
     Raises:
         UserError: If the text or the gold answer is too long.
@@ -583,11 +585,11 @@ def whole_words(
     folded: bool,
     limits: Limits = UNLIMITED,
 ) -> list[str | None]:
-    """Return the longer word that each answer starts, as continued by a causal model.
+    """Return the longer word that a causal model makes of each answer by continuing it.
 
     Args:
         model: The model; one that isn't causal starts no longer words.
-        queries: Queries of one blank each.
+        queries: Queries with one blank each.
         words: The answer to each query.
         folded: Whether the words are lower-cased, as in `Candidates`.
         limits: Limits on the cost.
@@ -614,7 +616,7 @@ def whole_words(
 
 
 def _log_rest(log_prob: float) -> np.float32:
-    """Return log(1 - p), by which the others shrink when a word is added to the candidates."""
+    """Return log(1 - p), to add to the other words if a word of probability p joins them."""
     with np.errstate(divide="ignore"):
         return np.float32(np.log(-np.expm1(np.float64(min(log_prob, -SMALLEST)))))
 
@@ -661,9 +663,10 @@ def query_in_batches(
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
 ) -> tuple[ModelAnswer, ...]:
-    """Return one model's first answer to each of several texts of one blank, in batches.
+    """Return one model's first answer to each of several texts, computed in batches.
 
-    gold: The gold answer of all texts, or one for each text. Other options as for `query_model`.
+    queries: Texts with one blank each. gold: The gold answer of all texts, or one for each text.
+    Other options as for `query_model`.
     """
     columns = columns or candidates.columns(model.vocabulary)
     contexts = [choose_context(model, query, context) for query in queries]

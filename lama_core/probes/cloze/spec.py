@@ -37,14 +37,17 @@ BATCHES = 4
 
 @dataclass(frozen=True)
 class SegmentWork(ABC):
-    """The queries of a run's segments, divided into parts; a part is several steps of a segment."""
+    """The queries of a run's segments, in parts; a part is a range of steps of one segment.
+
+    Subclasses define a step: a batch, a question or a fact.
+    """
 
     segments: tuple[Segment, ...]
     unit: Unit = field(default="queries", init=False)
 
     @abstractmethod
-    def steps(self, segment: int) -> range:
-        """Return the first step of each part of a segment; subclasses define the steps."""
+    def first_steps(self, segment: int) -> range:
+        """Return the number of the first step of each part of a segment."""
 
     @abstractmethod
     def size(self, segment: int, first: int) -> tuple[int, int]:
@@ -52,7 +55,7 @@ class SegmentWork(ABC):
 
     @abstractmethod
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
-        """Return the answers of one part: the columns of `top_answers.ROW`, and more."""
+        """Return the answers of one part: columns of `top_answers.ROW` and of the subclass."""
 
     @cached_property
     def part_starts(self) -> list[tuple[int, int]]:
@@ -60,7 +63,7 @@ class SegmentWork(ABC):
         return [
             (segment, first)
             for segment in range(len(self.segments))
-            for first in self.steps(segment)
+            for first in self.first_steps(segment)
         ]
 
     @cached_property
@@ -78,10 +81,10 @@ class ClozeSpec(RunSpec):
 
     Attributes:
         prompts: The prompt set.
-        candidates: The candidates; per relation for each relation's own objects.
+        candidates: The candidates; with `per_relation`, the objects of each relation.
         batch_rows: Maximum queries of a batch; can change the last bits of the scores.
         batch_tokens: Maximum tokens of a batch; can change the last bits of the scores.
-        open_book: Open-book context; None for none.
+        open_book: Open-book context, if any.
     """
 
     kind: ClassVar[str] = "cloze"
@@ -109,11 +112,11 @@ class ClozeSpec(RunSpec):
         return options
 
     def prompt_name(self) -> str:
-        """Return the prompt set's name, marked if there is open-book context."""
+        """Return the prompt set's name, after `open-book` if the run has open-book context."""
         return self.prompts.name if self.open_book is None else f"{OPEN_BOOK} {self.prompts.name}"
 
     def prompt_kind(self) -> PromptKind:
-        """Return the kind of its prompts."""
+        """Return the kind of the prompts."""
         return self.prompts.kind
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
@@ -145,7 +148,7 @@ class ClozeSpec(RunSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """Return the questions, and the work of scoring those that count."""
+        """Return the questions, and the work of scoring those that aren't excluded."""
         judge = make_judge(knowledge, self.candidates, scorer, self.context)
         add_passage = self.open_book.before if self.open_book is not None else lambda query: query
         questions = [
@@ -180,7 +183,7 @@ class ClozeSpec(RunSpec):
     def _describe(
         self, dataset: Dataset, questions: Sequence[Question]
     ) -> tuple[RelationInfo, ...]:
-        """Return the relations of a run, with the number of rows that count."""
+        """Return the relations of a run, with the numbers of counted and excluded rows."""
         counts = Counter((row.relation.name, row.excluded is None) for row in questions)
         return tuple(
             RelationInfo.of(
@@ -208,8 +211,8 @@ class ClozeWork(SegmentWork):
             for segment in self.segments
         ]
 
-    def steps(self, segment: int) -> range:
-        """Return the first batch of each part."""
+    def first_steps(self, segment: int) -> range:
+        """Return the number of the first batch of each part."""
         return range(0, len(self.batches[segment]), BATCHES)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:

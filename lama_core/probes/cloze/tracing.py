@@ -1,7 +1,7 @@
 """Lens trace: which hidden states bring the answer back when the subject is corrupted.
 
-`models.hf.tracing` has the formulas. A causal model is read at the last token before the blank, as
-in the paper; a masked model at the blank.
+`models.hf.tracing` has the formulas. The answer's probability is that after the last token before
+the blank for a causal model, as in the paper, and that at the blank for a masked model.
 Departure: Causal tracing
 """
 
@@ -30,17 +30,17 @@ class ModelTrace(AboutModel):
     Attributes:
         answer: The answer.
         subject: The words that were corrupted.
-        restore: What was restored at one token.
+        restore: What was restored at one token (see `TracedPart`).
         window: Number of layers that were restored together.
         draws: Number of draws of noise.
         seed: Seed of the noise.
         noise: Standard deviation of the noise.
         prob: Probability of the answer without noise.
-        corrupted: The same with noise, mean over the draws.
+        corrupted: Probability of the answer with noise, mean over the draws.
         tokens: All tokens that the model sees, special tokens included.
-        in_subject: Whether each token is the subject's.
+        in_subject: Whether each token belongs to the subject.
         restored: Probability with noise and the restoration, per layer (the first is layer 1) and
-            token, mean over the draws; None after the time limit.
+            token, mean over the draws; None if the time limit was reached before.
         notes: Notes for users.
     """
 
@@ -148,11 +148,12 @@ def trace_answer(
         tokens = tuple(
             BLANK if number == blank else token for number, token in zip(ids, tokens, strict=True)
         )
-    if found.draws < request.draws:
-        notes = (*notes, f"Time limit reached: {found.draws} of {request.draws} draws are shown.")
-    n_done = int(np.isfinite(found.restored).sum())
-    if n_done < found.restored.size:
-        reached = f"{n_done:,} of {found.restored.size:,} restorations were computed."
+    n_done, n_cells = int(np.isfinite(found.restored).sum()), found.restored.size
+    if n_done < n_cells:
+        reached = f"{n_done:,} of {n_cells:,} restorations were computed."
+        notes = (*notes, f"Time limit reached: {reached}")
+    elif found.draws < request.draws:
+        reached = f"{found.draws} of {request.draws} draws of noise were computed."
         notes = (*notes, f"Time limit reached: {reached}")
     return ModelTrace(
         answer=answer,

@@ -3,9 +3,9 @@
 The wordings are the relation's manual template and its paraphrases, LPAQA's and ParaRel's wordings
 of the same relation if they are installed, and the negated template. Mined prompts (LPAQA's, and
 those of the starter facts) are included only on request: they were extracted from texts by pattern,
-and many mean something else. Of wordings that differ only in spaces, the first counts.
+and many mean something else. Of wordings that differ only in spaces, only the first is kept.
 
-The gold answer is wrong for a negated sentence, so negation doesn't count for the agreement.
+The gold answer is wrong for a negated sentence, so negated wordings don't count for the agreement.
 """
 
 from collections import Counter
@@ -137,7 +137,7 @@ class WordingAnswer:
 
     Attributes:
         context: The context that the model saw.
-        note: Note if the model doesn't see the subject; else empty.
+        note: A note if the model doesn't see the subject; else empty.
         first: The first answer.
         gold: The gold answer's rank, if a gold answer is known.
         over: The words over which probabilities sum to one, as text.
@@ -222,7 +222,7 @@ class RelationAnswer:
 def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWording, ...]:
     """Return all installed wordings of a relation, the negated one last.
 
-    Within a source that publishes weights, they are in descending order of weight.
+    Wordings of a source that publishes weights are in descending order of weight.
     """
     found: dict[str, RelationWording] = {}
     for kind, source, prompt in _all_prompts(dataset, relation):
@@ -322,7 +322,7 @@ def make_relation_question(
 def query_wordings(
     model: BlankFiller, question: RelationQuestion, candidates: Candidates, **options: Any
 ) -> RelationModelAnswers:
-    """Return one model's first answer to each wording; options as for `query.ask_queries`."""
+    """Return one model's first answer to each wording; options as for `query_in_batches`."""
     answers = query_in_batches(model, question.queries, candidates, gold=question.gold, **options)
     found = []
     for wording, answer in zip(question.wordings, answers, strict=True):
@@ -347,9 +347,9 @@ def query_wordings_of_models(
 def first_answers(
     question: RelationQuestion, model: RelationModelAnswers
 ) -> tuple[tuple[str, int], ...]:
-    """Return a model's first answers with their number of wordings, most frequent first.
+    """Return a model's first answers, most frequent first, with how many wordings give each.
 
-    Negated wordings don't count. Words that differ only in case are one.
+    Negated wordings don't count. Words that differ only in case count as one answer.
     """
     words = [
         answer.first.token

@@ -3,7 +3,7 @@
 The rows are those of a cloze run of the altered queries, with further columns:
 
     plain                               the plain query's text, with [MASK]; null if the fact has
-                                        none that can be scored
+                                        no plain query that can be scored
     plain_rank_raw, plain_rank_filtered the gold answer's ranks in the plain query
     plain_first                         the best candidate in the plain query
     spearman                            rank correlation of the two distributions over the
@@ -44,7 +44,7 @@ class ContrastSpec(ClozeSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """Return the altered questions, and the work of scoring them and the plain ones."""
+        """Return the altered questions, and the work of scoring these and the plain ones."""
 
         def prepared(prompts: PromptSet) -> Prepared:
             questions = make_questions(dataset, self.relations, prompts, self.limit)

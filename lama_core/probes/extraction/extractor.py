@@ -6,7 +6,8 @@
 A sentence of the corpus that contains a training pair is an example of the pair's relation. Two
 names that co-occur but are not a pair of the dataset are an example of no relation. The classifier
 is a logistic regression over the features of `describe`. A triple is extracted if a relation is the
-likeliest class; its confidence is that probability, the maximum over the triple's sentences.
+likeliest class of two names; its confidence is the probability of this class, the maximum over the
+sentences that give the same triple.
 
 A mention is a name that occurs in the sentence as whole words, with the same letters; the first
 letter of a sentence may be a capital. The longest name at a position counts, and mentions don't
@@ -123,7 +124,7 @@ class NameFinder:
 def pairs_of(
     words: tuple[str, ...], mentions: Iterable[Mention]
 ) -> Iterator[tuple[str, str, Match]]:
-    """Yield each two names of a sentence in both directions: subject, object and positions."""
+    """Yield each ordered pair of different names in a sentence: subject, object and positions."""
     for subject, obj in permutations(mentions, 2):
         if subject.name != obj.name:
             yield subject.name, obj.name, Match(words, subject.span, obj.span)
@@ -166,7 +167,7 @@ class Triple:
 
 
 class Classifier:
-    """Classifies the relation of two names in a sentence, NONE for none.
+    """Predicts the relation of two names in a sentence; NONE if they have no relation.
 
     Features that occur in only one training example are ignored. With fewer than two classes, or
     without features, the result is always NONE.
@@ -235,7 +236,7 @@ def extractable(dataset: Dataset) -> tuple[str, ...]:
 
 @dataclass
 class Extraction:
-    """Two extractors, one trained on each half of the facts, with their graphs; made lazily."""
+    """Two extractors, each trained on one half of the facts, and their graphs; made lazily."""
 
     dataset: Dataset
     corpus: Corpus
@@ -249,7 +250,7 @@ class Extraction:
 
     @cached_property
     def untrained(self) -> tuple[str, ...]:
-        """The tested relations of which no training pair co-occurs in the corpus."""
+        """The tested relations without a training pair that co-occurs in the corpus."""
         trained = {name for classifier in self._classifiers for name in classifier.relations}
         return tuple(name for name in self.relations if name not in trained)
 
@@ -292,14 +293,14 @@ class Extraction:
 
     @cached_property
     def _classifiers(self) -> tuple[Classifier, Classifier]:
-        """The extractor of each half."""
+        """The classifier trained on each half."""
         self.on_progress(Progress("Training the relation extractor"))
         first, second = self._reading.examples
         return Classifier(first), Classifier(second)
 
     @cached_property
     def _graphs(self) -> list[dict[Linking, Graph]]:
-        """The graphs of each half's extractor."""
+        """The graphs of each half's extractor, one for each way of linking."""
         stated = [
             FactSentence(fact, split_words(text.replace(BLANK, fact.object)))
             for fact in self._tested
@@ -333,7 +334,7 @@ def extract(
 
 @dataclass(frozen=True)
 class CorpusReading:
-    """What was read from a corpus.
+    """The training examples and sentences found in a corpus.
 
     Attributes:
         examples: The training examples of each half.
@@ -357,7 +358,7 @@ def read_corpus(
     Args:
         sentences: The sentences of the corpus.
         facts: The facts.
-        half_of: Fact id -> half that is trained on it.
+        half_of: Fact id -> the half (0 or 1) that the fact belongs to.
         names: Finds the names of all facts.
         wanted: Ids of the facts to find sentences for.
     """
@@ -395,7 +396,7 @@ def read_corpus(
 
 
 class _Draw:
-    """A random sample of at most `size` examples, by a hash of each: independent of their order."""
+    """A sample of at most `size` examples, chosen by hash, so that their order doesn't matter."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -89,7 +89,7 @@ class ReadRequest(FindRequest):
 def plan_extract(
     request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = ignore
 ) -> Planned[Any]:
-    """Return one specification for each way of linking entities; they share what they read.
+    """Return one specification for each way of linking entities; all share one extraction.
 
     Raises:
         UserError: If the request is invalid, or a chosen relation can't be extracted.
@@ -102,8 +102,8 @@ def plan_extract(
     others = [name for name in chosen if name not in possible]
     if not names or (others and request.relations):
         raise UserError(
-            f"{dataset.name}: {', '.join(others[:5])} can't be extracted, because facts or a "
-            "template are missing, or it is from ConceptNet or SQuAD: choose other relations."
+            f"{dataset.name}: {', '.join(others[:5])} can't be extracted. A relation needs facts "
+            "and a template, and can't be from ConceptNet or SQuAD: choose other relations."
         )
     linkings = tuple(choose(name, LINKINGS, "linking") for name in request.linking) or LINKINGS
     return extractor_specs(
@@ -131,7 +131,7 @@ def extractor_specs(
     limit: int | None = None,
     on_progress: OnProgress = ignore,
 ) -> Planned[Any]:
-    """Return the runs of the extractor on some relations; reference: the dataset's."""
+    """Return the runs of the extractor on some relations; reference: The dataset's name or path."""
     extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
     specs = tuple(
         ExtractorSpec(
@@ -202,7 +202,7 @@ def _candidates(request: FindRequest, load: Load) -> Candidates:
 
 
 def _shared(reference: str, dataset: Dataset, names: tuple[str, ...], *more: Any) -> dict[str, Any]:
-    """Return the fields of a specification that all such systems share."""
+    """Return the fields of a specification that extractors and readers share."""
     prompts = make_prompt_set(PROMPTS, [dataset.relation(name) for name in names])
     return {
         **dataset_fields(reference, dataset, names, *more),

@@ -1,10 +1,10 @@
 """Specification of runs of systems that find answers in texts, comparable to cloze runs.
 
 Rows, candidates and excluded facts are those of a cloze run; the log-probability is the logarithm
-of the system's confidence. Most candidates have none:
+of the system's confidence. Most candidates have no confidence, so the ranks are:
 
     rank of a candidate that was found   by confidence, ties in candidate order
-    rank of a gold answer that wasn't    the last, after every other candidate
+    rank of a gold answer not found      the last, after every other candidate
 
 so a query without an answer (a zero answer) counts as wrong, as in the paper. If nothing was found,
 a row has no first answer.
@@ -58,7 +58,7 @@ class Finder:
 
     @abstractmethod
     def find(self, question: Question, columns: Columns) -> Mapping[int, float]:
-        """Return the log of its confidence in each candidate that it found, by column."""
+        """Return candidate column -> log of the confidence, for the candidates that are found."""
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
         """Return the queries without tokens."""
@@ -132,12 +132,12 @@ class FoundWork(SegmentWork):
 
     questions: tuple[tuple[Question, ...], ...]
 
-    def steps(self, segment: int) -> range:
-        """Return the first question of each part."""
+    def first_steps(self, segment: int) -> range:
+        """Return the number of the first question of each part."""
         return range(0, len(self.questions[segment]), PART)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Return the number of questions of a part, also as its cost."""
+        """Return the number of questions of a part twice, because it is also the cost."""
         n = len(self.questions[segment][first : first + PART])
         return n, n
 
@@ -184,7 +184,7 @@ class FoundSpec(ClozeSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """Return the questions, and the work of finding answers to those that count."""
+        """Return the questions, and the work of answering those that aren't excluded."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
         prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
         counted = tuple(
@@ -202,7 +202,7 @@ class ExtractorSpec(FoundSpec):
     extraction: Extraction = field(compare=False, repr=False)
 
     def options(self) -> dict[str, Any]:
-        """Return the options of a cloze run, the training corpus and the way of linking."""
+        """Return a cloze run's options, with the training corpus and the way of linking names."""
         more = [VERSION, self.extraction.corpus.digest, self.linking]
         return {**super().options(), "extractor": more}
 
@@ -224,7 +224,7 @@ class ReaderSpec(FoundSpec):
     open_book: OpenBook
 
     def options(self) -> dict[str, Any]:
-        """Return the options of a cloze run, and the number of passages."""
+        """Return a cloze run's options, with the number of passages."""
         return {**super().options(), "passages": N_PASSAGES}
 
     def open(self, load: Load) -> BookReader:

@@ -1,1 +1,1 @@
-"""Free-form answers: a model is asked, and its text is matched with the right answers."""
+"""Free-form answers: a model answers questions, and its texts are matched with the gold answers."""

@@ -43,13 +43,13 @@ class AskRequest(shared_fields.ModelSettings):
         Sequence[str], option("A right answer; repeat for other names of it.", name="--gold")
     ] = ()
     plain: Annotated[bool, option("Continue the text as it is, without a chat template.")] = False
-    max_tokens: Annotated[int, option("The most tokens of an answer.", ge=1, le=MOST_TOKENS)] = (
+    max_tokens: Annotated[int, option("Maximum tokens of an answer.", ge=1, le=MOST_TOKENS)] = (
         MAX_TOKENS
     )
     models: shared_fields.Models = field(default_factory=_default_models, kw_only=True)
 
     def check(self) -> None:
-        """Raise UserError for an empty question, one that is too long, or models as `models`."""
+        """Raise UserError if the question is empty or too long, or another field is invalid."""
         super().check()
         if not self.question.strip():
             raise UserError("The question is empty: write one.")
@@ -62,7 +62,7 @@ class AskRequest(shared_fields.ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class ModelText(AboutModel):
-    """One model's answer. how: the prompt's format. match: None without right answers."""
+    """One model's answer. how: The prompt's format. match: None if no right answer was given."""
 
     how: PromptFormat
     generated: GeneratedText
@@ -75,7 +75,7 @@ class ModelText(AboutModel):
 
     @property
     def prob(self) -> float | None:
-        """Return the probability of the whole text; None of an empty text, and if it's unknown."""
+        """Return the probability of the whole text; None if it is empty or has no scores."""
         known = len(self.generated.tokens) and not np.isnan(self.log_prob)
         return float(np.exp(self.log_prob)) if known else None
 
@@ -86,7 +86,7 @@ class ModelText(AboutModel):
         return TokenScores(text.tokens, text.log_probs) if text.tokens else None
 
     def notes(self) -> tuple[str, ...]:
-        """Return what limits the answer."""
+        """Return a note if the time limit ended the text."""
         late = "The time limit ended the text before it was finished."
         return () if self.generated.in_time else (late,)
 
@@ -139,9 +139,9 @@ def ask_model(model: Any, request: AskRequest, limits: Limits = UNLIMITED) -> Mo
     """Return one model's answer to the question.
 
     Args:
-        model: The model; the request may name others.
+        model: The model; the models that the request names are ignored.
         request: The question and how it is asked.
-        limits: The maximum cost; a text that the time limit ends has a note.
+        limits: Limits on the cost; a text that the time limit ends has a note.
 
     Raises:
         UserError: If the model can't generate text, or the question is too long.

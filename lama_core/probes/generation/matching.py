@@ -5,8 +5,8 @@
     token F1      overlap of the normalised words (SQuAD, Rajpurkar et al. 2016)
     no answer     the text is empty, or contains one of `REFUSALS`
 
-Each is the best over all right answers. The verdict is that of `contains`, because a chat model
-answers in a sentence.
+The first three are the best over all right answers. A text is right (`verdict`) if it contains an
+answer, because a chat model answers in a sentence.
 """
 
 import re
@@ -38,7 +38,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How a text compares with the right answers. token_f1: between 0 and 1."""
+    """The comparison of a text with the right answers. token_f1: Between 0 and 1."""
 
     exact_match: bool
     contains: bool
@@ -47,12 +47,12 @@ class Match:
 
     @property
     def verdict(self) -> Verdict:
-        """Return `match` if an answer is part of the text; else whether there was an answer."""
+        """Return `match` if an answer is part of the text, else `no answer` or `no match`."""
         return "match" if self.contains else "no answer" if self.no_answer else "no match"
 
 
 def match(text: str, answers: Sequence[str]) -> Match:
-    """Compare a text with the right answers, of which the best fit counts."""
+    """Compare a text with the right answers; each value is the best over the answers."""
     return Match(
         exact_match=any(is_exact(text, answer) for answer in answers),
         contains=any(is_part(text, answer) for answer in answers),

@@ -1,7 +1,4 @@
-"""From a request to the specifications of runs of generated answers.
-
-GenerateRequest --plan--> GenerationSpec, one a model
-"""
+"""The plan of runs of generated answers: one `GenerationSpec` for each model of the request."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -39,14 +36,14 @@ class GenerateRequest(shared_fields.RunSettings):
         int,
         option("Examples from the same relation before each question.", ge=0, le=MAX_SHOTS),
     ] = 0
-    seed: Annotated[int, option("Seed of drawing the examples.", ge=0)] = 0
+    seed: Annotated[int, option("Seed for drawing the examples.", ge=0)] = 0
     plain: Annotated[
         bool, option("Don't use the chat template: ask with `Question:` and `Answer:`.")
     ] = False
     precision: shared_fields.Precision = "auto"
     limit: shared_fields.Limit = None
     max_requests: Annotated[
-        int, option("The most requests to a chat server; a run that needs more is refused.", ge=1)
+        int, option("Maximum requests to a chat server; a run that needs more is refused.", ge=1)
     ] = 10_000
     price_in: Annotated[
         float | None, option("Price of a million input tokens of a chat server.", ge=0)
@@ -57,7 +54,7 @@ class GenerateRequest(shared_fields.RunSettings):
 
 
 def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[GenerationSpec]:
-    """Return one specification for each model. load: how to get a model."""
+    """Return one specification for each model. load: Loads a model by name."""
     check_models_and_limit(request.models, request.limit, "filtered")
     dataset = load_dataset(request.dataset)
     names = tuple(one.name for one in relations_with_facts(dataset, request.relations))

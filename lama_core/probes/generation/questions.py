@@ -1,8 +1,8 @@
-"""Questions about facts, and prompts made of them.
+"""Questions about facts, and prompts made of these questions.
 
-A fact's question is its own where the data bring one (PopQA), else that of its relation
-(`assets/prompts/questions.tsv`), else its cloze sentence, to be completed. Examples ("shots") are
-other facts of the relation with their answers, drawn by a seed.
+A fact's question is that in the data if there is one (PopQA), else that of its relation
+(`assets/prompts/questions.tsv`), else its cloze sentence to complete. Examples ("shots") are the
+questions and answers of other facts of the relation, drawn with a seed.
 """
 
 import csv
@@ -30,7 +30,7 @@ NO_QUESTION = "no question"
 
 @cache
 def questions() -> dict[str, str]:
-    """Return the question of each relation that the project has one for, with `[X]`."""
+    """Return relation -> question with `[X]`, for the relations in `questions.tsv`."""
     with QUESTIONS_FILE.open(encoding="utf-8", newline="") as stream:
         return {row["relation"]: row["question"] for row in csv.DictReader(stream, delimiter="\t")}
 
@@ -51,9 +51,9 @@ def draw_examples(
 ) -> tuple[Fact, ...]:
     """Draw examples for a fact's question from other facts of its relation.
 
-    The facts of a relation are shuffled by the seed; the first ones with different subjects that
-    are neither the fact's subject nor have its object are taken, so that most facts of a relation
-    share their examples.
+    Shuffles the relation's facts with the seed, and takes the first ones with different subjects,
+    except facts with the same subject or object as this fact. So most facts of a relation get the
+    same examples.
 
     Raises:
         UserError: If the relation has too few other facts.
@@ -84,8 +84,8 @@ def make_prompt(
     """Put a question and its examples into a prompt.
 
     Args:
-        question: What is asked.
-        examples: Other questions and their answers, which come before it.
+        question: The question.
+        examples: Other questions and their answers, which precede the question.
         how: `chat` makes messages; `question and answer` a text that ends with `Answer:`; `plain`
             is the question itself, without examples.
         briefly: In a chat, ask for a word or a name only.

@@ -3,12 +3,12 @@
 The rows are those of every run (`runs.facts_table`), with the text as the first answer and
 
     answer, answer_tokens    the text, and how many tokens it has
-    popularity               of the subject; only where the data give it
+    popularity               of the subject; only if the data have it
     exact_match, contains, token_f1, no_answer   see `matching`
 
-There are no candidates, and so no ranks beyond the first: a text that matches the fact's object has
-rank 1 (`rank_raw`), one that matches any right object of the same question has `rank_filtered` 1,
-and every other text has `UNRANKED`.
+There are no candidates to rank: `rank_raw` is 1 for a text that matches the fact's object,
+`rank_filtered` is 1 for a text that matches any right object of the same question, and both are
+`UNRANKED` for other texts.
 
 Departure: Several right answers to one question
 """
@@ -49,7 +49,7 @@ from lama_core.scoring.queries import (
 )
 from lama_core.types import Fact
 
-# Raised by one whenever the same specification would give other numbers; never for anything else.
+# Incremented if and only if the same specification gives other numbers.
 VERSION = 1
 MAX_TOKENS = 32
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
@@ -59,7 +59,7 @@ ANSWERS = pa.schema([("text", pa.string()), ("log_prob", pa.float32()), ("n_toke
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A row of a run. excluded: why it doesn't count; None if it does, and then it has a prompt."""
+    """A row of a run. excluded: Why it is excluded; None for a row with a prompt."""
 
     fact: Fact
     question: str
@@ -69,7 +69,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class GenerationWork:
-    """The questions of a run in parts. prompts: of the rows that count, in their order."""
+    """The questions of a run in parts. prompts: The prompts of the rows that aren't excluded."""
 
     prompts: tuple[str | Chat, ...]
     max_tokens: int
@@ -101,11 +101,17 @@ class GenerationWork:
 class GenerationSpec(RunSpec):
     """A run of generated answers.
 
-    shots: examples before each question. seed: of drawing them. how: see `make_prompt`.
-    aliases_digest: of other names of the objects, which the dataset's digest may not contain; empty
-    if there are none.
-    max_requests, prices: of a chat server, prices of a million input and output tokens; they aren't
-    part of the identity.
+    Attributes:
+        shots: Number of examples before each question.
+        seed: Seed for drawing the examples.
+        how: The prompt format, see `make_prompt`.
+        questions_digest: Digest of `questions.tsv`.
+        aliases_digest: Digest of other names of the objects, which the dataset's digest may not
+            include; empty if there are none.
+        max_requests: Maximum requests to a chat server; not part of the run's identity.
+        prices: Prices of a million input and output tokens of a chat server; not part of the run's
+            identity.
+        max_tokens: Maximum tokens of an answer.
     """
 
     kind: ClassVar[str] = GENERATION
@@ -121,7 +127,7 @@ class GenerationSpec(RunSpec):
     max_tokens: int = MAX_TOKENS
 
     def options(self) -> dict[str, Any]:
-        """Questions, examples, how they are put to the model, and the aliases if there are any."""
+        """Return questions, examples, prompt format, maximum tokens and, if any, aliases."""
         aliases = {"aliases": self.aliases_digest} if self.aliases_digest else {}
         return aliases | {
             "questions": self.questions_digest,
@@ -131,7 +137,7 @@ class GenerationSpec(RunSpec):
         }
 
     def prompt_name(self) -> str:
-        """Return `questions, 3-shot`, and how they are asked where that isn't a chat."""
+        """Return a name such as `questions, 3-shot`, with the prompt format unless it is `chat`."""
         how = [] if self.how == "chat" else [self.how]
         return ", ".join(["questions", f"{self.shots}-shot", *how])
 
@@ -145,10 +151,13 @@ class GenerationSpec(RunSpec):
         prompts = tuple(row.prompt for row in rows if row.prompt is not None)
         if not prompts:
             reasons = sorted({row.excluded for row in rows if row.excluded})
-            raise UserError(f"No fact can be asked of {scorer.name}: {'; '.join(reasons)}.")
+            raise UserError(
+                f"All facts are excluded for {scorer.name} ({'; '.join(reasons)}): choose other "
+                "relations, or another model."
+            )
 
         if hasattr(scorer, "n_waiting"):
-            on_note(self._announce(scorer, prompts))
+            on_note(self._expected_requests(scorer, prompts))
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
             answers = pa.concat_tables(tables).to_pylist()
@@ -157,13 +166,17 @@ class GenerationSpec(RunSpec):
 
         return ScoringJob(GenerationWork(prompts, self.max_tokens), finish)
 
-    def _announce(self, server: Any, prompts: Sequence[str | Chat]) -> str:
-        """Say what a chat server will be asked for. Raises UserError for too many requests."""
+    def _expected_requests(self, server: Any, prompts: Sequence[str | Chat]) -> str:
+        """Return a note on the requests, tokens and price of a chat server.
+
+        Raises:
+            UserError: If there are more than `max_requests` requests.
+        """
         n = server.n_waiting(prompts, self.max_tokens)
         if n > self.max_requests:
             raise UserError(
-                f"The run needs {n:,} requests and --max-requests is {self.max_requests:,}: raise "
-                "it, or ask about fewer facts with --limit."
+                f"The run needs {n:,} requests, but --max-requests is {self.max_requests:,}: raise "
+                "--max-requests, or ask about fewer facts with --limit."
             )
         length = sum(len(one.text) for chat in prompts for one in getattr(chat, "messages", ()))
         n_in = round(length / CHARACTERS_PER_TOKEN * n / len(prompts))
@@ -179,7 +192,7 @@ class GenerationSpec(RunSpec):
         return f"{said}."
 
     def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[Asked]:
-        """The rows of one relation: the first facts, and why some don't count."""
+        """Return a row for each of a relation's first `limit` facts: its prompt or exclusion."""
         relation = dataset.relation(name)
         seen: set[tuple[str, str]] = set()
         rows = []
@@ -202,7 +215,7 @@ class GenerationSpec(RunSpec):
 
     @staticmethod
     def _excluded(fact: Fact, question: str, seen: set[tuple[str, str]]) -> str | None:
-        """Why a fact doesn't count whatever the model; None if it does."""
+        """Return why a fact is excluded for every model; None if it isn't."""
         if not question:
             return NO_QUESTION
         yes, no = fact.judgments or (1, 0)
@@ -225,8 +238,8 @@ def make_rows(
 
     Args:
         rows: All questions.
-        answers: Of those that count, the columns of `ANSWERS`.
-        dataset: What the questions are about.
+        answers: For each row that isn't excluded, in order, the columns of `ANSWERS`.
+        dataset: The dataset of the facts.
         knowledge: The right objects of each subject.
     """
     given = iter(answers)

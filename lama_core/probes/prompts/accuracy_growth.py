@@ -1,8 +1,8 @@
 """Running accuracy of a prompt, fact by fact, with its Wilson interval (see `intervals`).
 
 A user who stops when satisfied looks at many intervals, so the last one covers less than its
-nominal 95 %. The page shows a note about it. For a prompt of a study all facts are available at
-once, without a model.
+nominal 95 %. The page shows a note about it. A study stores the results of its prompts, so their
+curves need no model.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class AccuracyWithInterval:
 
 @dataclass(frozen=True, slots=True)
 class TriedFact:
-    """The result of one fact under the chosen ranking. first: the best answer."""
+    """The result of a prompt on one fact. rank: The gold answer's. first: The best answer."""
 
     subject: str
     gold: str
@@ -41,7 +41,7 @@ class TriedFact:
 
 @dataclass(frozen=True, slots=True)
 class PromptTrial:
-    """The facts that a prompt was tried on so far. total: the number of facts available."""
+    """The results of a prompt on the facts tried so far. total: Number of available facts."""
 
     template: str
     total: int

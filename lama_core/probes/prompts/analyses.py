@@ -4,7 +4,7 @@ divergence    Div(a, b) = share of facts on which exactly one of a and b is righ
               in words, normalised to [0, 1] (`DISTANCES`), in five bins
 patterns      accuracy ranks of the mined prompts that match one of ReVerb's three part-of-speech
               patterns
-transfer      weights fitted on one model, used on another
+transfer      prompt weights that are fitted on one model and applied to another
 
 Departure: Edit distance of prompts
 Departure: Parts of speech of prompts
@@ -47,7 +47,8 @@ class AnalyseRequest(Request):
         str, option("Combination of prompt sets, such as mine+man.", name="--set")
     ] = "mine"
     other: Annotated[
-        str | None, option("Study of another model, whose weights are applied to this one.")
+        str | None,
+        option("Study of another model, whose prompt weights are applied to this study."),
     ] = None
     distance: Annotated[
         Distance,
@@ -88,7 +89,7 @@ class DistanceBin:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Divergence by distance. correlation: Pearson's, over pairs."""
+    """Divergence by distance. correlation: Pearson's r of the two over all pairs."""
 
     bins: tuple[DistanceBin, ...]
     correlation: float
@@ -138,7 +139,7 @@ def prompt_pairs(
 
 
 def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
-    """Return the divergence in five bins of distance, and their correlation (paper: 0.25).
+    """Return the divergence in five bins of distance, and Pearson's r of both (paper: 0.25).
 
     The correlation is NaN if distance or divergence is constant.
     Source: Jiang et al. 2020, figure 3.
@@ -178,7 +179,7 @@ TAGGED = re.compile(rf"\[X\]|\[Y\]|['’]s\b|\w+(?=['’]s\b)|{WORD.pattern}")
 
 @dataclass(frozen=True, slots=True)
 class PatternRank:
-    """A prompt's patterns, and its accuracy rank among its relation's prompts; 1 is best."""
+    """A prompt's patterns, and its accuracy rank among the relation's prompts; 1 is best."""
 
     relation: str
     template: str
@@ -218,10 +219,15 @@ def rank_patterns(
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """P@1 of one model with its own weights and with another model's.
+    """P@1 of a model's ensemble, with prompt weights fitted on this model and on another one.
 
-    n: number of test facts with a shortlist. n_uncertain: how many of them might have a best
-    answer outside the shortlist under the other model's weights.
+    Attributes:
+        relation: The relation.
+        own: P@1 with the weights fitted on this model.
+        other: P@1 with the weights fitted on the other model.
+        n: Number of test facts with a shortlist.
+        n_uncertain: Number of these facts whose best answer under the other weights might be
+            outside the shortlist.
     """
 
     relation: str
@@ -234,13 +240,13 @@ class Transfer:
 def transfer_weights(
     study: RelationStudy, other: RelationStudy, combination: str, method: str = "optimised"
 ) -> Transfer:
-    """Apply the weights fitted in another model's study to this study.
+    """Apply the prompt weights of another model's study to this study.
 
     Prompts are matched by their text. Weights of prompts that `study` lacks or excludes from
     ensembles are dropped, and the others scaled to sum 1. Source: tables 12 and 13.
 
     Raises:
-        UserError: If a study lacks the ensemble, or they have no weighted prompt in common.
+        UserError: If a study lacks the ensemble, or the studies share no weighted prompt.
     """
     own, foreign = study.ensemble(combination, method), other.ensemble(combination, method)
     name = study.relation.name

@@ -41,8 +41,9 @@ N_OBJECTS = 5
 class BothWays:
     """Forward and backward log-probabilities of the most probable objects.
 
-    log_probs: float32 [feature, fact, object]; forward for each prompt, then backward for each
-    prompt. gold: position of the gold answer among the objects, int64 [fact]; -1 if missing.
+    log_probs: Float32 [feature, fact, object]; a feature is the forward log-probability of a prompt
+    (all prompts first) or the backward one. gold: Position of the gold answer among the objects,
+    int64 [fact]; -1 if missing.
     """
 
     log_probs: Floats
@@ -59,11 +60,11 @@ def score_both_ways(
     subject: SubjectForm = "together",
     on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWays:
-    """Add the backward log-probability of each fact's subject given each of its best objects.
+    """Return the forward log-probabilities of each fact's best objects, and the backward ones.
 
-    best: columns of the best objects, int64 [fact, object]. forward: log-probabilities, float32
-    [prompt, fact, candidate]. The backward log-probability is 0 for a subject that the model has
-    no tokens for.
+    best: Columns of the best objects, int64 [fact, object]. forward: Log-probabilities, float32
+    [prompt, fact, candidate]. The backward log-probability is that of the fact's subject given an
+    object; it is 0 for a subject that the model has no tokens for.
     """
     backward = np.empty((len(prompts), *best.shape), np.float32)
     for number, fact in enumerate(asked.facts):
@@ -103,7 +104,7 @@ def ask_backward(prompt: Prompt, obj: str) -> Query:
 
 
 def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
-    """Whether the gold answer ranks first, bool [fact]; False if it isn't among the objects."""
+    """Return whether the gold answer is first, bool [fact]; False if it isn't an object."""
     best = np.tensordot(weights, features.log_probs, axes=1).argmax(axis=1)
     return np.asarray(best == features.gold)
 
@@ -111,8 +112,8 @@ def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
 def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> Ints:
     """Return the columns of the highest scores, best first, int64 [fact, object].
 
-    scores: float32 [fact, candidate]. gold: columns to include in any case, if need be in place of
-    the last one, int64 [fact].
+    scores: Float32 [fact, candidate]. gold: Columns of the gold answers, int64 [fact]; a gold
+    answer that isn't among the highest replaces the last of them.
     """
     best = np.argsort(-scores, axis=1, kind="stable")[:, :n_objects].astype(np.int64)
     if gold is not None:
@@ -123,7 +124,7 @@ def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> In
 
 @dataclass(frozen=True, slots=True)
 class BothWaysResult:
-    """P@1 on the test facts, 0 to 1: forward (over all candidates), and both ways."""
+    """P@1 on the test facts, 0 to 1: `forward` over all candidates, and `both` ways."""
 
     relation: str
     templates: tuple[str, ...]

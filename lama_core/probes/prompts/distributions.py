@@ -11,9 +11,10 @@ The rows file is written last and atomically, so a block is complete once its ro
 killed computation resumes at the block it was scoring. Scoring keeps one block in memory, and
 readers memory-map the files: 40 prompts x 1,000 facts x 21,000 candidates take 1.7 GB on disk.
 
-Precision: subtracting the highest log-probability first keeps the best candidates within 2^-11 of
-their distance from it, and the best one stays the best. Values more than 60 below it (e^-60) are
-stored as 60 below. Ranks of single prompts are computed in single precision before rounding.
+Precision: values are stored relative to the fact's highest log-probability, so a rounding error is
+at most 2^-11 of the distance from the highest, and the best candidate stays the best. Values more
+than 60 below the highest (e^-60) are stored as 60 below. Ranks of single prompts are computed in
+single precision before rounding.
 
 Departure: What an ensemble is fitted on
 """

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-MAX_GAP = 1e-4  # `exact` stops at most this far below the optimal mean log-probability
+MAX_GAP = 1e-4  # `exact` stops if the mean log-probability is at most this below the optimum
 MAX_EVALUATIONS = 2000
 LEAST_LOG_WEIGHT, LEAST_STEP = -60.0, 1e-6
 EVERYTHING = slice(None)
@@ -82,7 +82,7 @@ def normalise(scores: Floats, offsets: Floats | None = None) -> Floats:
     """Return the log-softmax over the candidates, float32 [query, candidate].
 
     offsets: Log of the number of candidates that each column represents, float32
-    [query, candidate]; None is one each.
+    [query, candidate]; None if each column represents one candidate.
     """
     weighted = scores if offsets is None else scores + offsets
     highest = weighted.max(axis=-1, keepdims=True)
@@ -137,9 +137,9 @@ def fit_weights(
 ) -> Fit:
     """Fit the log-linear ensemble that maximises the gold answers' mean log-probability.
 
-    log_probs: float32 [prompt, query, column], finite. gold: its column, int64 [query]. offsets:
-    as in `normalise`. Raises ValueError without queries, or if a value is not finite.
-    Source: Jiang et al. 2020, section 4.3.
+    log_probs: Float32 [prompt, query, column], finite. gold: Column of the gold answer, int64
+    [query]. offsets: As in `normalise`. Raises ValueError without queries, or if a value is not
+    finite. Source: Jiang et al. 2020, section 4.3.
     """
     n_prompts, n_queries, _ = log_probs.shape
     if not n_queries:

@@ -74,8 +74,9 @@ def make_prepared_facts(
 ) -> PreparedFacts:
     """Prepare facts for a model, with the same exclusions as in any run.
 
-    template: decides which facts fit into the model's context window. known: all facts of the
-    relation, for the other valid objects (None: `facts`). Raises UserError if all are excluded.
+    template: Facts that don't fit into the model's context window with this template are excluded.
+    known: All facts of the relation, which give the other valid objects; None uses `facts`. Raises
+    UserError if all facts are excluded.
     """
     dataset = make_dataset("prompts", [relation], facts, ReadReport())
     everything = make_dataset("prompts", [relation], known or facts, ReadReport())

@@ -39,7 +39,7 @@ BRACKETS = str.maketrans("[]", "()")  # so that "[X]" in the text is not read as
 class Word:
     """A parsed word.
 
-    head: position of its syntactic head; of itself for the root. tag: Penn Treebank tag, as NN.
+    head: Position of its syntactic head; the root is its own head. tag: Penn Treebank tag, as `NN`.
     """
 
     text: str
@@ -100,7 +100,7 @@ def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class MinedPrompt:
-    """A mined prompt. count: number of (sentence, pair) matches. methods: those that found it."""
+    """A mined prompt. count: Its (sentence, pair) matches. methods: The methods that found it."""
 
     prompt: Prompt
     count: int
@@ -109,7 +109,7 @@ class MinedPrompt:
 
 @dataclass(frozen=True)
 class MiningResult:
-    """The result of mining. n_matches: (sentence, pair) matches. n_dropped: by reason."""
+    """The result of mining. n_dropped: (Reason, how often a prompt was dropped)."""
 
     kept: tuple[MinedPrompt, ...]
     n_sentences: int
@@ -221,7 +221,7 @@ class _Counts:
 
 
 def is_dependency_only(template: str) -> bool:
-    """Whether only a dependency path gives a prompt: it has words before or after both blanks.
+    """Return whether only a dependency path gives a prompt: it has words outside the blanks.
 
     As in the released scripts, prompts with a capitalised word (a name in the sentence) don't
     qualify.
@@ -232,7 +232,7 @@ def is_dependency_only(template: str) -> bool:
 
 
 def middle_words(match: Match) -> str | None:
-    """Return the words between subject and object as a template; None without any."""
+    """Return the words between subject and object as a template; None if there are none."""
     (first, second), marks = _in_order(match)
     between = match.words[first[1] : second[0]]
     return _template([marks[0], *between, marks[1]]) if between else None

@@ -1,11 +1,11 @@
-"""Further tables and figures of the paper, besides the scores (Jiang et al. 2020, sections 5, 6).
+"""Tables and figures of the paper other than the scores (Jiang et al. 2020, sections 5 and 6).
 
 statistics    number of pairs, unique subjects and objects; entropy of the objects (table 1)
-majority      baseline that always answers the relation's most frequent object: max count / n,
-              and 1 / unique objects
+majority      baseline that always answers the relation's most frequent object: micro accuracy
+              max count / n, macro accuracy 1 / unique objects
 gains         differences of P@1 on the test facts: best mined prompt minus manual prompt (table
               4), optimised ensemble minus best prompt (table 5), after one word changed (table 6)
-transfer      one model's weights used on another, mean over relations (tables 12 and 13)
+transfer      one model's prompt weights applied to another, mean over relations (tables 12, 13)
 curves        P@1 of the K best prompts, mean over the relations with at least K (figures 2, 5)
 """
 
@@ -33,7 +33,7 @@ Change = Literal["update", "insert", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of facts of one relation. entropy: of the objects, in nats."""
+    """Statistics of the facts of one relation. entropy: Entropy of the objects, in nats."""
 
     n_pairs: int
     n_subjects: int
@@ -77,9 +77,9 @@ class WeightedGain:
 
 @dataclass(frozen=True, slots=True)
 class MeanTransfer:
-    """Mean P@1 over relations with a model's own weights and with another's, between 0 and 1.
+    """Mean P@1 over relations, 0 to 1, with prompt weights fitted on this and another model.
 
-    n, n_uncertain: as in `analyses.Transfer`, summed over relations.
+    The fields are as in `analyses.Transfer`; n and n_uncertain are sums over relations.
     """
 
     own: float
@@ -178,14 +178,14 @@ def find_prompt(study: RelationStudy, text: str) -> int | None:
 
 
 def same_prompt(template: str, text: str) -> bool:
-    """Whether the paper prints a template as `text`, ignoring case and the final full stop."""
+    """Return whether the paper prints a template as `text`, except for case and full stop."""
     marks = {"x": "[X]", "y": "[Y]"}
     printed = " ".join(marks.get(word, word) for word in text.split())
     return _words(template).lower() == _words(printed).lower()
 
 
 def only_between(template: str) -> bool:
-    """Whether all words of a prompt are between [X] and [Y], as in all middle-word prompts."""
+    """Return whether all words of a prompt are between [X] and [Y], as in middle-word prompts."""
     words = _words(template).split()
     return {words[0], words[-1]} == {"[X]", "[Y]"}
 
@@ -193,7 +193,7 @@ def only_between(template: str) -> bool:
 def mean_transfer(
     here: Sequence[RelationStudy], there: Sequence[RelationStudy], combination: str
 ) -> MeanTransfer | None:
-    """Return the mean transfer of the weights of the studies `there` to the studies `here`.
+    """Return mean P@1 of the studies `here` with their prompt weights and with those of `there`.
 
     Covers the relations for which both models have an optimised ensemble of this combination;
     None if there are none. Source: tables 12 and 13.

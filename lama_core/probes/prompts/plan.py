@@ -80,7 +80,8 @@ class SelectRequest(shared_fields.OutSettings):
     candidates: Annotated[
         str | None,
         option(
-            "full, common, lama or file:PATH. Default: the dataset's published list, or common."
+            "full, common, lama or file:PATH. Default: the dataset's or LAMA's published list if "
+            "installed, else common."
         ),
     ] = None
     context: shared_fields.Context = None
@@ -93,8 +94,8 @@ class SelectRequest(shared_fields.OutSettings):
     seed: Annotated[
         int | None,
         option(
-            "Seed for choosing the facts of --limit and --train-limit at random. Default: take "
-            "the first ones."
+            "Seed for choosing the facts of --limit and --train-limit at random. Default: choose "
+            "the first facts."
         ),
     ] = None
     drop_overlap: Annotated[
@@ -145,7 +146,7 @@ class StudyRequest(SelectRequest):
     save_runs: Annotated[bool, option("Save Top-1 and the optimised ensembles as runs.")] = True
 
     def __post_init__(self) -> None:
-        """Set the default combinations: the paper's, and `user` if there are own prompts."""
+        """Set the default combinations: the paper's, and `user` if the user has added prompts."""
         super().__post_init__()
         if not self.combinations:
             chosen = (*COMBINATIONS, *(["user"] if self.own else []))
@@ -186,14 +187,14 @@ def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
 
 
 def _used_share(request: SelectRequest) -> float:
-    """Share of the training pairs that a request selects and fits on."""
+    """Return the share of the training pairs on which prompts are selected and weighted."""
     if request.training_share is not None:
         return request.training_share
     return RELEASED_SHARE if request.training is not None else 1.0
 
 
 def _includes_subject_blind(study: Study) -> bool:
-    """Whether the ensembles of a study may include subject-blind prompts."""
+    """Return whether the ensembles of a study may include subject-blind prompts."""
     return any(
         number not in details.get("aside", ()) and not shows_subject(template, study.info.context)
         for details in study.details["relations"].values()
@@ -259,7 +260,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
 
 
 def check_study(request: SelectRequest, dataset: Dataset) -> None:
-    """Raise UserError for mistakes in a request that show without loading a model."""
+    """Raise UserError for mistakes in a request that can be found without loading a model."""
     study = _as_study(request)
     _check(study)
     _choose_relations(study, dataset)
@@ -311,8 +312,8 @@ def _choose_relations(
 def candidates_of(request: StudyRequest, model: BlankFiller) -> Candidates:
     """Return the words that a study ranks.
 
-    The default is the published list of the dataset or of LAMA if installed, else the words that
-    are one token of the model (`common`).
+    By default this is the dataset's published list or, if that isn't installed, LAMA's. If neither
+    is installed, it is `common`: the words that are one token of the model.
     """
     folder = Path(request.dataset).expanduser()
     folders = [folder if folder.is_dir() else installed_dir(request.dataset), installed_dir("lama")]

@@ -13,7 +13,7 @@ paraphrase_by_translation    B translations, and B back-translations of each, ra
                              twice keeps its best round trip (section 3.2: English - German -
                              English, B = 7)
 
-Which words are replaced, and by which (`RefillForm`):
+`RefillForm` is which words are replaced, and by which words:
 
     paper   all words and punctuation marks between the placeholders, by any single-token word or
             punctuation mark
@@ -56,7 +56,7 @@ PLACEHOLDER = re.compile(r"\[\s*([XYxy])\s*\]")
 class Paraphrase:
     """A paraphrase of a template.
 
-    log_prob: the score for ranking. via: the intermediate template or translation.
+    log_prob: The score for ranking. via: The intermediate template or translation.
     """
 
     template: str
@@ -66,7 +66,7 @@ class Paraphrase:
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """Paraphrases, best first. n_dropped: texts that lost a placeholder or are not new."""
+    """Paraphrases, best first. n_dropped: Number of texts without a placeholder or not new."""
 
     kept: tuple[Paraphrase, ...]
     n_tried: int
@@ -75,7 +75,7 @@ class Paraphrases:
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """A refined prompt. steps: all templates from the original to the refined one."""
+    """A refined prompt. steps: All templates, from the original one to `template`."""
 
     template: str
     steps: tuple[str, ...]
@@ -83,7 +83,10 @@ class Refined:
 
 
 class Refiller:
-    """Predicts words of prompts with one model, averaged over facts (with `words` the first 50)."""
+    """Predicts words of prompts with one model; probabilities are means over facts.
+
+    With the form `words`, only the first `MAX_PAIRS` facts are used.
+    """
 
     def __init__(
         self, model: BlankFiller, pairs: Sequence[Fact], *, form: RefillForm = "words"

@@ -41,9 +41,11 @@ class Ensemble:
     Attributes:
         combination: The prompt sets that the prompts come from, such as `mine+man`.
         method: `top1`, `top3`, `optimised`, `optimised (paper)`, ...
-        weights: float32 [prompt of the pool], sum 1; 0 for prompts that are not used.
-        objective: With fitted weights, the gold answers' mean log-probability on training facts.
-        n_epochs: With fitted weights, the number of epochs.
+        weights: Weight of each prompt, float32 [prompt of the pool], sum 1; 0 for unused prompts.
+        combine: How the prompts' probabilities are combined (see `ensemble`).
+        objective: Mean log-probability of the gold answers of the training facts; None if the
+            weights are not fitted.
+        n_epochs: Number of epochs of the fit; None if the weights are not fitted.
     """
 
     combination: str
@@ -55,7 +57,7 @@ class Ensemble:
 
     @property
     def only_prompt(self) -> int | None:
-        """The prompt that has all the weight; None if several have some."""
+        """The only prompt with a weight above 0; None if there are several."""
         used = np.flatnonzero(self.weights)
         return int(used[0]) if len(used) == 1 else None
 
@@ -74,7 +76,7 @@ def exclude_subject_blind(pool: PromptPool, context: Context) -> PromptPool:
 
 
 def prompt_accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
-    """P@1 of each prompt, float64 [prompt]; `rows` is `top_answers.ROW` [prompt, fact]."""
+    """Return P@1 of each prompt, float64 [prompt]; rows: `top_answers.ROW` [prompt, fact]."""
     return np.asarray((rows[f"rank_{ranking}"] == 1).mean(axis=1), dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""A shortlist of candidates per fact, on which weights are fitted and sliders recompute answers.
+"""A shortlist of candidates per fact, for fitting prompt weights and trying weights on a page.
 
 The full list has about 21,000 candidates. The shortlist of a fact keeps the candidates to which any
 prompt gives the highest probabilities, and always the gold answer. A seeded sample represents the
@@ -8,9 +8,9 @@ of an ensemble keeps its total mass:
     Z(w) = sum over kept of exp s(y)  +  m/n sum over the sample of exp s(y)
 
 with m candidates not kept and n of them sampled. If all candidates are kept, none is sampled and
-the fit is exact. `ceilings` bounds the excluded candidates: none of them can have a mixed score
-above sum_i w_i ceiling_i. This shows whether an ensemble's first answer is certain without the full
-distributions (Fagin's threshold).
+the fit is exact. `ceilings` bounds the candidates that are not kept: none of them can have an
+ensemble score above sum_i w_i ceiling_i. This shows whether an ensemble's first answer is certain
+without the full distributions (Fagin's threshold).
 
 Departure: What an ensemble is fitted on
 """
@@ -97,7 +97,7 @@ class Verdict:
 
     Attributes:
         first: Column of the best candidate, int64 [fact].
-        correct: Whether it is the gold answer, bool [fact].
+        correct: Whether the best candidate is the gold answer, bool [fact].
         certain: Whether no candidate outside the shortlist can rank above it, bool [fact].
     """
 

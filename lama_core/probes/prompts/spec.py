@@ -48,7 +48,7 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import Knowledge, gather_knowledge
 
-# Raise it by one if, and only if, the same specification would give different numbers.
+# Incremented if and only if the same specification gives other numbers.
 VERSION = 5
 ENSEMBLE_VERSION = 1
 SAVED_METHODS = ("top1", "optimised")
@@ -71,7 +71,8 @@ class StudySpec(RunSpec):
         prompts: Folder or name of a prompt set; None uses the dataset's prompts.
         own: The user's templates.
         training: Folder or name of a set of training pairs; None uses half of the facts.
-        training_share: Share of the training pairs that is used; `training_digest` is of these.
+        training_share: Share of the training pairs that is used.
+        training_digest: Digest of the training pairs that are used.
         drop_overlap: Whether to exclude training pairs that are test facts instead of refusing.
         keep: Whether to keep the distributions on disk.
     """
@@ -91,7 +92,7 @@ class StudySpec(RunSpec):
     keep: bool = False
 
     def options(self) -> dict[str, Any]:
-        """Return prompts, training pairs, candidates, recipes and how prompts are combined."""
+        """Return the prompts, training pairs, candidates, recipes and study options."""
         options = asdict(self.study_options)
         aside = [
             [entry.prompt.template for entry in pool.entries if entry.aside] for pool in self.pools
@@ -122,14 +123,14 @@ class StudySpec(RunSpec):
         if pairs_digest(splits) != self.training_digest:
             raise UserError(
                 f"The training pairs of {self.dataset_name!r} have changed since this study was "
-                "planned. Start a new study; finished parts of this one are kept."
+                "planned, so it can't be resumed. Start a new study."
             )
         return dataset
 
     def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> ScoringJob:
         """Prepare the facts of each relation, one part per relation.
 
-        on_note: called with messages, such as why a relation is excluded. Raises UserError if no
+        on_note: Called with messages, such as why a relation is excluded. Raises UserError if no
         relation can be studied.
         """
         dataset = self.load_data()
@@ -221,7 +222,8 @@ def load_split(
 ) -> Split:
     """Return a relation's training pairs (None: half of its facts) and its test facts.
 
-    share: of the training pairs to use (see `split_by_share`); the others aren't tested on, either.
+    share: Share of the training pairs to use (see `split_by_share`); the others aren't test facts,
+    either.
     """
     facts = dataset.facts_of(relation)
     if training is None:
@@ -234,7 +236,7 @@ def load_split(
 
 @dataclass(frozen=True)
 class PendingRelation:
-    """A relation to study. left_out: why it can't be studied; then train and test are None."""
+    """A relation to study. left_out: Why it can't be studied; train and test are then None."""
 
     pool: PromptPool
     knowledge: Knowledge
@@ -253,7 +255,7 @@ class PendingRelation:
 
 @dataclass(frozen=True)
 class StudyWork:
-    """The relations of a study, as parts of a run. folder: for the distributions."""
+    """The relations of a study, as parts of a run. folder: Where distributions are stored."""
 
     pending: tuple[PendingRelation, ...]
     study_options: StudyOptions
@@ -362,7 +364,7 @@ def find_study(name: str) -> Study:
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleSpec(RunSpec):
-    """A run made from an ensemble of a study. study: the study's digest."""
+    """A run made from an ensemble of a study. study: Digest of the study."""
 
     kind: ClassVar[str] = "ensemble"
     version: ClassVar[int] = ENSEMBLE_VERSION
@@ -391,8 +393,9 @@ def save_ensembles(
 ) -> tuple[Run, ...]:
     """Save a study's ensembles as runs, which Results, Facts and `compare` can show.
 
-    Saves the ensembles with these methods, such as `optimised`, of all combinations. A row has the
-    query of the relation's prompt with the highest weight; ranks and answers are the ensemble's.
+    Saves one run for each combination of prompt sets in the study and each method, such as
+    `optimised`. A row has the query of the prompt with the highest weight, and the ranks and
+    answers of the ensemble.
     """
     studies = [study.relation(name) for name in study.relations]
     rows = pq.read_table(study.info.folder / FACTS_FILE)  # `relation` has checked its size

@@ -42,14 +42,15 @@ SHOWN_CANDIDATES = 128
 
 @dataclass(frozen=True, slots=True)
 class StudyOptions:
-    """The options that a study's numbers depend on, besides data, prompts and model.
+    """The options that a study's numbers depend on, in addition to data, prompts and model.
 
     Attributes:
         combinations: Combinations of prompt sets, such as `mine+man`.
         recipes: Names of optimiser recipes.
         top_ks: Each K of a Top-K ensemble.
         curves: Whether to compute the accuracy of Top-K for every K.
-        train_limit: Maximum number of training facts, chosen by `seed` as in `draw`.
+        train_limit: Maximum number of training facts.
+        seed: Seed for choosing facts up to a limit, as in `limited_positions`.
     """
 
     context: Context
@@ -69,14 +70,14 @@ class RelationStudy:
     Attributes:
         train_ranks: Rank of the gold answer, int32 [prompt, training fact].
         rows: `top_answers.ROW` [prompt, test fact]; its columns are keys of `words`.
-        ensemble_rows: The same, [ensemble, test fact].
-        shortlist: Of the first test facts; its columns are keys of `words`.
+        ensemble_rows: `top_answers.ROW` [ensemble, test fact], with columns like `rows`.
+        shortlist: The shortlist of the first test facts; its columns are keys of `words`.
         removed: The other valid objects that filtered ranking removes, keys of `words`, int64
             [test fact, n], padded with -1. None in older studies, which didn't store them.
         curves: (combination, combine, P@1 for K = 1, 2, ...) on the test facts.
         words: Column -> candidate, for every column that the study refers to.
         excluded: Excluded test facts, each with the reason.
-        notes: Messages about the relation, in sentences.
+        notes: Messages about the relation.
     """
 
     relation: Relation
@@ -121,7 +122,7 @@ class RelationStudy:
 
     @property
     def only_right(self) -> NDArray[np.bool_]:
-        """Whether only this prompt gets the fact right, bool [prompt, test fact]."""
+        """Whether this prompt is the only one that is right on a fact, bool [prompt, test fact]."""
         right = self.ranks == 1
         return np.asarray(right & (right.sum(axis=0) == 1))
 
@@ -133,7 +134,7 @@ class RelationStudy:
         return None
 
     def scores(self) -> list["Score"]:
-        """Return the scores of all ensembles and, after each combination's, of its oracle."""
+        """Return the scores of each combination's ensembles, followed by its oracle's."""
         by_combination: dict[str, dict[str, NDArray[np.int64]]] = {}
         for ensemble, ranks in zip(self.ensembles, self.ensemble_ranks, strict=True):
             by_combination.setdefault(ensemble.combination, {})[ensemble.method] = ranks
@@ -202,7 +203,7 @@ class RelationStudy:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """P@1 of one ensemble on one relation, micro and macro, 0 to 1. n: number of test facts."""
+    """P@1 of one ensemble on one relation, micro and macro, 0 to 1. n: Number of test facts."""
 
     relation: str
     combination: str

@@ -1,7 +1,7 @@
 """Write a relation's study as rows of a run, and read it back.
 
 There is one row per prompt and fact, then one per ensemble and fact (its `prompt` is the prompt
-with the highest weight), then one per training fact. Columns besides those of every run:
+with the highest weight), then one per training fact. Columns in addition to those of every run:
 
     gold            the gold answer, spelled as in the candidates
     ensemble        number of the ensemble; null in a prompt's row
@@ -60,7 +60,14 @@ ROWS = pa.schema(
 def write_study(
     study: RelationStudy, asked: PreparedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
-    """Return the rows of a study. asked: its test facts. knowledge: of the whole dataset."""
+    """Return the rows of a study.
+
+    Args:
+        study: The study.
+        asked: The prepared test facts of the study.
+        knowledge: The known answers of the whole dataset.
+        vocabulary: The model's vocabulary.
+    """
     test = _test_rows(study, asked, knowledge, vocabulary)
     n_test, n_facts, words = test.num_rows, len(study.test), asked.columns.words
     n_prompts, n_ensembles = len(study.rows), len(study.ensembles)
@@ -74,7 +81,7 @@ def write_study(
     highest = shortlist.log_probs.max(axis=2)
 
     def by_prompt(values: NDArray[Any]) -> list[Any]:
-        """Place values of the first test facts, [prompt, fact, ...], in the prompts' rows."""
+        """Return values [prompt, fact, ...] of the first facts, one per row; None elsewhere."""
         rows = none * n_test
         for prompt, row in enumerate(values):
             rows[prompt * n_facts : prompt * n_facts + len(row)] = list(row)
@@ -231,7 +238,7 @@ class _Words:
         self.known: dict[str, int] = {}
 
     def number(self, word: str) -> int:
-        """Return the word's number, a new one for a new word."""
+        """Return the word's number; a new word gets the next number."""
         return self.known.setdefault(word, len(self.known))
 
     def numbers(self, words: pa.Array) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ RELEASED_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Training and test facts of one relation. notes: messages about excluded facts."""
+    """Training and test facts of one relation. notes: Messages about excluded facts."""
 
     train: tuple[Fact, ...]
     test: tuple[Fact, ...]
@@ -47,10 +47,18 @@ def make_split(
 ) -> Split:
     """Return a relation's training and test facts, without overlap.
 
-    drop_overlap: drop training pairs that are test facts instead of refusing them. limit, seed:
-    maximum number of test facts, chosen as in `limited_positions`; training facts are limited
-    later, after those that the model can't be scored on are excluded. Raises UserError if training
-    pairs are missing or overlap the test facts, or the limit is not positive.
+    Args:
+        relation: Name of the relation.
+        train: The training pairs.
+        test: The test facts.
+        drop_overlap: Whether to drop training pairs that are test facts instead of refusing them.
+        limit: Maximum number of test facts. Training facts are limited later, after those that
+            the model can't be scored on are excluded.
+        seed: Seed for choosing them, as in `limited_positions`.
+
+    Raises:
+        UserError: If training pairs are missing or overlap the test facts, or the limit is not
+            positive.
     """
     check_limit(limit)
     if not train:
@@ -78,7 +86,7 @@ def make_split(
 
 
 def pairs_digest(splits: Iterable[Split]) -> str:
-    """SHA-256 of the training pairs of some relations, by content and order."""
+    """Return the SHA-256 of the training pairs of some relations, in order."""
     values = attrgetter("relation", "id", "subject", "object")
     content = [[values(fact) for fact in split.train] for split in splits]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -135,7 +143,7 @@ def limited_positions(
 ) -> tuple[int, ...]:
     """Return the positions of at most `limit` facts, in order.
 
-    Takes the first facts without a seed, else a pseudo-random choice by hashes with the seed.
+    Without a seed these are the first facts; with a seed, a hash of seed and fact chooses them.
     """
     if limit is None or len(facts) <= limit or seed is None:
         return tuple(range(len(facts)))[:limit]

@@ -36,8 +36,8 @@ from lama_core.types import Relation
 class StatementsRequest(shared_fields.RunSettings):
     """The fields of `statements`: a dataset whose facts' answers are ranked as statements.
 
-    relations () is all relations with facts; without templates, the sentences of their facts are
-    used.
+    With relations () all relations with facts are used. For relations without templates, the
+    sentences of their facts are used.
     """
 
     command: ClassVar[tuple[str, ...]] = ("statements",)
@@ -52,7 +52,7 @@ class StatementsRequest(shared_fields.RunSettings):
     answers: Annotated[
         str,
         option(
-            "The answers to rank: relation (each relation's answers), or file:PATH (one a line)."
+            "The answers to rank: relation (each relation's answers), or file:PATH (one per line)."
         ),
     ] = RELATION
     aggregate: AggregateChoice = "sum"
@@ -96,7 +96,7 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[St
 
 
 def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
-    """Return the maximum number of templates of these relations, at least 1; () is all."""
+    """Return the largest number of templates that one of the relations (() for all) has, or 1."""
     numbers = (
         len(relation.prompts)
         for relation in dataset.relations

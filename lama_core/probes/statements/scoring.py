@@ -36,7 +36,7 @@ from lama_core.types import Query
 
 Aggregate = Literal["sum", "mean"]
 Part = Literal["statement", "answer", "conditional"]
-# The tokens that count, as text.
+# The tokens whose log-probabilities are summed or averaged, as text.
 TOKENS_OF: dict[Part, str] = {
     "statement": "the tokens of the whole sentence",
     "answer": "the answer's tokens",
@@ -72,7 +72,13 @@ class StatementModel(BlankFiller, StatementScorer, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How statements are scored; hiding applies to models that see both sides of a token."""
+    """How statements are scored.
+
+    Attributes:
+        aggregate: Whether the score is the sum or the mean of the tokens' log-probabilities.
+        part: The tokens that count (see `TOKENS_OF`).
+        hiding: Tokens to hide together with the scored token; not used by causal models.
+    """
 
     aggregate: Aggregate = "sum"
     part: Part = "statement"
@@ -112,7 +118,7 @@ def scored_tokens(scores: StatementScores) -> NDArray[np.float64]:
 def shown_tokens(scores: StatementScores, *, answer: bool = False) -> list[str]:
     """Return each token with its log-probability, or a dot if it isn't scored.
 
-    answer: Whether to return only the answer's tokens.
+    answer: Whether to return the answer's tokens only.
     """
     rows = zip(scores.tokens, scores.log_probs.tolist(), scores.in_answer.tolist(), strict=True)
     return [
@@ -131,7 +137,8 @@ def score_answers(
 ) -> NDArray[np.float64]:
     """Return the score of every answer in every query, float64 [query, answer].
 
-    At most AT_ONCE statements are in memory; `tick` gets the number of further scored statements.
+    At most `MAX_STATEMENTS_AT_ONCE` statements are in memory. tick: Called with the number of
+    statements scored since its last call.
     """
     found = np.empty((len(queries), len(answers)))
     for rows, columns in _blocks(len(queries), len(answers)):
@@ -148,7 +155,7 @@ def score_answers(
 
 
 def _blocks(n_queries: int, n_answers: int) -> Iterable[tuple[range, range]]:
-    """Yield blocks of at most AT_ONCE: several queries with all answers, or one with some."""
+    """Yield blocks that fit into memory: some queries with all answers, or one with some."""
     size = max(1, MAX_STATEMENTS_AT_ONCE // max(1, n_answers))
     for first in range(0, n_queries, size):
         rows = range(first, min(first + size, n_queries))

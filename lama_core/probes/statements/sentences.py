@@ -2,7 +2,7 @@
 
     sum_i log P(w_i | ...)     and the mean over the scored tokens
 
-The words between the common beginning and the common end of the sentences are marked.
+The words that differ are those between the beginning and the end that all sentences share.
 """
 
 import re
@@ -73,11 +73,11 @@ class ScoredSentence:
         text: The sentence.
         total: Sum of the log-probabilities of the scored tokens; None if the model can't write the
             words that differ, or scores no token.
-        mean: Their mean; None like `total`.
+        mean: Mean of these log-probabilities; None like `total`.
         n_scored: Number of scored tokens.
         difference: `total` minus that of the first sentence; None if either is None.
         mean_difference: `mean` minus that of the first sentence; None if either is None.
-        tokens: The log-probabilities of the tokens; `in_answer` marks the words that differ.
+        tokens: The tokens' log-probabilities; `in_answer` is true in the words that differ.
     """
 
     text: str
@@ -90,7 +90,7 @@ class ScoredSentence:
 
     @property
     def fault(self) -> str:
-        """Why it has no score; empty if it has one."""
+        """Why the sentence has no score; empty if it has one."""
         if self.total is not None:
             return ""
         return UNWRITTEN if self.tokens.unknown else UNSCORED
@@ -167,8 +167,8 @@ def score_sentences(
     """Return one model's scores of the sentences that fit into the time limit."""
     texts = request.sentences()
     scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
-    # If a sentence has no words of its own, unknown tokens are in the words that all share: they
-    # don't affect the comparison.
+    # If no words of a sentence differ, its unknown tokens are in the words that all sentences share
+    # and don't affect the comparison.
     tokens = [each if each.in_answer.any() else replace(each, unknown=False) for each in scores]
     scored: list[ScoredSentence] = []
     for text, each in zip(texts, tokens, strict=False):
@@ -198,7 +198,7 @@ def _difference(value: float | None, other: float | None) -> float | None:
 
 
 def differences(texts: Sequence[str]) -> list[Statement]:
-    """Return the sentences, each with the words marked that not all sentences share."""
+    """Return the sentences as statements, with the words that differ as the answer."""
     words = [[match.group() for match in WORD.finditer(text)] for text in texts]
     n_left = n_shared(words)
     n_right = n_shared([each[n_left:][::-1] for each in words])

@@ -53,7 +53,7 @@ MAX_KEPT = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class StatementSpec(ClozeSpec):
-    """A run of statements; candidates: the answers, or each relation's own."""
+    """A run of statements. candidates: The answers, for all relations or for each relation."""
 
     kind: ClassVar[str] = STATEMENTS
     version: ClassVar[int] = VERSION
@@ -70,7 +70,7 @@ class StatementSpec(ClozeSpec):
         }
 
     def prompt_name(self) -> str:
-        """Return the prompt set's name, marked as statements, and non-default scoring options."""
+        """Return `statements` with the prompt set's name and the non-default scoring options."""
         chosen = (self.scoring.aggregate, self.scoring.part, self._hiding)
         defaults = astuple(Scoring())
         changed = [name for name, usual in zip(chosen, defaults, strict=True) if name != usual]
@@ -84,7 +84,7 @@ class StatementSpec(ClozeSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """Return the questions, and the work of scoring all answers to those that count."""
+        """Return the questions, and the work of scoring all answers to those not excluded."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
         by_relation: dict[str, list[int]] = {}
         for row, question in enumerate(questions):
@@ -92,7 +92,7 @@ class StatementSpec(ClozeSpec):
         segments = []
         for name, rows in by_relation.items():
             answers = answers_of(self.candidates, dataset, name)
-            segments.append(_segment(questions, rows, knowledge, answers, scorer))
+            segments.append(_make_segment(questions, rows, knowledge, answers, scorer))
         prepared = as_prepared(questions, segments, scorer.name)
         return prepared, StatementWork(prepared.segments, self.scoring)
 
@@ -116,14 +116,14 @@ class StatementSpec(ClozeSpec):
         }
 
 
-def _segment(
+def _make_segment(
     questions: list[Question],
     rows: Sequence[int],
     knowledge: Knowledge,
     answers: tuple[str, ...],
     model: StatementModel,
 ) -> Segment:
-    """Return the segment of a relation; write the reasons of excluded rows into `questions`."""
+    """Return the segment of a relation; change `questions` to exclude those it can't contain."""
     columns = answer_columns(answers)
     longest = max(answers, key=lambda answer: len(model.vocabulary.pieces(answer)))
     kept: list[int] = []
@@ -174,13 +174,13 @@ def _fits(model: BlankFiller, query: Query, longest: str) -> bool:
 
 @dataclass(frozen=True)
 class StatementWork(SegmentWork):
-    """The facts of a run, in parts of about AT_ONCE statements, or of one fact."""
+    """The facts of a run, in parts of one fact or about `MAX_STATEMENTS_AT_ONCE` statements."""
 
     scoring: Scoring
     unit: Unit = field(default="statements", init=False)
 
-    def steps(self, segment: int) -> range:
-        """Return the first fact of each part."""
+    def first_steps(self, segment: int) -> range:
+        """Return the number of the first fact of each part."""
         found = self.segments[segment]
         return range(
             0, len(found.queries), max(1, MAX_STATEMENTS_AT_ONCE // len(found.columns.words))
@@ -189,7 +189,7 @@ class StatementWork(SegmentWork):
     def size(self, segment: int, first: int) -> tuple[int, int]:
         """Return the number of statements of a part, and of their words."""
         found = self.segments[segment]
-        queries = found.queries[first : first + self.steps(segment).step]
+        queries = found.queries[first : first + self.first_steps(segment).step]
         n_words = sum(len(" ".join(query.parts).split()) + 1 for query in queries)
         n_answers = len(found.columns.words)
         return len(queries) * n_answers, n_words * n_answers
@@ -198,7 +198,7 @@ class StatementWork(SegmentWork):
         """Return the rows of one part, with margin and scores."""
         index, first = self.part_starts[number]
         segment = self.segments[index]
-        chosen = np.arange(len(segment.queries))[first : first + self.steps(index).step]
+        chosen = np.arange(len(segment.queries))[first : first + self.first_steps(index).step]
         queries = [segment.queries[query] for query in chosen]
         scores = score_answers(model, queries, segment.columns.words, self.scoring, tick)
         return rank_statements(model.name, segment, chosen, scores)
@@ -209,13 +209,13 @@ def rank_statements(
 ) -> pa.Table:
     """Return the rows of some queries of a segment, with margin and scores.
 
-    Answers that the model can't write come after all others and are not shown.
+    Answers that the model can't write are ranked last and not shown.
 
     Args:
         name: Name of the model.
         segment: The segment.
         chosen: Indices of the queries.
-        scores: Scores of the answers, float64 [query, answer]; -inf if the model can't write it.
+        scores: Scores, float64 [query, answer]; -inf for an answer that the model can't write.
     """
     rows = rank_block(name, segment, ScoreBlock(0, chosen, scores.astype(np.float32), None))
     log_probs = log_softmax(scores)

@@ -1,4 +1,4 @@
-"""Typed answers, ranked at a blank by the likelihood of the sentence with each of them.
+"""Answers that a user typed, ranked by the likelihood of the sentence with each answer.
 
     P(a) = exp(score(a)) / sum_b exp(score(b))
 
@@ -228,7 +228,7 @@ def _answer_json(one: RankedAnswer) -> dict[str, Any]:
 
 
 def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict[str, Any]]:
-    """Return each token, its log-probability, and under the key `inside` whether it is marked."""
+    """Return each token with its log-probability and `in_answer`; inside: The key of the latter."""
     values = [None if np.isnan(value) else float(value) for value in scores.log_probs]
     names = ("token", "log_prob", inside)
     rows = zip(scores.tokens, values, scores.in_answer.tolist(), strict=True)
@@ -284,7 +284,7 @@ def score_statements(
     scored: Scored,
     limits: Limits,
 ) -> list[StatementScores]:
-    """Return the scores of as many first statements as the time allows; at least one.
+    """Return the scores of the first statements, as many as fit into the time limit; at least one.
 
     Raises:
         UserError: If a statement is too long.

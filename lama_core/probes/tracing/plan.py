@@ -1,4 +1,4 @@
-"""From a request to the specifications of runs of causal traces: one for each model."""
+"""The plan of runs of causal traces: a `TraceRequest` becomes a `TraceSpec` for each model."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -45,7 +45,7 @@ class TraceRequest(shared_fields.RunSettings):
 
 
 def plan(request: TraceRequest, *, load: Load = load_by_name) -> Planned[TraceSpec]:
-    """Return one specification for each model, with the dataset's own templates.
+    """Return one specification for each model, with the dataset's templates.
 
     Raises:
         UserError: If the request is invalid, or its data or models can't be loaded.

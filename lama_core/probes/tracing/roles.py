@@ -1,9 +1,10 @@
 """The roles of a text's tokens in a trace, and the average effect of each role.
 
-A fact's effect of a role at a layer is the mean of restored - corrupted probability over the role's
-tokens. The average of a relation is the mean over its facts, with Student's interval. As in the
-paper's code, the only token of a subject is both its first and its last; the token that the answer
-is read at counts as such, and also as the subject's if it is one.
+The effect of a role at a layer, for one fact, is the mean over the role's tokens of the restored
+minus the corrupted probability. A relation's average is the mean over its facts, with Student's
+interval. As in the paper's code, the only token of a subject is both its first and its last token;
+the token that the answer is read at has the role `blank`, in addition to its role in the subject if
+it belongs to the subject.
 Source: Meng et al. 2022, Figure 2.
 """
 
@@ -38,7 +39,7 @@ class RoleEffect:
         n: Number of facts with a token of this role.
         effect: Mean restored - corrupted probability.
         low: Lower end of the 95 % interval; None for fewer than two facts.
-        high: Upper end.
+        high: Upper end; None like `low`.
     """
 
     model: str
@@ -53,7 +54,7 @@ class RoleEffect:
 
 
 def roles_of(n_tokens: int, subject: Sequence[int], read_at: int) -> dict[str, list[int]]:
-    """Return the positions of each role that has any.
+    """Return role -> positions of its tokens, for the roles that the text has.
 
     Args:
         n_tokens: Number of tokens of the text.

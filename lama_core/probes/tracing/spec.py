@@ -3,7 +3,7 @@
 One row for each fact, layer and role, and one for each excluded fact:
 
     fact_id, relation, subject, object   the fact
-    excluded                             why the fact doesn't count; null if it does
+    excluded                             why the fact is excluded; null if it isn't
     prob, corrupted                      probability of the object without and with noise
     layer, role                          what was restored; see `roles`
     effect                               mean of restored - corrupted over the role's tokens
@@ -34,7 +34,7 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import Segment, prepare
 from lama_core.scoring.queries import gather_knowledge, make_questions
 
-# Raise it by one if, and only if, the same specification would give different numbers.
+# Incremented if and only if the same specification gives other numbers.
 VERSION = 1
 PART = 4  # facts that an interruption can lose
 NOT_FIRST = "object is not the model's first answer"
@@ -78,7 +78,7 @@ class TraceSpec(ClozeSpec):
         return super().options() | {"trace": [how.part, window, how.draws, how.seed]}
 
     def prompt_name(self) -> str:
-        """Return `trace` with what is restored."""
+        """Return `trace` with the restored part."""
         return f"trace {self.trace_options.part}"
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
@@ -136,7 +136,7 @@ class TraceSpec(ClozeSpec):
 
 @dataclass(frozen=True)
 class TraceWork:
-    """The facts of a run, in parts. subjects: of each query of each segment."""
+    """The facts of a run, in parts. subjects: The subject of each query of each segment."""
 
     segments: tuple[Segment, ...]
     subjects: tuple[tuple[str, ...], ...]

@@ -1,4 +1,4 @@
-"""The frequency test of a probe, as a table: are wrongly decided pairs rarer than others?"""
+"""The frequency test of a probe as a table: are wrongly decided pairs rarer than others?"""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from lama_core.probes.analogy.accuracy_tables import (
 
 
 def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe: str) -> None:
-    """Draw the p-values by relation, and how many are significant here and in the paper.
+    """Draw the p-values by relation, and how many exceed `SIGNIFICANT`, with the paper's count.
 
     Args:
         lines: Accuracies of all probes, by relation.
-        names: Run id -> the name of the run's lines.
+        names: Run id -> the run's name in tables.
         probe: The probe to show; for `random`, also its two halves.
     """
     probes = ("random", *RANDOM_PROBES) if probe == "random" else (probe,)
@@ -42,7 +42,8 @@ def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe:
         st.caption("No relation has two right and two wrong decisions, which the test needs.")
         return
     st.markdown(
-        "**Frequency test**: *p* of a Kolmogorov-Smirnov test, right against wrong decisions"
+        "**Frequency test**: *p* of a Kolmogorov-Smirnov test of word frequency, wrong against "
+        "right decisions"
     )
     wide = pd.DataFrame(records).pivot_table(
         index=["kind", "relation"], columns="what", values="p", sort=False
@@ -62,7 +63,7 @@ def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe:
         above: paper.values[0],
     }
     st.caption(
-        f"Relations with *p* above {SIGNIFICANT}, where word frequency has no significant effect. "
-        f"Most significant in the paper: {paper.values[1]}."
+        f"Number of relations with *p* above {SIGNIFICANT}: word frequency has no significant "
+        f"effect in them. The most significant relations in the paper: {paper.values[1]}."
     )
     st.dataframe(pd.DataFrame([*summaries, published]), hide_index=True)

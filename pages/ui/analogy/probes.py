@@ -41,8 +41,8 @@ from pages.ui.shared.messages import plain, show_error, show_note
 from pages.ui.shared.url_state import BOUND, pick
 
 PROBE_HELP = (
-    "Rezaee and Camacho-Collados, section 2.2. **random** is the mean of the first two.\n\n"
-    + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
+    "Rezaee and Camacho-Collados, section 2.2. **random** is the mean of the first two probes "
+    "below.\n\n" + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
 )
 DEFAULT_PUBLISHED = ("RoBERTa-base", "fastText")
 EXCLUDED = "excluded"
@@ -123,7 +123,7 @@ def _choose(
 
 
 def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
-    """Run id -> name of its lines: the model, with the options if the model's runs differ."""
+    """Run id -> its name in charts: the model, with the options if the model's runs differ."""
     options: dict[str, set[str]] = {}
     for run in runs:
         options.setdefault(run.info.model, set()).add(options_text(run.details))
@@ -135,13 +135,13 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
 
 
 def _colours(runs: Sequence[ProbeRun], names: dict[str, str]) -> dict[str, str]:
-    """Name of a run's lines -> colour of its model."""
+    """A run's name in charts -> colour of its model."""
     by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
     return {names[run.info.id]: by_model[run.info.model] for run in runs}
 
 
 def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFrame:
-    """A row per accuracy; `value` and `spread` are in percent."""
+    """A row per accuracy: `who` is a run or published model, `value` and `spread` are percent."""
     return pd.DataFrame(
         [
             {
@@ -229,13 +229,13 @@ def _draw_differences(runs: Sequence[ProbeRun]) -> None:
     else:
         st.caption(
             "On BATS, as in the paper. The paper doesn't say which tails make up a relation's 100 "
-            "pairs, how the pairs are halved, and which negatives are drawn; here they are this "
-            "project's choice."
+            "pairs, how the pairs are halved, and which negatives are drawn: the project chose "
+            "these."
         )
 
 
 def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
-    """A row per name, a column per model and probe; each cell is a text with spread and mark."""
+    """A row per name, a column per model and probe; a cell is an accuracy with mark and spread."""
     by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
     cells = {key: _cell(row) for key, row in by_cell.iterrows()}
     columns = [(model, probe) for model in who for probe in SHOWN_PROBES]
@@ -347,7 +347,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
 
 
 def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
-    """The decisions of one relation. which: `wrong`, `right` or `excluded`."""
+    """The decisions on one relation. which: `wrong`, `right` or `excluded`."""
     import pyarrow.compute as pc
 
     from lama_core.runs.facts_table import read_columns

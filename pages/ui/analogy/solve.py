@@ -7,7 +7,7 @@ from itertools import zip_longest
 import streamlit as st
 
 from lama_core.probes.analogy.solve import ARITHMETIC_METHODS, Solution, SolveRequest, VectorAnswer
-from lama_core.probes.analogy.templates import SLOTS, AnalogyQuestion, make_analogy
+from lama_core.probes.analogy.templates import SLOTS, AnalogyQuestion, make_analogy_question
 from lama_core.probes.cloze.query import ClozeAnswer
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
@@ -105,7 +105,7 @@ def _draw_form() -> FormInput:
             choice = url_state.choose_cloze_options(names)
     gold = (words[at] or "").strip()
     known = [None if number == at else word or "" for number, word in enumerate(words)]
-    return FormInput(make_analogy(known, how), gold, bool(keep), choice)
+    return FormInput(make_analogy_question(known, how), gold, bool(keep), choice)
 
 
 def _draw_columns(given: FormInput) -> tuple[Solution, ...]:
@@ -160,7 +160,8 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
         f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
     )
     st.html(
-        '<div class="lx-muted" title="cos(x, B - A + C), and the product of cosines">'
+        '<div class="lx-muted" title="Blank at D: 3CosAdd = cos(x, B - A + C), '
+        '3CosMul = cos(x, B) cos(x, C) / cos(x, A)">'
         "Baseline: vector arithmetic on the model's input embeddings</div>"
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>{gold}"
@@ -168,7 +169,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
 
 
 def _draw_export(given: FormInput, solutions: tuple[Solution, ...]) -> None:
-    """Draw the export: CSV, JSON as of `analogy solve --json`, and that command."""
+    """Draw the export: CSV, the JSON of `analogy solve --json`, and the command."""
     first = solutions[0]
     whole = Solution(
         first.question,

@@ -26,7 +26,10 @@ EXAMPLES = (
 )
 
 
-SOLVE_TEMPLATE, SCORE_TEMPLATE = "template", "score_template"  # keys: each view has its default
+SOLVE_TEMPLATE, SCORE_TEMPLATE = (
+    "template",
+    "score_template",
+)  # widget keys; the views have different defaults
 
 
 def choose_template(default: str, key: str) -> str:

@@ -15,7 +15,7 @@ PARAMS = ("tab", "details", *BATCH_PARAMS, "data", "relation", "subject", "objec
 
 
 def shown_answer(first: Prediction, *, right: bool) -> str:
-    """An answer as a cell: the word, the longer word that it begins, and a mark if it is right."""
+    """The text of a cell: the answer, the longer word that it begins, and ✓ if it is right."""
     return f"{first.token}{f' → {first.begins}' if first.begins else ''}{' ✓' * right}"
 
 
@@ -31,12 +31,12 @@ def draw_answer_table(
     """Draw the table; a click on a row opens its sentence on the tab Sentence.
 
     Args:
-        table: For each model the column `MODEL answer`, and its details.
+        table: A row per sentence; each model has the column `MODEL answer` and further columns.
         sentences: Text and gold answer ("" if unknown) of each row.
         models: Names of the models.
-        columns: Column -> configuration, of the columns that don't belong to a model.
-        model_columns: Name without the model -> configuration. All but `answer` are details,
-            which are hidden until the user asks for them.
+        columns: Column -> configuration, for the columns that don't belong to a model.
+        model_columns: Column without the model's name -> configuration. All but `answer` are
+            hidden until the user turns on the toggle.
         options: Passed to `st.dataframe`.
     """
     details = st.toggle("Ranks and probabilities", key="details", bind=url_state.BOUND)
@@ -45,7 +45,7 @@ def draw_answer_table(
         for name, column in model_columns.items():
             config[f"{model} {name}"] = column
         answer = {**model_columns["answer"], "label": url_state.title_of(model)}
-        # A reason in brackets, instead of an answer, would widen the column to its own length.
+        # Without a width, a reason in brackets would make the column as wide as the reason.
         has_reason = any(cell.startswith("(") for cell in table[f"{model} answer"])
         config[f"{model} answer"] = answer | ({"width": "medium"} if has_reason else {})
     hidden = {f"{model} {name}" for model in models for name in model_columns if name != "answer"}

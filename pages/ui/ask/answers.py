@@ -78,8 +78,8 @@ def draw_ranking() -> None:
         st.caption(
             "Probability: softmax of the scores over the answers that the model has tokens for. "
             f"Log-probabilities are natural logarithms, the {request.aggregate} over "
-            f"{TOKENS_OF[request.part]} (“{plain(statement)}”). Hover an answer to see each "
-            "token's, or open Tokens."
+            f"{TOKENS_OF[request.part]} (“{plain(statement)}”). For each token's log-probability, "
+            "hover over an answer or open Tokens."
         )
         request = replace(request, models=tuple(columns))
         answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
@@ -161,7 +161,7 @@ def _draw_examples() -> None:
 
 
 def choose_hiding() -> tuple[Hiding, Precision]:
-    """Draw the choices of the tokens hidden with a scored token, and of the precision."""
+    """Draw the choice of which tokens are masked with a scored token, and of the precision."""
     hiding = url_state.pick(
         "Hidden with a token", HIDINGS, key="hiding", help=explain("Masked together with a token")
     )

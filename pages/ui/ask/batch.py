@@ -38,7 +38,7 @@ from pages.ui.shared.model_columns import Column, draw_language_note, query_mode
 from pages.ui.shared.query_queue import if_cached, queue_last
 
 TEXT, PARAM = "many sentences", "sentences_many"
-STOPPED = "many stopped"  # in the session: hash of the batch that the user stopped
+STOPPED = "many stopped"  # session key: the hash of the batch that the user stopped
 FILTERS = ("all", "right", "wrong", "models differ")
 FILTERS_HELP = (
     "**right**: the right answer is first in every model that has it among its candidates. "
@@ -54,14 +54,14 @@ ENDINGS = ("csv", "tsv", "jsonl", "txt")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The sentences as typed and as lines, and the settings of the form."""
+    """The sentences as typed and as parsed lines, and the settings of the form."""
 
     text: str
     lines: tuple[BatchLine, ...]
     choice: url_state.ClozeChoice
 
     def request(self, settings: ClozeSettings) -> ManyRequest:
-        """The request that gives the same answers to the exported CSV on the command line."""
+        """The request that gives the same answers on the command line, for the exported CSV."""
         return ManyRequest(
             **field_values(settings), file="many.csv", renormalise=self.choice.renormalise
         )
@@ -209,9 +209,9 @@ def _draw_columns(batch: Batch) -> dict[str, Column[BatchModelAnswers]]:
 def _query_model(
     settings: ClozeSettings, name: str, batch: Batch, batch_id: int, *, stopped: bool
 ) -> BatchModelAnswers:
-    """One model's answers, queried in parts, with a progress bar and a Stop button.
+    """Query a model in parts, with a progress bar and a Stop button; return its answers.
 
-    If stopped, only cached answers are used, and the rest have the fault UNASKED.
+    After Stop, only cached answers are used; the other lines have the fault UNASKED.
     """
     box, pace, parts = st.empty(), Pace(), list[BatchModelAnswers]()
     total = len(batch.lines)
@@ -247,7 +247,7 @@ def _query_model(
         first += len(part.answers)
     box.empty()
     if not parts:
-        raise UserError("Stopped before the first answers. Choose Resume to ask them.")
+        raise UserError("Stopped before the first answers. Press Resume to continue.")
     answer = join_answers(parts)
     rest = (LineAnswer(fault=UNASKED),) * (total - len(answer.answers))
     return replace(answer, answers=answer.answers + rest)
@@ -321,7 +321,7 @@ def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
 
 
 def _answer_cell(answer: LineAnswer, line: BatchLine) -> str:
-    """The first answer, or in brackets why this model has none; empty if the line is at fault."""
+    """The first answer, or in brackets why this model has none; empty for an invalid line."""
     if answer.blank is None:
         return "" if line.fault else f"({answer.fault})"
     return shown_answer(answer.blank.predictions[0], right=bool(answer.is_right))

@@ -1,4 +1,4 @@
-"""Examples: the queries of LAMA's Table 3, answered by chosen models, next to BERT-large."""
+"""Examples: the queries of LAMA's Table 3 with the answers of chosen models and BERT-large."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -48,8 +48,8 @@ class RankedList:
     Attributes:
         words: Words and their log-probabilities, best first.
         right: Index of the gold answer in `words`, or None.
-        gold: The gold answer's rank, in words.
-        over: What the probabilities sum over, in words.
+        gold: The gold answer's rank, as a text.
+        over: Which words the probabilities sum over, as a text.
     """
 
     words: tuple[tuple[str, float], ...]
@@ -105,21 +105,21 @@ def draw_published_examples() -> None:
 
     draw_grid()
     with above:
-        columns = _draw_columns(examples, choice, add)
+        columns = _query_in_columns(examples, choice, add)
         st.caption(f"{PAPER_MODEL}: {count_right(answerers[0].lists)}")
     if columns:
         settings = replace(choice.settings, models=tuple(columns))
         _draw_export(examples, answerers, columns, settings, choice.renormalise)
 
 
-def _draw_columns(
+def _query_in_columns(
     examples: Sequence[PublishedExample],
     choice: url_state.ClozeChoice,
     add: Callable[[Answerer], None],
 ) -> dict[str, Column[Answers]]:
-    """Draw a box per model: its progress, then how often it is right.
+    """Query each model in its own column, which shows the progress, then how often it is right.
 
-    Calls `add` with each model's lists when the model has answered all queries.
+    Calls `add` with a model's lists when the model has answered all queries.
     """
     colours = model_colours(choice.settings.models)
 
@@ -162,7 +162,7 @@ def _published(examples: Sequence[PublishedExample]) -> Answerer:
 
 
 def _ranked_list(answer: ModelAnswer) -> RankedList:
-    """A model's list. A gold answer that isn't a candidate has a rank, but no index."""
+    """A model's list. `right` is None for a gold answer that isn't a candidate."""
     blank = answer.blanks[0]
     gold = blank.gold
     right, rank = None, ""

@@ -65,7 +65,7 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
 
 
 def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -> InspectRequest:
-    """A checked request with the settings of the form that inspection has."""
+    """A checked request with those of the form's settings that an inspection has."""
     settings = choice.settings
     request = InspectRequest(
         text,
@@ -81,7 +81,7 @@ def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -
 
 
 def _draw_columns(request: InspectRequest, *, shows_progress: bool = False) -> Columns:
-    """Draw and return a column per model, filled when the model is done."""
+    """Draw a column per model, inspect the models, and return the columns."""
 
     def inspect(name: str, installed: tuple[str, ...]) -> Inspection:
         asked = replace(request, models=installed)
@@ -237,9 +237,9 @@ def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
                 draw_trace(column.answer.trace, url_state.title_of(model))
     if columns:
         st.caption(
-            "A cell shows how much of the answer's probability returns if the part of one layer "
-            "(a column) at one token (a row) is as it is without noise; the mean over the draws of "
-            "noise. * marks the subject's tokens."
+            "Effect: by how much the answer's probability rises if one layer (column) at one token "
+            "(row) gets back its value without noise; the mean over the draws of noise. * marks "
+            "the subject's tokens."
         )
         _draw_export("trace", request, columns)
 

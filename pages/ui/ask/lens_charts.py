@@ -22,7 +22,7 @@ N_HEADS = 10
 
 
 def draw_trace(found: ModelTrace, title: str) -> None:
-    """Draw the heat map of one model, its largest value and its notes."""
+    """Draw one model's heat map, its largest restored probability and its notes."""
     st.html(
         f"<div>Probability of <b>{escape(found.answer)}</b>: {fixed(found.prob, 3)}; with noise on "
         f"<b>{escape(found.subject)}</b>: {fixed(found.corrupted, 3)} (mean over {found.draws} "
@@ -52,7 +52,7 @@ def _token_titles(found: ModelTrace) -> list[str]:
 
 
 def trace_map(found: ModelTrace) -> go.Figure:
-    """Heat map of effects, token by layer; the first token is at the top."""
+    """Heat map of effects: a row per token, the first at the top, and a column per layer."""
     probs = np.array(found.restored, dtype=float).T  # [token, layer]; NaN where unknown
     effects = probs - found.corrupted
     tokens, layers = _token_titles(found), [str(n) for n in range(1, probs.shape[1] + 1)]

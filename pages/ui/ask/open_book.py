@@ -18,7 +18,7 @@ CLOSED = "closed"
 def choose_book() -> str | None:
     """Draw the choice of a corpus; return its name or path, or None for no context.
 
-    Offers only corpora that have an index, because making one takes too long for a visitor.
+    Offers only corpora that have a search index, because building one takes too long here.
     """
     may_type = visitors.may("paths")
     has_starter = bool(corpus_files()) and is_indexed(load_corpus(STARTER))
@@ -31,13 +31,13 @@ def choose_book() -> str | None:
         types=may_type,
         help=f"{explain('Open-book context')} **starter**: the text that minilm-mlm was trained on."
         + " Or type the path of a folder of texts, or of a JSONL file." * may_type,
-        refused="A URL can't name a text on this computer: type it yourself under Options.",
+        refused="URLs can't reference a text on this computer: type it under Options.",
     )
     if chosen in (CLOSED, STARTER):
         return None if chosen == CLOSED else STARTER
     if not is_indexed(load_corpus(chosen)):
         raise UserError(
-            f"{chosen} has no search index. Make it with `lama-explorer cloze TEXT --open-book "
+            f"{chosen} has no search index. Build it with `lama-explorer cloze TEXT --open-book "
             "PATH`."
         )
     return chosen

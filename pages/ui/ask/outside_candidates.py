@@ -12,7 +12,7 @@ from pages.ui.shared.url_state import title_of
 
 
 def draw_outside_candidates(answers: Sequence[ModelAnswer], blank: int, candidates: str) -> bool:
-    """Name the models concerned, and offer a wider list of candidates.
+    """Name the models with most of their probability elsewhere; offer a longer list of candidates.
 
     Args:
         answers: The models' answers to one query.

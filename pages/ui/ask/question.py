@@ -87,7 +87,7 @@ def _draw_form() -> tuple[AskRequest, tuple[str, ...]]:
         "Right answers (optional)",
         key=FIELD.golds,
         bind=url_state.BOUND,
-        help=f"Names of the right answer with {GOLD_SEPARATOR} between them. A text that contains "
+        help=f"The names of the right answer, separated by {GOLD_SEPARATOR}. A text that contains "
         "one of them is right.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")

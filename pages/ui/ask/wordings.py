@@ -29,7 +29,7 @@ from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.ask.answer_table import draw_answer_table, shown_answer
 from pages.ui.shared import cache, history, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.model_columns import Column, query_models
 from pages.ui.shared.run_choice import relation_label
 
@@ -148,9 +148,9 @@ def _draw_form() -> FormInput | None:
             "Mined prompts, too",
             key="mined",
             bind=url_state.BOUND,
-            help="Prompts extracted from texts, and paraphrases of these: LPAQA's if it is "
-            "installed, and the starter facts' own for some relations. Many of them express "
-            "another relation.",
+            help="Also query prompts extracted from texts, and their paraphrases: those of LPAQA "
+            "if installed, and for some relations those of the starter facts. Many of them "
+            "express another relation.",
         )
         choice = url_state.choose_cloze_options(chosen, lists=False)
     gold = (gold or "").strip()
@@ -167,7 +167,7 @@ def _choose_subject(dataset: Dataset, relation: str) -> str:
     subjects = subjects_of(dataset, relation)
     best = [FIRST_SUBJECT] if FIRST_SUBJECT in subjects else []
     suggested = list(islice(dict.fromkeys((*best, *subjects)), MAX_SUGGESTED))
-    # (data, relation, subject) of the last rerun if the subject was one of the relation's.
+    # (data, relation, subject) of the last rerun, if the relation has a fact about the subject.
     before = st.session_state.get(SUGGESTED)
     now = (dataset.name, relation, st.session_state.get("subject"))
     if before and before[:2] != now[:2] and before[2] == now[2] and now[2] not in subjects:
@@ -265,14 +265,17 @@ def _draw_agreement(question: RelationQuestion, model: RelationModelAnswers) -> 
         for wording, answer in zip(question.wordings, model.answers, strict=True)
         if wording.kind != "negated" and answer.note
     ]
-    notes += [f"in {times} of them it {caveat}" for caveat, times in Counter(caveats).items()]
+    notes += [
+        f"in {counted(times, 'wording')} the model {caveat}"
+        for caveat, times in Counter(caveats).items()
+    ]
     st.html(f'<div>{text}</div>{line}<div class="lx-muted">{escape("; ".join(notes))}</div>')
 
 
 def make_table(answer: RelationAnswer) -> pd.DataFrame:
     """A row per wording: its text and kind, each model's first answer and the gold answer's rank.
 
-    A kind of model that doesn't see every subject in full has a column with what it sees.
+    A kind of model that doesn't see the subject in some wordings has a column with notes on this.
     """
     question = answer.question
     columns: dict[str, list[Any]] = {
@@ -303,8 +306,8 @@ def _draw_table(answer: RelationAnswer) -> None:
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     if question.n_agreeing < len(question.wordings):
         st.caption(
-            "The negated sentence denies the fact. Its answer says nothing about the fact, and if "
-            "the right answer is first there, the model missed the “not”."
+            "The negated sentence denies the fact. If the right answer is first there, the model "
+            "missed the “not”; other answers don't show whether it knows the fact."
         )
     draw_answer_table(
         make_table(answer),

@@ -95,13 +95,13 @@ def draw_source(listed: Listed) -> None:
     st.subheader(plain(listed.title), anchor=False)
     published = is_published(listed.name)
     note = source(listed.name).note if published else ""
-    own = listed.name in installed.installed_names()
+    is_imported = listed.name in installed.installed_names()
     facts = {
         "licence": listed.licence,
         "cite": listed.citation,
         "home": listed.homepage,
         "folder": listed.path if listed.installed and visitors.may("manage") else "",
-        "size on disk": format_bytes(dataset_bytes(listed.name)) if own else "",
+        "size on disk": format_bytes(dataset_bytes(listed.name)) if is_imported else "",
         "note": note,
     }
     st.markdown(name_value_lines(facts, links=published))
@@ -112,8 +112,8 @@ def draw_source(listed: Listed) -> None:
         can_ask = listed.kind == "facts" and visitors.may("run")
         if can_ask and st.button("Ask models these facts", icon=":material/play_arrow:"):
             _open_new_run(listed.name, WORDS_AT_BLANK)
-        if own:
-            _draw_own(listed.name)
+        if is_imported:
+            _draw_rename_and_delete(listed.name)
 
 
 def draw_import() -> None:
@@ -167,7 +167,7 @@ def draw_import() -> None:
 
 
 def _choose_file(form: int) -> tuple[Opened | None, str]:
-    """Draw the fields for the file or folder and its name; the file is None unless one is given."""
+    """Draw the fields for a file or folder and the dataset's name; return None without a file."""
     path = ""
     if visitors.may("paths"):
         path = st.text_input(
@@ -194,7 +194,7 @@ def _choose_file(form: int) -> tuple[Opened | None, str]:
         return None, name
     if upload is not None:
         file = upload
-        return Opened(file.name, file.file_id, file.size, lambda: _keep(file), True), name
+        return Opened(file.name, file.file_id, file.size, lambda: _save_upload(file), True), name
     if not path:
         return None, name
     given = user_path(path)
@@ -234,8 +234,8 @@ def _consequences(name: str) -> str:
     return f" ({'; '.join(effects)})" if effects else ""
 
 
-def _draw_own(name: str) -> None:
-    """Draw the buttons that rename and delete an imported dataset; only for the local user."""
+def _draw_rename_and_delete(name: str) -> None:
+    """Draw the buttons for the local user that rename and delete an imported dataset."""
     if not visitors.may("manage"):
         st.caption(visitors.LOCAL_USER_ONLY)
         return
@@ -257,7 +257,7 @@ def _draw_own(name: str) -> None:
 
 
 def _end_import(job: jobs.Job) -> None:
-    """Show how an import ended, once; reset the form and select the dataset if it succeeded."""
+    """Show once how an import ended; after a success reset the form and select the dataset."""
     jobs.forget(IMPORT)
     if job.error:
         show_error(job.error)
@@ -317,8 +317,8 @@ def _open_new_run(name: str, kind: str) -> None:
     links.go(screens.DATA, screens.NEW_RUN)
 
 
-def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:
-    """Save an upload under its own name in a new temporary folder; return its path."""
+def _save_upload(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:
+    """Save an upload in a new temporary folder; return the file's path."""
     folder = Path(tempfile.mkdtemp(prefix="lama-import-"))
     path = folder / Path(upload.name).name
     try:

@@ -22,11 +22,11 @@ from lama_core.files import format_bytes
 from pages.ui.data.contents import draw_dropped
 from pages.ui.shared.messages import counted, plain, show_note
 
-MAX_SCANNED = 20_000_000  # bytes; the import itself checks larger files
+MAX_SCANNED = 20_000_000  # bytes; rows of larger files are checked only by the import
 MAX_FIELDS = 12  # up to this number of relations, each has its own field for a template
 NONE = ""
 EXAMPLE = "The capital of [X] is [Y] ."
-READ = "tables that were read"  # in the session: the mark and the results of the last table
+READ = "tables that were read"  # session key: the last table's mark and results
 TEMPLATE_HELP = (
     "A sentence in which **[X]** stands for the subject and **[Y]** for the object, such as "
     f"`{EXAMPLE}`. Rows of a relation without a template are excluded."
@@ -38,9 +38,9 @@ class Opened:
     """The chosen file.
 
     Attributes:
-        name: Its name or path.
-        mark: Identifies the content; another content has another mark.
-        n_bytes: Its size; 0 for a folder.
+        name: The file's name or path.
+        mark: Identifies the content: changes when the content changes.
+        n_bytes: The file's size; 0 for a folder.
         open: Returns the path of the file.
         is_copy: Whether `open` saves a temporary copy, which the caller deletes with its folder.
     """
@@ -92,7 +92,8 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
         return None
     if file.n_bytes > MAX_SCANNED:
         st.caption(
-            f"The file is larger than {format_bytes(MAX_SCANNED)}: the import checks its rows."
+            f"The file is larger than {format_bytes(MAX_SCANNED)}, so its rows are checked only "
+            "during the import."
         )
         text = _type_template("Template for rows without one", f"{file.mark} all")
         request = replace(request, template=(text,) if text else ())
@@ -128,7 +129,7 @@ WITHOUT = {"relation": "None: one relation", "template": "None"}
 
 
 def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest) -> ImportRequest:
-    """Draw a field for each role; columns with the standard names add no option to the request."""
+    """Draw a field for the column of each role; the request names only non-standard columns."""
     chosen: dict[str, Any] = {}
     for (role, name), cell in zip(FIELDS, st.columns(len(FIELDS)), strict=True):
         by_name = preview.columns[role]
@@ -146,7 +147,7 @@ def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest)
 
 
 def _read(file: Opened, columns: tuple[Any, ...], reader: Callable[..., Any], *more: Any) -> Any:
-    """Return `reader(path, *more)`, cached by reader and chosen columns until the next file."""
+    """Return `reader(path, *more)`, cached by reader and columns until another file is chosen."""
     mark, kept = st.session_state.get(READ, ("", {}))
     if mark != file.mark:
         kept = {}

@@ -27,8 +27,8 @@ def draw_runs() -> None:
     unfinished = sum(run.state == "unfinished" for run in own)
     st.caption(
         f"{counted(len(runs) - len(own), 'run')} came with the project, {len(own)} "
-        f"{'is' if len(own) == 1 else 'are'} your own: "
-        f"{format_bytes(sum(run.n_bytes for run in own))}. "
+        f"{'is' if len(own) == 1 else 'are'} your own "
+        f"({format_bytes(sum(run.n_bytes for run in own))}). "
         + (
             f"{counted(unfinished, 'run')} {'is' if unfinished == 1 else 'are'} "
             "unfinished: choose it to resume or delete it."
@@ -41,7 +41,7 @@ def draw_runs() -> None:
 
 
 def _draw_jobs() -> None:
-    """Draw each running job's progress and Cancel, and once how a resumed run ended."""
+    """Draw each running job with Cancel; show once how a resumed run ended."""
     for job in jobs.ended(RESUME):
         jobs.forget(job.name)
         if job.error:
@@ -80,7 +80,7 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
         column_config={
             "run": st.column_config.TextColumn(width="medium"),
             "rows": number(
-                format="localized", help="Scored queries: facts, or decisions of analogies."
+                format="localized", help="Scored facts, queries or decisions on analogies."
             ),
             "made": st.column_config.TextColumn(
                 help="UTC. For an unfinished run, the last change."

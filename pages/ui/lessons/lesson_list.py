@@ -15,8 +15,8 @@ def draw_overview(listing: LessonListing) -> None:
     """Draw all lessons, two in a row."""
     st.caption(
         "Each lesson asks a question, lets you predict the answer, and then shows what models "
-        "answer: live, and over hundreds of facts. Each has a **teacher mode** for a class in "
-        "front of one screen, and **handouts** to print."
+        "answer, to one query and over hundreds of facts. Each has a **teacher mode** for a class "
+        "in front of one screen, and **handouts** to print."
     )
     for first in range(0, len(listing.lessons), PER_ROW):
         row = listing.lessons[first : first + PER_ROW]
@@ -35,7 +35,7 @@ def _draw_card(number: int, lesson: Lesson) -> None:
     st.markdown(f"### {number}\\. {plain(lesson.title)}")
     st.markdown(plain(lesson.question))
     n_seen, n_steps = len(progress.seen), len(lesson.steps)
-    done = n_seen > n_steps  # the summary counts, too
+    done = n_seen > n_steps  # the summary counts as a step
     begun = 0 < n_seen <= n_steps
     minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes} minutes"
     state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun

@@ -16,7 +16,7 @@ from pages.ui.shared.url_state import title_of
 
 
 def available_models(names: Sequence[str]) -> tuple[str, ...]:
-    """The models that the visitor may query, installed or not; draw a note on each other one."""
+    """The models that the visitor may query, installed or not; draw a note on the others."""
     known = [name for name in names if find_or_note(name)]
     offered = visitors.offered_models()
     excluded = [name for name in known if offered is not None and name not in offered]
@@ -27,7 +27,7 @@ def available_models(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_or_note(name: str) -> Entry | None:
-    """The model of that name; None, with a note that has the nearest name, if there is none."""
+    """Return the model; for an unknown name draw a note with the nearest name and return None."""
     try:
         return find_model(name)
     except UserError:
@@ -49,7 +49,7 @@ def _is_installed(name: str) -> bool:
 
 
 def stored_answers(names: Sequence[str], queries: Iterable[str]) -> dict[str, dict[str, Stored]]:
-    """Model -> query -> its answer in a finished run, for models that aren't installed."""
+    """Model -> query -> stored answer from a finished run, for models that aren't installed."""
     missing = [name for name in names if not _is_installed(name)]
     infos = list_runs(kinds=("cloze",)).runs if missing else ()
     found: dict[str, dict[str, Stored]] = {}

@@ -112,7 +112,7 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
 
 
 def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progress) -> None:
-    """Draw the question and its form; after that, the prediction, and the answer if it is known."""
+    """Draw the question, with the form or, once given, the prediction and the answer if known."""
     st.markdown(f"**{plain(step.question)}**")
     if number in progress.predicted:
         if step.answer:
@@ -236,7 +236,7 @@ def draw_handouts(lesson: Lesson) -> None:
         if st.button("Prepare the teacher sheet", key=f"prepare {lesson.id}"):
             st.session_state[PREPARED] = lesson.id
             st.rerun()
-        st.caption("The teacher sheet has the models' answers, so they are queried first.")
+        st.caption("The teacher sheet has the models' answers, so the models are queried first.")
         return
     progress = progress_in(lesson)
     with st.spinner("Querying the models", show_time=True), st.container(key="prepared"):

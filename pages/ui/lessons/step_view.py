@@ -20,7 +20,7 @@ from lama_core.lessons.step_results import Shown
 from lama_core.lessons.stored_answers import Stored
 from lama_core.metrics import METRICS
 from lama_core.probes.analogy.plan import AnalogyRequest
-from lama_core.probes.analogy.templates import make_analogy
+from lama_core.probes.analogy.templates import make_analogy_question
 from lama_core.probes.cloze.query import ModelAnswer, Prediction
 from lama_core.probes.plan import ProbeRequest
 from lama_core.reports.html import grid
@@ -148,7 +148,7 @@ def draw_analogy(step: Analogy, key: str) -> Shown:
     """Draw each model's first answers to several analogies."""
     rows = dict(zip(step.rows, step.analogies, strict=True))
     questions = {
-        row: make_analogy([*words[:3], None], step.template) for row, words in rows.items()
+        row: make_analogy_question([*words[:3], None], step.template) for row, words in rows.items()
     }
     golds = {row: words[3] for row, words in rows.items()}
 
@@ -174,7 +174,7 @@ def _draw_firsts(
         sentences: Row -> its parts around the blank.
         golds: Row -> the gold answer, or "".
         wrong: Row -> the answer that a negation rules out.
-        query_row: From settings, a model's name and a row to the model's answer.
+        query_row: Settings, model name and row -> the model's answer.
     """
 
     def query_model(name: str, installed: tuple[str, ...]) -> tuple[Prediction, ...]:
@@ -280,7 +280,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     )
     colours = model_colours(step.models)
     title = f"{kind.title_of(step)}, {step.data}"
-    if len(titles) == 1:  # the chart has no legend then
+    if len(titles) == 1:  # a chart of one model has no legend
         title += f", {next(iter(titles.values()))}"
     figure = charts.precision_by_relation(
         drawn,
@@ -292,7 +292,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     figure.update_yaxes(title=kind.rows_of(step))
     figure.update_xaxes(title="share, %")
     run_ids = ", ".join(dict.fromkeys(info.id for info in infos))
-    if is_teaching():  # the whole chart fits the screen, below the text
+    if is_teaching():  # so that text and chart fit on the screen together
         figure.update_layout(height=min(figure.layout.height or HEIGHT, HEIGHT / enlarged()))
     charts.draw_chart(
         figure,
@@ -363,7 +363,7 @@ TABS = {
 
 
 def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
-    """A step's runs, bundled runs first; those of several models are reduced to common facts."""
+    """A run per model, a bundled one if any; runs of several models are cut to common facts."""
     if step.figure == "analogies":
         on_data = [
             info

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-LARGE = "large"  # in the session and in the address
+LARGE = "large"  # key in the session and in the URL
 BACK, NEXT = "lesson back", "lesson next"  # keys of the buttons that the arrow keys press
 USUAL, ENLARGED = 16, 23  # font size of the page, in pixels
 HEIGHT = 560  # maximum height of a chart in pixels: a 900-pixel screen minus title and text

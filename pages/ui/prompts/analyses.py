@@ -1,4 +1,4 @@
-"""Analyses of prompts: divergence by edit distance, and weights learnt on other models."""
+"""Analyses of prompts: divergence by edit distance, and ensembles weighted by other models."""
 
 import math
 
@@ -25,7 +25,7 @@ from pages.ui.shared.url_state import pick, title_of
 
 
 def draw_analyses(choice: PromptsChoice) -> None:
-    """Draw divergence by edit distance over all relations, and weights of other models."""
+    """Draw divergence by edit distance, and P@1 with the ensemble weights of other models."""
     studies = load_relations(choice.whole)
     distance = pick("Edit distance", DISTANCES, key="distance", help=explain("Edit distance"))
     pairs = [
@@ -76,11 +76,12 @@ def draw_analyses(choice: PromptsChoice) -> None:
 
 
 def _in_bin(distance: float, number: int) -> bool:
+    """Whether a distance from 0 to 1 is in bin `number` of five bins of equal width."""
     return max(0, math.ceil(distance * 5 - 1e-9) - 1) == number
 
 
 def _draw_transfer(choice: PromptsChoice) -> None:
-    """Draw P@1 of this model with the ensemble weights that other models learnt."""
+    """Draw P@1 of this model with ensemble weights that were fitted on other models."""
     rows = []
     others = [
         whole
@@ -108,7 +109,7 @@ def _draw_transfer(choice: PromptsChoice) -> None:
     if rows:
         name = plain(f"{choice.study.relation.name} {choice.study.relation.label}")
         st.markdown(
-            f"**Other models' weights for {name}, used on this model** "
+            f"**This model with ensemble weights fitted on other models, {name}** "
             f"({choice.study.ranking} ranking)"
         )
         st.dataframe(pd.DataFrame(rows), hide_index=True)

@@ -1,4 +1,4 @@
-"""Ensembles of prompts: P@1 next to published values, custom weights, and P@1 by K."""
+"""Ensembles of prompts: P@1 and published values, custom weights, P@1 by number of prompts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,7 +38,7 @@ SCOPES = ("this relation", "all relations")
 def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.DataFrame:
     """Return P@1 in percent by prompt set and method, averaged over relations.
 
-    `model` is the model's name in the paper, for the column `published`; "" leaves that empty.
+    `model` is the model's name in the paper; with "" the column `published` stays empty.
     """
     frame = pd.DataFrame(
         [
@@ -94,7 +94,7 @@ def _draw_scores(
     studies: Sequence[RelationStudy],
     averaging: Averaging,
 ) -> None:
-    """Draw the bars of one prompt set, next to published values if the paper has this model."""
+    """Draw P@1 of a prompt set's ensembles as bars, with published values if the paper has any."""
     single = len(studies) == 1
     # The paper reports means over all relations only.
     paper_name = "" if single else paper_model(choice.info.model)
@@ -120,12 +120,13 @@ def _draw_scores(
         if paper_name and choice.combination in LINES
         else f"For the paper's models, see **{screens.FOLDED}**. "
     )
-    st.caption(f"{published_note}Oracle: facts that at least one prompt gets right.")
+    st.caption(f"{published_note}Oracle: share of facts that at least one prompt gets right.")
     if "optimised (paper)" in set(rows["method"]):
         st.caption(
             f"The paper's recipe: Adam with default parameters and batches of {PAPER.batch_size}. "
             "The paper doesn't report epochs and patience; here training stops after "
-            f"{PAPER.max_epochs} epochs, or {PAPER.patience} without a gain of {PAPER.min_gain:g}."
+            f"{PAPER.max_epochs} epochs, or {PAPER.patience} in which the mean log-probability "
+            f"gains less than {PAPER.min_gain:g}."
         )
     names = tuple(study.relation.name for study in studies)
     made = {**choice.made(), "relation": list(names)}

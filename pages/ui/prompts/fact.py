@@ -15,17 +15,17 @@ from pages.ui.shared.url_state import BOUND
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
-BLIND = '<div class="lx-muted">blank before the subject: the model sees no subject</div>'
+BLIND = '<div class="lx-muted">the model doesn’t see the subject, which comes after the blank</div>'
 
 
 def _most_divided_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
-    """Return the fact on which the prompts differ most: the closest to half of them right."""
+    """Return the index of the fact for which the share of right prompts is closest to a half."""
     share = (study.ranks[list(members)] == 1).mean(axis=0)
     return int(np.abs(share - 0.5).argmin())
 
 
 def draw_fact(choice: PromptsChoice) -> None:
-    """Choose a fact and draw, for each prompt, a column with its five best answers."""
+    """Draw the choice of a fact and, for each prompt, a box with its five best answers."""
     study = choice.study
     names = [
         f"{fact.subject} – {gold}" for fact, gold in zip(study.test, study.objects, strict=True)

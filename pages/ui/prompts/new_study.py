@@ -78,7 +78,7 @@ def _choose() -> StudyRequest | None:
         first = models.index("minilm-mlm") if "minilm-mlm" in models else 0
         model = st.selectbox("Model", models, index=first, key="study model", persist_state=KEPT)
         limit = choose_limit(
-            100, "study limit", what="Facts per relation (maximum, each for training and test)"
+            100, "study limit", what="Facts per relation (at most, for training and test each)"
         )
     with right:
         training = _choose_set(
@@ -134,7 +134,7 @@ def _choose() -> StudyRequest | None:
 def _choose_set(
     label: str, without: str, names: Sequence[str], key: str, meaning: str
 ) -> Path | None:
-    """Choose an imported set by name, or enter the path of a folder; None for neither."""
+    """Draw the choice of an imported set or a typed folder; None for the option `without`."""
     chosen = st.selectbox(
         label,
         [without, *names],

@@ -43,8 +43,8 @@ class View:
     Attributes:
         id: Name of the published table.
         title: Title on screen.
-        ours: Makes the same table from a study; None if a study lacks the data.
-        counts: What the numbers of a study count.
+        ours: Makes the same table from a study; None if studies don't store the data.
+        counts: What the study's numbers are, as a caption.
         python: Python expression that computes these numbers from `relations`.
     """
 
@@ -56,7 +56,7 @@ class View:
 
 
 def draw_published(choice: PromptsChoice) -> None:
-    """Choose a table of the paper; draw it for this study, then as published."""
+    """Draw the choice of a table of the paper, the table of this study and the published one."""
     links.replace_values("table", {view.id: view.title for view in VIEWS.values()})
     shown = st.selectbox(
         "Table",
@@ -94,7 +94,7 @@ def draw_published(choice: PromptsChoice) -> None:
 
 
 def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
-    """Return Python code that computes the exported table; ours: of this study, not published."""
+    """Return Python code for the exported table. ours: the study's table, not the published one."""
     if not ours:
         return (
             "from lama_core.papers.published import published_table\n\n"

@@ -1,4 +1,4 @@
-"""The study, relation and prompts that the tab Prompts shows; the address holds them."""
+"""The study, relation and prompts that the tab Prompts shows; they are in the URL."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -45,12 +45,12 @@ class PromptsChoice:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Positions of the prompts shown, in the study's pool."""
+        """Indexes of the shown prompts in the study's pool."""
         return self.study.pool.members(self.combination)
 
     @property
     def eligible(self) -> tuple[int, ...]:
-        """Positions of the prompts shown that ensembles include."""
+        """Indexes of the shown prompts that ensembles include."""
         return self.study.pool.eligible(self.combination)
 
     def shows_subject(self, prompt: int) -> bool:
@@ -86,7 +86,7 @@ class PromptsChoice:
 
 
 def default_study(studies: Sequence[Study]) -> Study:
-    """Return the study where chosen prompts gain most over the manual one; else the first."""
+    """Return the study with the largest gain over manual prompts; the first if none is known."""
     return max(studies, key=lambda study: gain.mean if (gain := _gain(study)) else -math.inf)
 
 
@@ -103,7 +103,7 @@ def choose_study() -> PromptsChoice | None:
     studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
     if not studies:
         return None
-    # Labels are in the address, so they are unique even if another study is added later.
+    # The URL has the label, so it contains a part of the id and stays unique.
     labels = {
         key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
         for key, study in studies.items()
@@ -118,8 +118,8 @@ def choose_study() -> PromptsChoice | None:
         key="study",
         place=left,
         first=first_study,
-        help="One model's answers to one set of facts with many prompts. At first, this is the "
-        "study with the largest gain over the manual prompts.",
+        help="A study has one model's answers to one set of facts with many prompts. The default "
+        "is the study with the largest gain over the manual prompts.",
     )
     whole = studies[name]
     names = whole.relations
@@ -156,8 +156,8 @@ def choose_study() -> PromptsChoice | None:
     if study.ranking == "filtered" and study.removed is None:
         st.warning(
             "This study doesn't store the other valid objects that its filtered ranking excludes, "
-            "so lists of single answers include them. To exclude them, delete the study's folder "
-            "and start the study again.",
+            "so the lists of answers to a fact include them. To exclude them, delete the study's "
+            "folder and start the study again.",
             icon=":material/warning:",
         )
     return choice
@@ -190,7 +190,7 @@ def describe(choice: PromptsChoice) -> str:
 
 
 def _cached(key: str, mark: tuple[str, ...], load: Callable[[], T]) -> T:
-    """Return what `load` returns; the session caches it under `key` until `mark` changes."""
+    """Return `load()`, cached in the session under `key` until `mark` changes."""
     entry = st.session_state.get(key)
     if entry is None or entry[0] != mark:
         entry = st.session_state[key] = (mark, load())

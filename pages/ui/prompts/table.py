@@ -104,14 +104,14 @@ def draw_prompts(choice: PromptsChoice) -> None:
             "training": st.column_config.NumberColumn(
                 "Training P@1",
                 format="%.1f %%",
-                help="Training facts whose first answer is right. Prompts are chosen by this.",
+                help="Share of training facts with a right first answer. Prompts are chosen by it.",
             ),
             "test": st.column_config.ProgressColumn(
                 "Test P@1",
                 format="%.1f %%",
                 min_value=0,
                 max_value=100,
-                help="Test facts whose first answer is right.",
+                help="Share of test facts with a right first answer.",
             ),
             "weight": st.column_config.NumberColumn(
                 "Weight",
@@ -119,8 +119,8 @@ def draw_prompts(choice: PromptsChoice) -> None:
                 help="Weight in the optimised ensemble. " + explain("Optimised ensemble"),
             ),
             "only it": st.column_config.NumberColumn(
-                "Right only here",
-                help="Test facts that no other prompt of this relation gets right.",
+                "Right only with it",
+                help="Number of test facts that no other prompt of this relation gets right.",
             ),
             "published weight": st.column_config.NumberColumn(
                 "LPAQA's weight",
@@ -145,7 +145,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
 
 
 def _default_row(table: pd.DataFrame) -> int:
-    """Return the row with the most facts right only there, preferably of a prompt with subject."""
+    """Return the row of the prompt that alone gets most facts right; it should show the subject."""
     has_subject = table["tells"] == ""
     return int(table["only it"].where(has_subject, -1).to_numpy().argmax())
 
@@ -180,7 +180,7 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
 def draw_facts(
     choice: PromptsChoice, template: str, rows: Sequence[Mapping[str, object]], facts: Sequence[int]
 ) -> None:
-    """Draw one row per fact (positions among the test facts); a click opens the page Ask."""
+    """Draw a row per fact; a click opens it on the page Ask. facts: indexes of the test facts."""
     event: Any = st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,

@@ -1,7 +1,7 @@
 """The user's prompt compared with the manual one on the same facts.
 
-Results of a prompt of the study are shown at once. A new prompt is queried in batches of facts,
-until all facts are done or the user stops.
+A prompt of the study shows its stored result at once. With a new prompt, the model is queried
+in batches of facts until all facts are done or the user stops.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def example_of(choice: PromptsChoice) -> str:
 
 
 def draw_try(choice: PromptsChoice) -> None:
-    """Draw the input and the prompt's result: the study's, or that of querying the model."""
+    """Draw the input and the prompt's result, from the study or from querying the model."""
     study, model = choice.study, plain(title_of(choice.info.model))
     _fill_in(example_of(choice))
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")
@@ -82,7 +82,7 @@ def draw_try(choice: PromptsChoice) -> None:
 
 
 def _fill_in(example: str) -> None:
-    """Fill in the example if the input is empty or holds the example of another choice."""
+    """Fill in the example if the input is empty or has the example of another relation or study."""
     before = st.session_state.get("try", "")
     if links.is_new_url() or not before:
         before = st.query_params.get("try", before)
@@ -173,7 +173,7 @@ def _draw_result(
 ) -> None:
     """Draw the paired difference of both prompts, P@1 of each, and the facts that differ.
 
-    `facts` holds the positions of the queried facts among the test facts.
+    `facts` holds the indexes of the queried facts among the test facts.
     """
     study = choice.study
     shown = {"Your prompt": growth}

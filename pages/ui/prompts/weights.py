@@ -18,7 +18,7 @@ Floats = NDArray[np.float32]
 
 
 def starting_weights(choice: PromptsChoice, start: str) -> Floats:
-    """Return the initial weights of the sliders, float32 [prompt of the pool]."""
+    """Return the weights that the sliders begin with, float32 [prompt of the pool]."""
     study = choice.study
     members = list(choice.eligible)
     weights = np.zeros(len(study.pool.entries), np.float32)

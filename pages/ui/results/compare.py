@@ -125,7 +125,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     for point in points:
         relation = point["customdata"][0]
         ahead = 1 if float(point["x"]) >= 0 else 0
-        _to_flips(choice, pair, ahead, [choice.labels.get(relation, relation)])
+        _open_flips(choice, pair, ahead, [choice.labels.get(relation, relation)])
     draw_comparison_basis(replace(choice, runs=pair.runs, names=run_names(pair.runs)))
     _draw_tests(found)
     a, b = (run.id for run in pair.runs)
@@ -139,7 +139,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
 
 
 def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
-    """Choose runs A and B, by default the first two shown; None if there aren't two."""
+    """Draw the choice of runs A and B, by default the first two; None if there is only one run."""
     dataset = choice.runs[0].dataset
     by_id = {run.id: run for run in choice.runs}
     for run in sorted(listing, key=lambda run: run.dataset != dataset):
@@ -238,7 +238,7 @@ def _test(unit: str, found: Difference | MeanDifference, test: str, p: float) ->
 
 
 def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, str]:
-    """Return the colours of the two runs: those of the other charts, if the runs are in them."""
+    """Return the colours of the two runs, as in the other charts if the runs are in them."""
     both = RunChoice(pair, run_names(pair), "", "", (), (), (), 1, "filtered", "png")
     defaults = list(both.colours.values())
     known = dict(zip([run.id for run in choice.runs], choice.colours.values(), strict=True))
@@ -252,7 +252,7 @@ def _draw_flips(choice: RunChoice, pair: Pair, found: Comparison) -> None:
         for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):
             label = f"{counted(n, found.unit)} that only {plain(pair.titles[ahead])} gets right"
             if st.button(label, icon=":material/list:", type="tertiary", disabled=not n):
-                _to_flips(choice, pair, ahead, None)
+                _open_flips(choice, pair, ahead, None)
 
 
 def _draw_tests(found: Comparison) -> None:
@@ -298,7 +298,7 @@ def _draw_tests(found: Comparison) -> None:
     cells[3].caption(f"excluded: {counted(found.n_unpaired, 'row')} that only one run is scored on")
 
 
-def _to_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:
+def _open_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:
     """Open the facts that run `ahead` (0: A, 1: B) gets right and the other gets wrong."""
     names = run_names(pair.runs)
     params: dict[str, str | list[str]] = {**choice.params(), "models": [], "prompts": ""}

@@ -58,8 +58,8 @@ def draw_curves(choice: RunChoice) -> None:
         f"Mean P@k from 1 to 100, {choice.data}",
     )
     st.caption(
-        "P@k: facts whose right answer is among the first k, mean over relations, as in Figure 2 "
-        "of Petroni et al. 2019. Hover for the 95 % interval. "
+        "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
+        "in Figure 2 of Petroni et al. 2019. Hover for the 95 % interval. "
         + "Dotted: P@k of a random order of the answers. " * choice.guessable
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
@@ -81,7 +81,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         f"Rank of the right answer, {choice.data}",
     )
     st.caption(
-        f"The rank of the right answer among {choice.gold_stands}. Click a bar to see its facts."
+        f"The rank of the right answer among {choice.ranked_among}. Click a bar to see its facts."
     )
     for point in points:
         title, low, high = point["customdata"][:3]
@@ -183,7 +183,7 @@ def draw_calibration(choice: RunChoice) -> None:
                 help=explain("Expected calibration error"),
             )
     st.caption(
-        f"Ten bins of facts by the probability of the first answer ({_over(choice)}). "
+        f"Ten bins of facts by the probability of the first answer ({_normalisation(choice)}). "
         "Below the dashed line a model is overconfident. Larger points have more facts; click one "
         "to see them."
     )
@@ -195,7 +195,7 @@ def draw_calibration(choice: RunChoice) -> None:
     draw_export("calibration", lambda: table, choice.made(), lines)
 
 
-def _over(choice: RunChoice) -> str:
+def _normalisation(choice: RunChoice) -> str:
     """Describe how the probabilities of first answers are normalised."""
     words, answers = "over the model's whole vocabulary", "softmax over all answers' scores"
     texts = "product of the tokens of the generated text"
@@ -226,10 +226,10 @@ def draw_margins(choice: RunChoice) -> None:
         if not run.ranks_statements
     ]
     st.caption(
-        "Margin = score of the right answer minus the best score of a wrong answer, in nats, with "
-        "the run's own answers and score. Above 0 the right answer is first in the filtered "
+        "Margin = score of the right answer minus the best score of a wrong answer, in nats; each "
+        "run has its own answers and score. Above 0 the right answer is first in the filtered "
         "ranking. Click a bar to see its facts."
-        + f" No margins, because they rank words: {plain(', '.join(without))}."
+        + f" Runs without margins, because they rank words: {plain(', '.join(without))}."
         * bool(without)
     )
     for point in points:

@@ -33,7 +33,7 @@ PYTHON = (
 
 
 def draw_measured(choice: RunChoice) -> None:
-    """Draw totals, P@k curve and scores by relation; only the chosen ranking matters."""
+    """Draw totals, P@k curve and scores by relation, in the chosen ranking."""
     measured, ranking = load_measured(), choice.ranking
     shown = st.multiselect(
         "Compare with published",

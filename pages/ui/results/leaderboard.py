@@ -33,7 +33,7 @@ PYTHON = (
 
 
 def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
-    """Draw the table if a whole-answer run is on BEAR; `scores` are the runs' by relation."""
+    """Draw the table if a whole-answer run is on BEAR. scores: the runs' scores by relation."""
     names = {
         name: run
         for run, name in zip(choice.runs, choice.titles, strict=True)

@@ -24,7 +24,7 @@ from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis
 
 Draw = Callable[[RunChoice, RunListing], None]
 PROBES = "Analogy probes"
-OF_RUNS = ("data", "among")  # address parameters with another meaning in analogy probes
+OF_RUNS = ("data", "among")  # URL parameters that mean something else in analogy probes
 PER_ROW = 3
 
 
@@ -124,9 +124,9 @@ CHARTS = {
 
 
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
-    """Draw the menu or the chart of the address; `with_runs` lets users choose the runs for it."""
+    """Draw the chart that the URL names, else the menu. with_runs: draws the choice of runs."""
     name = st.query_params.get("chart", "")
-    if name == PROBES:  # it has runs of another kind
+    if name == PROBES:  # its runs are of another kind
         _draw_head(name)
         _draw_probes()
         return

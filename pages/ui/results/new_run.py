@@ -57,7 +57,7 @@ def draw_form() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The settings that both kinds of run share, and the columns for the other widgets."""
+    """The settings that both kinds of run share, and the page columns for the other widgets."""
 
     data: str
     relations: tuple[str, ...]
@@ -140,7 +140,7 @@ def _choose_statements() -> StatementsRequest | None:
 
 
 def _choose_answers() -> str:
-    """Choose the answers: each relation's own, or a file's if the user may enter paths."""
+    """Draw the choice of the answers; a file only if the visitor may type paths."""
     if not visitors.may("paths"):
         return RELATION
     path = st.text_input(

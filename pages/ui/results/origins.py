@@ -13,7 +13,7 @@ from pages.ui.shared.run_choice import RunChoice
 
 
 def draw_origins(choice: RunChoice) -> None:
-    """Say how many facts come from a model's training sources, and P@k on these and the rest."""
+    """Draw for each run how many facts come from training sources, and P@k on these and others."""
     notes = []
     for run, title in zip(choice.runs, choice.titles, strict=True):
         found = cache.table_of_runs(

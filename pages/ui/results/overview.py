@@ -38,7 +38,7 @@ from pages.ui.shared.run_choice import OWN, RunChoice, comparison_basis, draw_qu
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
-P_AT_K = METRICS["p_at_1"]  # its texts hold for every k
+P_AT_K = METRICS["p_at_1"]  # its texts are valid for every k
 # P@k replaces P@1. Freq is excluded: it is a baseline, not a measure of a model.
 MEASURES = {"P@k": P_AT_K} | {
     metric.label: metric for name, metric in METRICS.items() if name not in ("p_at_1", "freq")
@@ -46,7 +46,7 @@ MEASURES = {"P@k": P_AT_K} | {
 OF_TEXTS = {metric.label: metric for metric in TEXT_METRICS.values()}
 ORDERS = ("as in the data", "best first")
 OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
-MOST_OPEN = 12  # the chart shows up to this many relations without being asked
+MOST_OPEN = 12  # the chart shows up to this many relations by default
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 
@@ -77,7 +77,7 @@ LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
     """Open Wrong answers on the facts behind a number of the run with that title.
 
-    `filters` are parameters of the address. Without a title the first run is selected.
+    `filters` are URL parameters. Without a title the first run is selected.
     """
     texts = {
         key: value if isinstance(value, list) else str(value) for key, value in filters.items()
@@ -235,7 +235,7 @@ def _draw_partial(choice: RunChoice) -> None:
 
 
 def _draw_totals(choice: RunChoice, measure: Measure) -> None:
-    """Draw the rows of LAMA's Table 2: each relation type, each source, and published scores."""
+    """Draw the rows of LAMA's Table 2, by relation type and source, with published scores."""
     head, box = st.columns([5, 4], vertical_alignment="bottom")
     head.markdown(f"### {_heading(choice, measure)} by source and type of relation")
     only_manual = all(run.prompts == "manual" for run in choice.runs)
@@ -296,7 +296,7 @@ def _draw_totals(choice: RunChoice, measure: Measure) -> None:
         notes.append(
             "**ConceptNet**: the paper's text averages over relations, as this table does for each "
             "source. Its released code treats ConceptNet as one relation and averages over facts"
-            + ("; so do the published values." if published else ".")
+            + (", like the published values." if published else ".")
         )
     if notes:
         st.caption(" ".join(notes))
@@ -332,7 +332,7 @@ def _conceptnet_over_facts(choice: RunChoice) -> pd.DataFrame:
 
 
 def _best_first(rows: pd.DataFrame, key: str, measure: Measure) -> pd.DataFrame:
-    """Sort the rows by the best value that any run reaches in their group (column `key`)."""
+    """Sort the groups of rows (column `key`) by the best value of any run in them, best first."""
     rising = not measure.metric.higher_is_better
     best = rows.groupby(key)[measure.column].agg("min" if rising else "max")
     order = best.rank(ascending=rising, method="first")
@@ -350,10 +350,10 @@ def _draw_chart(
     opened: Sequence[str],
     counts_note: str,
 ) -> None:
-    """Draw the chart: a row for all relations, one per source, and those of the opened sources.
+    """Draw the chart: rows for all relations, each source, and each relation of opened sources.
 
-    A click on a row opens its facts. `every` holds the scores over all relations, `rows` those by
-    relation, `opened` the names of sources.
+    A click on a row opens its facts. `every` holds the scores over all relations, `rows` the
+    scores by relation, `opened` the names of the opened sources.
     """
     lines: list[pd.DataFrame] = []
     params: dict[str, dict[str, list[str]]] = {}
@@ -408,7 +408,7 @@ def _draw_chart(
 
 
 def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
-    """Choose the sources whose relations the chart shows; all by default if there are few."""
+    """Draw the choice of the sources whose relations the chart shows; all if there are few."""
     every = dict.fromkeys(relation.source for run in choice.runs for relation in run.relations)
     names = [name for name in every if name in set(rows["source"])]
     few = rows["relation"].nunique() <= MOST_OPEN or len(names) == 1
@@ -417,16 +417,16 @@ def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
         names,
         selection_mode="multi",
         default=names if few else [],
-        # Two keys, because the default differs and the address holds only what differs from it.
+        # Two keys, because the URL omits the default, and there are two defaults.
         key="open_few" if few else "open",
         bind=BOUND,
-        help="The chart shows each relation of these sources below the mean. The table shows all "
-        "relations.",
+        help="In the chart, the mean of each chosen source is followed by a row per relation. The "
+        "table shows all relations.",
     )
 
 
 def _draw_relations(choice: RunChoice, rows: pd.DataFrame, measure: Measure) -> None:
-    """Draw the table by relation; a cell opens the relation's facts, or its excluded ones."""
+    """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
     groups = _group(rows, "relation")
     names = [relation for (relation,) in groups]
     grid = []
@@ -476,12 +476,12 @@ def _open_cell(choice: RunChoice, column: str, **filters: list[str]) -> None:
 
 
 def _wrong_filter(choice: RunChoice, title: str, low: bool) -> dict[str, list[str]]:
-    """Return the filter for the facts that a run gets wrong if its P@k is low, else no filter."""
+    """Return the filter for a run's wrong facts if its P@k is low, else no filter."""
     return {"wrong": [choice.name_of(title)]} if low else {}
 
 
 def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
-    """Group the rows of a score table by some columns, then by run title; the order stays."""
+    """Group the rows of a score table by some columns, then by run title, in their order."""
     grouped: Grouped = {}
     for row in rows.to_dict("records"):
         key = tuple(row[column] for column in columns)
@@ -496,7 +496,7 @@ def _n_relations(line: dict[str, Any]) -> str:
 
 
 def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
-    """Return a row's numbers of facts; empty if runs differ, as each then has its own column."""
+    """Return a row's numbers of facts; empty if runs differ, because each then has a column."""
     if not choice.same_counts:
         return {}
     return {"facts": int(line["n"]), "excluded": int(line["n_excluded"])}
@@ -505,7 +505,7 @@ def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
 def _chance_cells(
     part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure
 ) -> dict[str, str | None]:
-    """Return a row's number of ranked answers and its chance level, if a run's is informative."""
+    """Return a row's number of ranked answers and chance level; empty if none is informative."""
     if not choice.guessable:
         return {}
     # A run that doesn't record how many words it ranked has NaN here.
@@ -542,7 +542,7 @@ def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure)
 
 def published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
     """Return published P@1 of a source, or of one of its types, in percent by `model *`."""
-    if source == CONCEPTNET:  # its published total is over facts
+    if source == CONCEPTNET:  # its published total is an average over facts
         kind = None if kind == OVER_FACTS else OVER_RELATIONS
     table = published_scores()
     rows = table[(table["source"] == source) & table["relation"].isna()]

@@ -28,7 +28,7 @@ from pages.ui.wrong_answers.filters import params_of
 EVERY = "every way"
 MORE = ("interval", "chance", "macro")  # columns that are hidden if there are many runs
 CHANCE_HELP = (
-    "P@k of a random order: the mean over the slice's facts of k / answers of their relation."
+    "P@k of a random order: k / number of the relation's answers, averaged over the slice's facts."
 )
 MOST_KINDS = 2  # with more runs only the first kind of wrong answers is shown by default
 
@@ -62,7 +62,7 @@ def draw_slices(choice: RunChoice) -> None:
     )
     if note := unknown_training(joined.readers):
         st.caption(plain(note))
-    # In the order of the command line: one run after the other.
+    # In the order of the command line: one run after another.
     by_run = table.sort_values("number", kind="stable").drop(columns="number")
     draw_export(
         "slices",
@@ -78,7 +78,7 @@ def draw_slices(choice: RunChoice) -> None:
 
 
 def _split_column(column: str, choice: RunChoice) -> tuple[str, str]:
-    """Split a column's name into run title and measure; both empty for a column of all runs."""
+    """Split a column's name into run title and measure; both empty for other columns."""
     for title in choice.titles:
         for measure in ("", "n", *MORE, *WRONG_KINDS):
             if column == f"{title} {measure}".rstrip():

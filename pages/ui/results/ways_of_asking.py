@@ -44,7 +44,7 @@ def ways_need(choice: RunChoice, listing: RunListing) -> str:
 
 
 def _models(choice: RunChoice, listing: RunListing) -> dict[str, dict[str, list[RunInfo]]]:
-    """Model -> way -> its runs on the chosen data; models with generated answers come first."""
+    """Model -> way -> its runs on the chosen data; models with the most ways come first."""
     found = runs_by_way(listing)
     ways = {model: found[data, model] for data, model in found if data == choice.data}
     return dict(sorted(ways.items(), key=lambda item: -len(item[1])))
@@ -96,7 +96,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> None:
 def _choose_runs(
     choice: RunChoice, models: Mapping[str, Mapping[str, list[RunInfo]]]
 ) -> tuple[str, Runs]:
-    """Choose the model, and a run for each way that it has runs of."""
+    """Draw the choice of the model, and of a run for each way in which it has runs."""
     boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
     shown = [run.model for run in choice.runs if run.model in models]
     first = next((name for name in models if name in shown), next(iter(models)))
@@ -111,7 +111,7 @@ def _choose_runs(
 
 
 def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
-    """Choose the run of a way; each is named by its prompts and number of facts."""
+    """Draw the choice of the run of a way, by its title or prompts and its number of facts."""
     names = {
         run.id: f"{run.title or run.prompts}, {counted(run.n, run.counts[:-1])}" for run in runs
     }
@@ -128,7 +128,7 @@ def _compare(choice: RunChoice, verdicts: bool, runs: list[Run]) -> WaysOfAsking
 
 
 def _draw_totals(found: WaysOfAsking, title: str) -> None:
-    """Draw how many facts are known in one way, the facts compared, and P@1 over all of them."""
+    """Draw in how many ways the facts are known, which facts are compared, and P@1 of each way."""
     n, n_ways, n_known = len(found.facts), len(found.ways), found.n_known
     every = "all" if n_ways > 2 else "both"
     known = [f"{(n_known == n_ways).sum():,} of {counted(n, 'fact')} in {every} ways"]
@@ -140,7 +140,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
     st.caption(
         f"Compared on the same {counted(n, 'fact')} of "
         f"{counted(found.facts['relation'].nunique(), 'relation')}, which all "
-        f"{n_ways} runs count. Facts that each run counts: {runs}."
+        f"{n_ways} runs score. Facts that each run scores: {runs}."
     )
     shares = found.shares()
     shares = shares[shares["relation"] == ALL_RELATIONS]

@@ -33,7 +33,7 @@ def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo],
 
 
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
-    """Draw both tables, or the runs that a table needs."""
+    """Draw both tables; for a table without runs, the runs that it needs."""
     altered, several = wording_runs(choice, listing)
     title = "Negated and misprimed queries compared with plain ones"
     if altered:

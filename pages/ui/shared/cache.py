@@ -1,4 +1,4 @@
-"""The cache of results between reruns of the pages; no other module of the pages caches results."""
+"""The cache of results between reruns; no other module of the pages caches results."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -69,7 +69,7 @@ P = ParamSpec("P")
 
 
 def _mark(info: RunInfo) -> str:
-    """A run's cache key: folder, digest, date, title, and those of the runs it is aligned with."""
+    """A run's cache key: folder, digest, date, title, and the keys of runs it is aligned with."""
     own = f"{info.folder}|{info.digest}|{info.made}|{info.title}"
     return "|beside ".join((own, *map(_mark, info.beside)))
 
@@ -79,7 +79,7 @@ def cached(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function to cache its results for all sessions, without copying them.
 
-    The key is the arguments, except those whose names begin with an underscore; runs count by
+    The cache key is the arguments whose names don't begin with an underscore; a run's key is from
     `_mark`.
     """
     marks: dict[str | type[Any], Callable[[Any], str]] = {RunInfo: _mark, ClozeSettings: repr}
@@ -89,7 +89,7 @@ def cached(
 def queued(
     key: Callable[..., Hashable] | None = None,
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a query to wait in the visitors' queue and to cache its answers for all sessions.
+    """Decorate a function that queries a model: queue its calls, cache answers for all sessions.
 
     key: Makes the cache key from the arguments; by default the key is all arguments.
     """
@@ -107,7 +107,7 @@ def queued(
 
 @cached(16)
 def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
-    """The candidates for the chosen models, and model -> their columns in its vocabulary."""
+    """The chosen models' candidates, and model -> the candidates' columns in its vocabulary."""
     models = load_models(settings)
     candidates = choose_candidates(settings, models)
     return candidates, {model.name: candidates.columns(model.vocabulary) for model in models}
@@ -163,8 +163,10 @@ def passage_before(query: Query, book: str) -> FoundPassage | None:
     """
     corpus = load_corpus(book)
     if not is_indexed(corpus):
-        raise UserError(f"The open-book text {book!r} has no index yet: choose it on Sentence.")
-    load_page_limits().check_tokens(sum(len(part.split()) for part in query.parts), "the open book")
+        raise UserError(
+            f"The open-book text {book!r} has no search index. Choose it on the tab Sentence."
+        )
+    load_page_limits().check_tokens(sum(len(part.split()) for part in query.parts), "retrieval")
 
     def look_up() -> tuple[FoundPassage | None]:
         return (OpenBook(corpus).look_up(query),)
@@ -183,7 +185,7 @@ def relation_answer(
 
 @queued()
 def inspection(request: "InspectRequest", name: str) -> "Inspection":
-    """One model's layers or token attributions for a query; `name` as for `cloze_answer`."""
+    """One model's result of an inspection; `name` as for `cloze_answer`."""
     from lama_core.api.queries import inspect_model
 
     precision, candidates = request.precision, request.candidates
@@ -202,7 +204,7 @@ def settings_of(request: ClozeSettings) -> ClozeSettings:
 def _batch_key(
     settings: ClozeSettings, name: str, lines: tuple[BatchLine, ...], renormalise: bool, **_: Any
 ) -> Hashable:
-    """The cache key of a batch; the texts' digest, so that the cache doesn't hold the texts."""
+    """The cache key of a batch, with a digest of the texts instead of the texts."""
     texts = repr([(line.text, line.gold, line.fault) for line in lines])
     return settings, name, blake2b(texts.encode()).digest(), renormalise
 
@@ -225,7 +227,7 @@ def first_answers(
 def can_complete_words(info: RunInfo) -> bool:
     """Whether a run's answers can be completed to whole words.
 
-    That needs words at a blank, and an installed causal model that saw the left context.
+    Only for words at a blank, ranked by an installed causal model from the left context.
     """
     if not info.ranks_words or info.model_kind != "causal" or info.context != "left":
         return False
@@ -293,7 +295,7 @@ def pair_scores(
 
 
 def _of_model(request: Any, name: str) -> Hashable:
-    """The cache key of a query to one model, without the other models of the request."""
+    """The cache key of a request to one model: the request without its other models."""
     return replace(request, models=(name,))
 
 
@@ -324,7 +326,7 @@ def generated_text(request: "AskRequest", name: str) -> "ModelText":
 
 @cached(24)
 def finished_run(info: RunInfo) -> Run:
-    """A finished run with its rows in memory; aligned if `info` is of an aligned run."""
+    """A finished run with its rows in memory; the aligned run if `info` is from `align`."""
     if info.beside:
         return next(run for run in aligned(info.beside) if run.info.id == info.id)
     run = Run(info)
@@ -398,7 +400,7 @@ def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswe
 
 @cached(200)
 def gain_of(info: RunInfo) -> "Gain | None":
-    """The gain of a study's best way of choosing prompts. Raises as `largest_gain`."""
+    """The gain of a study's best way of choosing prompts; raises the errors of `largest_gain`."""
     from lama_core.probes.prompts.gains import largest_gain
     from lama_core.probes.prompts.spec import Study
 
@@ -436,7 +438,7 @@ def _question(
 def relation_question(
     data: str, relation: str, subject: str, gold: str, mined: bool
 ) -> RelationQuestion:
-    """The wordings of a relation for a subject; made again when datasets are added or removed."""
+    """A relation's wordings for a subject; made again after datasets are added or removed."""
     return _question(_changed(datasets_dir()), data, relation, subject, gold, mined)
 
 

@@ -34,13 +34,13 @@ SCALE = [
     [0.5, "#7a838e"],
     [1.0, "#1f6aa5"],
 ]  # white text is readable on all colours
-COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # like SCALE, for counts
-RIGHT = [[0.0, "#5c7f74"], [1.0, "#17704f"]]  # like COUNTED, for right answers
+COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # a scale for counts
+RIGHT = [[0.0, "#5c7f74"], [1.0, "#17704f"]]  # a scale for counts of right answers
 TOTALS = [[0.0, "#5d6670"], [1.0, "#5d6670"]]
 MOST_NUMBERED = 24  # most columns of a heat map that shows a number in each cell
 MOST_LETTERS = 30  # of a label
 MOST_BARS = 3  # more runs are drawn as points instead of bars
-LEAST_CHANCE = 0.001  # a smaller chance level has no mark, because it would be on the axis
+LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
 LINE = 40  # characters per line of a title, next to the buttons on a phone
 FOOT = 60  # characters per line of a footnote
 TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 10  # pixels
@@ -167,8 +167,14 @@ def add(
 ) -> None:
     """Add a trace of Plotly's class `kind` with one mark per row.
 
-    rows: have the column `hover`, unless `hoverinfo` is `skip`. x, y, data: columns; those of
-    `data` become `customdata`.
+    Args:
+        figure: The chart.
+        kind: The class, such as `go.Bar`.
+        rows: A table with the column `hover`, unless `hoverinfo` is `skip`.
+        x: The column of the horizontal position.
+        y: The column of the vertical position.
+        data: The columns of `customdata`.
+        style: Further arguments of the class.
     """
     if style.get("hoverinfo") != "skip":
         style |= {"hovertext": rows["hover"], "hovertemplate": "%{hovertext}<extra></extra>"}
@@ -192,8 +198,8 @@ def add_runs(
 ) -> None:
     """Add one trace per run in its colour; the column `name` names the run.
 
-    by_row: style -> the column with its value for each mark. group: the column by which traces
-    share a position and are hidden together. Other arguments as for `add`.
+    by_row: style argument -> the column with its value for each mark. group: traces with the same
+    value in this column share a position and are hidden together. Other arguments as for `add`.
     """
     for name, colour in colours.items():
         rows = table[table["name"] == name]
@@ -205,7 +211,7 @@ def add_runs(
 
 
 def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> dict[str, Any]:
-    """Error bars from the columns `low` to `high`, as Plotly takes them; {} if no row has any."""
+    """Plotly's error bars from the columns `low` to `high`; {} if no row has an interval."""
     value, low, high = (rows[name].to_numpy(dtype=float) for name in (axis, "low", "high"))
     if not np.isfinite(high).any():
         return {}
@@ -216,7 +222,7 @@ def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> di
 def add_whiskers(
     figure: go.Figure, kind: Callable[..., Any], rows: pd.DataFrame, x: str, y: str, **style: Any
 ) -> None:
-    """Add whiskers that are visible on bars: dark on top of white, with the bars' orientation."""
+    """Add whiskers that are visible on bars (dark on white); `orientation` is the bars'."""
     horizontal = style.get("orientation") == "h"
     marker = {"color": CLEAR, "line": {"width": 0}}
     for ink, thickness in ((EDGE, 4.5), (DARK, 1.7)):
@@ -229,7 +235,7 @@ def add_whiskers(
 def add_values(
     figure: go.Figure, table: pd.DataFrame, colours: Colours, data: Sequence[str], *, points: bool
 ) -> None:
-    """Add runs' values as horizontal bars or points. table: name, value, low, high, label."""
+    """Add runs' values as bars or points. table: columns name, value, low, high, label."""
     for name, colour in colours.items():
         rows = table[table["name"] == name]
         if points:
@@ -248,8 +254,8 @@ def add_marks(
 ) -> None:
     """Add open marks that are visible on bars and on pages; arguments as for `add`.
 
-    Draws two traces in the same place, as `add_whiskers`. The legend has the trace that is visible
-    in the current theme.
+    Draws a dark trace on a white one. The legend shows the one that is visible in the current
+    theme.
     """
     dark, legend = st.context.theme.type == "dark", style.pop("legend", True)
     for ink, width in ((EDGE, 5), (DARK, 2)):
@@ -285,7 +291,8 @@ def heat_map(
 ) -> go.Figure:
     """Make a heat map with white texts in the cells.
 
-    tone: the values that set the colours, [row, column]. rows, columns: the axis's title and names.
+    tone: the values that set the colours, [row, column]. rows, columns: title of the axis, and the
+    names of its rows or columns.
     """
     style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
     figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
@@ -364,11 +371,13 @@ def accuracy_by_name(
     """Draw the accuracy in percent by kind or relation of analogies, with chance at 50 %.
 
     Args:
-        table: Columns who, name, value and spread (percent), n, published.
-        colours: Who -> colour, in the order of the traces.
-        order: The names, first at the top.
-        what: What the names are, such as `relation`.
-        across: Whether the chart is compact, for many names on the whole width.
+        table: Columns who (a run's name or a published model), name (of a kind or relation), value
+            and spread (percent), n, published.
+        colours: Value of `who` -> colour, in the order of the traces.
+        order: The names of kinds or relations, first at the top.
+        what: What `order` lists, such as `relation`.
+        across: Whether the chart has the page's whole width: lower rows, and points instead of
+            bars for many runs.
     """
 
     def hover_text(row: Any) -> str:
@@ -660,7 +669,7 @@ def differences(
     unit: str,
     rows: str = "relation",
 ) -> go.Figure:
-    """Draw P@k of B minus A by relation or by other rows, coloured by which run is ahead.
+    """Draw P@k of B minus A by relation or other rows, in the colour of the run that is ahead.
 
     A mark is open if its interval includes 0.
 
@@ -739,7 +748,7 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
 
 
 def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Draw the facts by margin: each run's right ones above the line, wrong ones below.
+    """Draw the facts by margin: each run's right facts above the axis, its wrong facts below.
 
     Args:
         table: Columns name, right, low, high (-inf and inf at the ends), n, share.
@@ -828,8 +837,8 @@ def confusion(found: Confusion) -> go.Figure:
     """Draw right answers by first answers, coloured by the number of facts on a log scale.
 
     Cells on the diagonal, where the first answer is right, have another colour scale. The row and
-    the column of the other words have a constant colour. customdata of each cell with facts is
-    [gold, answer], with "" for the other words.
+    the column that group the other words have a constant colour. customdata of each cell with facts
+    is [gold, answer], with "" for the other words.
     """
     counts = found.counts
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
@@ -891,7 +900,7 @@ def confusion(found: Confusion) -> go.Figure:
 
 
 def box_colours(colour: str) -> dict[str, Any]:
-    """A box plot's style: lines in the text colour, filled with a half-transparent `#rrggbb`."""
+    """A box plot's style: lines in the text colour, filled with the colour, half transparent."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     line = {"color": _ink(), "width": 1.6}
     return {"line": line, "fillcolor": f"rgba({red},{green},{blue},0.5)"}
@@ -912,7 +921,7 @@ def _ink() -> str:
 
 
 def _row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
-    """A layout's vertical axis with the labels as rows from the top, escaped, some in bold."""
+    """Layout of a vertical axis with the labels from top to bottom, escaped, some in bold."""
     bold = set(bold)
     shown = [f"<b>{escape(row)}</b>" if row in bold else escape(row) for row in labels]
     axis = {"categoryorder": "array", "categoryarray": labels, "range": _rows(labels)}
@@ -921,7 +930,7 @@ def _row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any
 
 
 def _rows(lines: Sized) -> list[float]:
-    """The range of a vertical axis of names that begins at the top."""
+    """The range of a vertical axis of names, with the first name at the top."""
     return [len(lines) - 0.5, -0.5]
 
 

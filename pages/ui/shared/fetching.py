@@ -54,7 +54,7 @@ def draw_offer(entry: Entry) -> None:
 
 
 def draw_small_source_offer(name: str) -> None:
-    """Draw a small button that opens the download offer of a source; then its progress."""
+    """Draw a small button that opens a source's download offer, or the download's progress."""
     if jobs.find(f"data {name}") is not None:
         draw_source_offer(name)
         return

@@ -1,7 +1,7 @@
 """The history of queries in this browser session; a click opens a query again.
 
-An entry holds the request of its tab, as the command line has it; its URL is made from it. The
-history stays in the session.
+An entry holds the request that the tab would give to the command line; the entry's URL is made
+from the request. The history is kept in the session only.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from pages.ui.shared.run_choice import relation_label
 
 MAX_ENTRIES = 50
 MAX_TITLE = 70
-# In the session: the entries, the entry to open, and its text if that is too long for a URL.
+# Session keys: the entries; the entry to open; the sentences of an opened batch.
 HISTORY, GOING, TEXT = "asked so far", "asked again", "asked text"
 
 

@@ -46,7 +46,7 @@ class Job:
         step: The latest progress.
         pace: Estimates the remaining time.
         error: The error message; empty unless the command failed.
-        ending: Whether the job was cancelled.
+        ending: Whether Cancel was pressed.
         results: The results reported so far.
         notes: The notes reported so far.
         other_lines: Lines of the command's output that aren't reports.
@@ -85,7 +85,7 @@ class Job:
         return min(1.0, self.step.done / self.step.total) if self.step.total else None
 
     def names(self, what: ResultKind) -> tuple[str, ...]:
-        """The names of the results of one kind, each once."""
+        """The names of the results of one kind, without duplicates."""
         return tuple(dict.fromkeys(one.name for one in self.results if one.what == what))
 
     def cancel(self) -> None:
@@ -144,17 +144,17 @@ class Job:
             self.other_lines.append(line.strip())
 
 
-# Not in Streamlit's caches, which any browser could clear.
+# Not in Streamlit's caches, because any browser could clear them.
 _JOBS: dict[str, Job] = {}
 _STARTING = threading.Lock()
 _TURN = threading.Lock()
-# The right that starts a command; all others need `run`.
+# The right that a visitor needs to start a command; all other commands need `run`.
 RIGHTS: dict[type, visitors.Right] = {
     GetRequest: "fetch",
     ModelRequest: "fetch",
     ImportRequest: "upload",
 }
-# The kind of work of a command, in one word; all others are a run.
+# The kind of work of a command, in one word; all other commands are runs.
 TITLES: dict[type, str] = {GetRequest: "Fetch", ModelRequest: "Fetch", ImportRequest: "Import"}
 
 

@@ -1,10 +1,10 @@
-"""The URL in the address bar: links between pages, and URLs that fully describe their screen.
+"""The URL in the address bar: links between pages, and URLs that hold all choices of a screen.
 
 Widgets are bound to URL parameters of the same name (`url_state.py`), and Streamlit omits values
-that equal the default. This module does the rest. At the end of each rerun, `write_url` gives the
-browser the complete URL without an entry in its history; `go`, which opens another page, makes an
-entry. Streamlit itself would make an entry for each parameter that a page sets, and on the way back
-it would drop the parameters that both pages use.
+that equal the default. At the end of each rerun, `write_url` gives the browser the complete URL
+without an entry in its history; `go`, which opens another page, adds an entry. Streamlit itself
+would add an entry for each parameter that a page sets, and the Back button would drop the
+parameters that both pages use.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ from pages.ui.shared.screens import Params
 TWO_MEANINGS = ("models", "gold")
 
 AMONG = "among"
-# In the session: the current page, whether its URL is new, the runs that it is about, the
-# parameters set by `set_param` in this rerun, and the parameters in use since the URL was new.
+# Session keys: the current page, whether its URL is new, the runs that the URL lists, the
+# parameters set by `set_param` in this rerun, and the parameters used since the URL was new.
 PAGE, ENTERED, RUNS, PUT, USED = (
     "address of",
     "address entered",
@@ -56,7 +56,7 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
 
 
 def enter(page: str) -> None:
-    """Read the URL, completely if it is new or from the history; call before drawing `page`."""
+    """Read the URL: all of it if it is new or from the history. Call before drawing `page`."""
     context = get_script_run_ctx()
     returned = context is not None and context.is_history_navigation
     before = st.session_state.get(PAGE)
@@ -77,7 +77,7 @@ def enter(page: str) -> None:
 
 
 def follow_moved() -> None:
-    """Redirect a URL of an earlier version to the page that now shows the same."""
+    """Redirect a URL of an earlier version to the page that replaced the old one."""
     name = PurePosixPath(urlsplit(st.context.url or "").path).name
     params = params_without(())
     page, there = screens.resolve(name if name in screens.names() else "", params)
@@ -127,7 +127,7 @@ def _is_infinite(value: str) -> bool:
 
 
 def replace_values(name: str, spelled: Mapping[str, str]) -> None:
-    """Replace a URL parameter's values by their spelling in the widget.
+    """Replace a URL parameter's values by the widget's spelling of them.
 
     spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
     """
@@ -138,17 +138,17 @@ def replace_values(name: str, spelled: Mapping[str, str]) -> None:
 
 
 def runs_of_url(ids: Iterable[str], of: str) -> frozenset[str]:
-    """The ids of the runs that the URL is about.
+    """The ids of the runs that the URL lists, or all if it lists none.
 
     A URL lists the runs that were on the machine when it was copied, so it keeps showing the same
     runs after new ones are added.
 
     Args:
-        ids: The ids of all runs of one kind on this machine; the URL gets them.
+        ids: The ids of all runs of one kind on this machine. They are added to a URL without runs.
         of: The dataset or study of the runs. When it changes, all runs are shown again.
 
     Returns:
-        The ids that the URL lists, or all ids if it lists none of them.
+        The ids that the URL lists, or all ids if it lists none that is on this machine.
     """
     marks = {_mark(run): run for run in ids}
     listed = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))
@@ -169,14 +169,15 @@ def _mark(run: str) -> str:
 
 
 def _draw_other_runs(n_missing: int, n_more: int) -> None:
-    """Show how many runs of the URL are missing, and how many other runs aren't shown."""
+    """Show how many runs of the URL are missing, and how many runs the URL doesn't list."""
     parts = []
     if n_missing:
-        parts.append(f"{n_missing} missing on this machine")
+        verb = "are" if n_missing > 1 else "is"
+        parts.append(f"{n_missing} of this URL's runs {verb} missing on this machine")
     if n_more:
         parts.append(f"{n_more} other {'runs' if n_more > 1 else 'run'} not shown")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Runs in this URL: {'; '.join(parts)}.", width="content")
+        st.caption(f"{'; '.join(parts)}.", width="content")
         if n_more and st.button("Show all runs", icon=":material/undo:", type="tertiary"):
             go(st.session_state[PAGE], params_without(()) | {AMONG: ""})
 

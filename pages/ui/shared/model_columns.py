@@ -41,7 +41,7 @@ def make_boxes(
 
 
 def draw_language_note(text: str, names: Sequence[str]) -> None:
-    """Show which of the models don't know the text's language, if any. text: without its blanks."""
+    """Note which models don't have the text's language, if any. text: the text without blanks."""
     if note := language_note(text, [find_model(name) for name in names]):
         st.info(
             f"{plain(note)} The Models page lists each model's languages.",
@@ -68,8 +68,8 @@ def query_models(
 
     Args:
         names: The chosen models.
-        ask: Returns a model's answer, from its name and the names of all queried models.
-        describe: Returns the line under a model's name, from its answer.
+        ask: A model's name, names of all queried models -> the model's answer.
+        describe: A model's answer -> the line under its name.
         per_row: The largest number of columns side by side.
 
     Returns:
@@ -84,7 +84,9 @@ def query_models(
             head = st.empty()
             with head:
                 kind = predictions.title_of_kind(find_model(name).kind)
-                detail = _with_corpus_size(name, kind if name in here else f"{kind} · not here yet")
+                detail = _with_corpus_size(
+                    name, kind if name in here else f"{kind} · not installed"
+                )
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
             if name in here:
                 waiting[name] = (head, st.empty())

@@ -1,4 +1,4 @@
-"""A badge on datasets that hold only part of LAMA, so published numbers aren't comparable."""
+"""A badge on datasets with only part of LAMA, whose numbers aren't comparable with the papers'."""
 
 from collections.abc import Iterable
 

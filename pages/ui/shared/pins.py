@@ -1,8 +1,8 @@
 """Pinned queries: their answers side by side at the bottom of the Ask page.
 
-A pin holds the query, not its answers. In a URL or a file it is the record of the request
-(`lama_core.requests`), which is checked like any other input. Cached answers are shown at once. The
-first few others are queried immediately, the rest after a click.
+A pin holds the query, not its answers. In a URL or a file a pin is the record of its
+request (`lama_core.requests`), which is checked like any other input. Cached answers are shown at
+once. Of the other queries, the first `N_ASKED` run immediately, the rest after a click.
 """
 
 import json
@@ -96,7 +96,7 @@ class PinnedAnswers:
     book: str = ""
 
     def aspects(self) -> dict[str, str]:
-        """The settings behind the answers, name -> value, to compare pins by."""
+        """Setting -> value, for the settings on which the answers depend."""
         return {
             "ranked": self.ranked,
             "log-probabilities over": self.over,
@@ -122,7 +122,7 @@ class DrawnPin:
 
 
 def kind_of(request: object) -> str:
-    """The name of a request's kind in a record; empty if the kind can't be pinned."""
+    """The name of a request's kind in a record; empty if such requests can't be pinned."""
     return next((name for name, kind in KINDS.items() if type(request) is kind), "")
 
 
@@ -305,7 +305,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
         head = f'<span class="lx-dot" style="background:{colours[name]}"></span>'
         head = f'<div class="lx-head">{head}<b>{escape(url_state.title_of(name))}</b></div>'
         place = spot.empty()
-        status = "querying" if name in here else "not here yet"
+        status = "querying" if name in here else "not installed"
         place.html(f'{head}<div class="lx-muted">{status}</div>')
         if name in here:
             with spot, errors_shown():
@@ -362,7 +362,7 @@ def _draw_unasked(n: int) -> None:
         key="pins ask",
         icon=":material/play_arrow:",
         on_click=allow_more,
-        help="Counts each pin once per model. Only the first queries run without a click.",
+        help=f"A query is one pin with one model. Only the first {N_ASKED} run without a click.",
     )
 
 
@@ -444,7 +444,7 @@ def _table(listed: PinnedAnswers) -> str:
 
 
 def _aspects(request: Request, found: Mapping[str, PinnedAnswers]) -> dict[str, str]:
-    """The settings of a pin, name -> value; all values where they differ by model."""
+    """Setting -> value of a pin; several values if its models differ."""
     titles = ", ".join(map(url_state.title_of, history.Entry(request).models))
     values: dict[str, dict[str, None]] = {"models": {titles: None}}
     for listed in found.values():
@@ -454,7 +454,7 @@ def _aspects(request: Request, found: Mapping[str, PinnedAnswers]) -> dict[str, 
 
 
 def _draw_made(drawn: Mapping[Request, DrawnPin]) -> None:
-    """Draw each answered pin's settings, those that differ between pins in bold."""
+    """Draw each answered pin's settings; settings that differ between pins are bold."""
     answered = {request: pin for request, pin in drawn.items() if not pin.n_unasked}
     settings = [_aspects(request, pin.found) for request, pin in answered.items()]
     names = list(dict.fromkeys(name for one in settings for name in one))

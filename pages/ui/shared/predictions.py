@@ -34,7 +34,7 @@ def draw_head(name: str, title: str, colour: str, detail: str) -> None:
 
 
 def describe(answer: ModelAnswer) -> str:
-    """A model's kind, the sides of the blank it sees, and its precision and device if unusual."""
+    """A model's kind, which sides of the blank it sees, and precision and device if unusual."""
     details = (KINDS[answer.kind].title, CONTEXTS[answer.context])
     return join_details(*details, precision=answer.precision, device=answer.device)
 

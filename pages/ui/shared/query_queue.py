@@ -24,11 +24,11 @@ Answer = TypeVar("Answer")
 
 
 class _NotKeptError(Exception):
-    """An answer isn't cached, and queries aren't allowed."""
+    """Raised inside `if_cached` if an answer isn't cached."""
 
 
 QUEUE = VisitorQueue(AT_ONCE)
-ANSWERS: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # keys hold everything an answer depends on
+ANSWERS: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # the keys contain all inputs of an answer
 _kept_lock = threading.Lock()
 _page = threading.local()  # each page is drawn in its own thread
 
@@ -36,7 +36,7 @@ _page = threading.local()  # each page is drawn in its own thread
 def cached_answer(key: Hashable, ask: Callable[[], Answer]) -> Answer:
     """Return the cached answer of `key`; if there is none, queue for `ask()` and cache its answer.
 
-    The cache keeps answers of different devices apart, because each names its device.
+    Answers computed on different devices are cached separately.
     """
     key = (requested_device(), key)
     found = _find(key)

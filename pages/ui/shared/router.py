@@ -1,4 +1,4 @@
-"""The frame of all pages; app.py draws every page, also the first one opened.
+"""The parts that all pages share; app.py draws every page, also the first one opened.
 
 Until `st.navigation` has run once, Streamlit treats a folder named `pages` as its older kind of
 multipage app: a browser that opens /models first would get that page without the menu. A page that
@@ -64,7 +64,7 @@ def draw_pinned(page: str) -> None:
 
 
 def draw_help_link(page: str) -> None:
-    """Draw the link to the departures from the paper that the screen's numbers follow."""
+    """Draw the link to the departures from the paper on which the screen's numbers are based."""
     opened = {"tab": st.session_state.get("tab"), "chart": st.query_params.get("chart")}
     paper = screens.paper_of(page, opened)
     if paper:

@@ -42,14 +42,14 @@ class RunChoice:
         data: The chosen dataset.
         prompts: The chosen prompts.
         models: The chosen models; () means all.
-        exact: The names of runs that are chosen exactly.
+        exact: The ids of the runs chosen under Exact runs.
         relations: The chosen relations; () means all.
         k: The k of P@k.
         ranking: The chosen ranking.
         picture: The file format of saved charts.
         missing: Chosen models without a run.
         known: All models with a run, so that a model's colour doesn't depend on the choice.
-        facts: Whether runs are scored on the same facts, one of `SCORED_ON`.
+        facts: What runs are scored on, one of `SCORED_ON`.
     """
 
     runs: tuple[RunInfo, ...]
@@ -118,7 +118,7 @@ class RunChoice:
         return table.assign(name=table["run"].map(titles)) if len(table) else table
 
     def show(self, figure: "go.Figure", key: str, title: str, **more: Any) -> list[dict[str, Any]]:
-        """Draw a chart of these runs with a footnote; return the clicked marks of `charts.show`."""
+        """Draw a chart of these runs with a footnote; return the clicked marks."""
         from pages.ui.shared import charts  # importing plotly takes longer than the first answer
 
         more = {"footnote": self.footnote(), "picture": self.picture} | more
@@ -206,8 +206,8 @@ class RunChoice:
         return any(run.guessable for run in self.runs)
 
     @property
-    def gold_stands(self) -> str:
-        """The words for the candidates among which the gold answer is ranked."""
+    def ranked_among(self) -> str:
+        """What the gold answer is ranked among, in words."""
         if not self.any_statements:
             return "the candidates"
         return "the answers" if self.all_statements else "the candidates or answers"
@@ -237,7 +237,7 @@ def relation_label(name: str, label: str) -> str:
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
-    """Model -> its run on this data with these prompts: that with most facts, then the newest."""
+    """Model -> its run on this data with these prompts: with most facts, then the newest."""
     picked: dict[str, RunInfo] = {}
     for run in runs:
         if (run.dataset, run.prompts) != (data, prompts):
@@ -249,10 +249,9 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
 
 
 def run_names(runs: Sequence[RunInfo], *, show: Callable[[str], str] = str) -> tuple[str, ...]:
-    """A unique name for each run: the model's name, with details as far as they are needed.
+    """A unique name for each run: the model's name, the prompts unless `manual`, more if needed.
 
-    The prompts are always named, except the relations' own templates. A run's title replaces its
-    name, unless two runs then have the same name.
+    A run's title replaces its name, unless two runs would then have the same name.
 
     Args:
         runs: The runs.
@@ -293,7 +292,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         listing: The finished runs, at least one.
 
     Returns:
-        The runs without those on this data that the URL excludes, and the choice.
+        The runs except those on this data that the URL doesn't list, and the choice.
     """
     every = list(listing)
     by_id = {run.id: run for run in every}
@@ -411,7 +410,7 @@ class ComparisonBasis:
     """The facts and words on which runs are compared.
 
     Attributes:
-        said: A description as Markdown; empty for a single run.
+        said: The description as Markdown; empty for a single run.
         differ: A clause on what differs between the runs; empty if they are comparable.
     """
 
@@ -462,9 +461,9 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
     exact_to = [run.exact_to for run in choice.runs if run.exact_to is not None]
     if exact_to:
         text += (
-            f" Ranked on the {choice.runs[0].n_candidates:,} words that all runs ranked "
-            f"(originally {each}), based on the ten best words that a run stores: P@k is exact "
-            f"up to k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
+            f" Ranked among the {choice.runs[0].n_candidates:,} words that all runs ranked "
+            f"(originally {each}). Runs store their ten best words, so P@k is exact up to "
+            f"k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
     elif choice.all_generated:
         text += " Nothing is ranked: a text that contains a right answer is right, so P@k = P@1."
@@ -476,7 +475,7 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
         differ = "some models generate answers and others rank them"
     elif len({run.ranks_statements for run in choice.runs}) > 1:
         text += (
-            " **Different things are ranked**: runs of statements rank whole answers by the "
+            " **Different things are ranked**: whole-answer runs rank answers by the "
             f"likelihood of the sentence, cloze runs rank words at the blank ({each}). The fewer "
             "candidates, the better the ranks."
         )
@@ -534,4 +533,6 @@ def draw_runs(choice: RunChoice) -> None:
             column_config={"facts/s": st.column_config.NumberColumn(format="%.0f")},
         )
         if len({run.data_digest for run in choice.runs}) > 1:
-            st.caption("These runs use different facts: compare them with care.")
+            st.caption(
+                "These runs use different facts, so their scores aren't directly comparable."
+            )

@@ -28,9 +28,9 @@ class RunForm:
 
     Attributes:
         name: The job's name.
-        choose: Draws the widgets; returns the request, or None while a choice is missing.
-        show: Opens the finished runs of these names.
-        note: A further note for the user.
+        choose: Draws the fields; returns the request, or None while a choice is missing.
+        show: Opens the screen of the finished runs with these names.
+        note: A text shown below the form.
     """
 
     name: str
@@ -138,7 +138,7 @@ def choose_relations(labels: dict[str, str], key: str) -> tuple[str, ...]:
 
 
 def choose_limit(
-    first: int, key: str, *, what: str = "Facts a relation (at most)", help: str | None = None
+    first: int, key: str, *, what: str = "Facts per relation (at most)", help: str | None = None
 ) -> int | None:
     """Draw the field for the largest number of facts per relation; None means all."""
     chosen = st.number_input(what, 1, None, first, key=key, persist_state=KEPT, help=help)
@@ -148,7 +148,7 @@ def choose_limit(
 def choose_possible(
     label: str, names: Sequence[str], impossible: Mapping[str, Unavailable], *, key: str, help: str
 ) -> str | None:
-    """Draw a selectbox of the available options; list the others below, each with its reason.
+    """Draw a selectbox of the available options; list the unavailable ones below with reasons.
 
     Options that only lack a download come with a button that downloads it. Returns None if no
     option is available.
@@ -178,6 +178,6 @@ def choose_possible(
 
 
 def draw_no_data(what: str) -> None:
-    """Draw the note that facts or models are missing, with a link to the page that gets them."""
+    """Draw the note that facts or models are missing, with a link to Data and runs."""
     show_note(f"No {what} are installed yet: download or import them first.")
     st.page_link(screens.DATA, label="To Data and runs", icon=":material/database:")

@@ -1,4 +1,4 @@
-"""The pages and their tabs, and the current screens of older URLs."""
+"""The pages and their tabs, and the screens that replaced those of older URLs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -15,8 +15,9 @@ Params = Mapping[str, str | Sequence[str]]
 ANALOGIES: Params = {"tab": "Analogy"}
 WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
 PROMPTS: Params = {"tab": "Prompts"}
-CURVES, RANKS = "P@k curves", "Rank distribution"  # charts of the More tab
-WAYS = "Ways of asking"  # another
+# Charts of the More tab.
+CURVES, RANKS = "P@k curves", "Rank distribution"
+WAYS = "Ways of asking"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}
@@ -25,7 +26,7 @@ FOLDED = "Analyses and the paper"  # a view of the tab Prompts
 # The parameters with the open tab of Results, and the chart or view in it.
 OPENED = ("tab", "chart", "view")
 
-# Screens with numbers, and the paper that defines the numbers; the first match counts.
+# Screens with numbers, and the paper that defines the numbers; the first match is used.
 _PAPERS: tuple[tuple[str, Params, str], ...] = (
     (ASK, ANALOGIES, "Analogy probes"),
     (RESULTS, ANALOGY_PROBES, "Analogy probes"),
@@ -49,8 +50,8 @@ def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str
     return {name: (page, {**tab, key: name} if at else tab) for at, name in enumerate(names)}
 
 
-# Page of an older URL -> the parameter with its tab, and tab -> the page and tab that show the same
-# now. The first tab is that of URLs without the parameter.
+# Page of an older URL -> the parameter that named its tab, and tab -> the page and tab that
+# replaced it. URLs without the parameter open the first tab.
 _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     "cloze": (
         "view",

@@ -19,7 +19,7 @@ from pages.ui.shared import links
 QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
 EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that listens on all interfaces
-MAX_BYTES = 2953  # a QR code's capacity; longer URLs aren't encoded, and so not cached
+MAX_BYTES = 2953  # a QR code's capacity
 
 
 def make_place() -> DeltaGenerator:
@@ -39,7 +39,7 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
             address = address_for_others(address)
             if not address:
                 st.caption(
-                    "Works on this computer only, and so has no QR code. To let others open the "
+                    "Works on this computer only, so there is no QR code. To let others open the "
                     "app safely, see “Hosting” in the documentation."
                 )
                 return

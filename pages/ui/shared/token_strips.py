@@ -80,7 +80,7 @@ def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: fl
     cells = ""
     for token, value in zip(tokens, values, strict=True):
         if value is None:
-            cells += _token(token, "·", "not tried", "transparent", token == BLANK)
+            cells += _token(token, "·", "no value", "transparent", token == BLANK)
         else:
             share = min(1.0, abs(value) / most) if most else 0.0
             ink = _mixed(ADDS if value > 0 else TAKES, share)

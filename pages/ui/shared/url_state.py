@@ -1,4 +1,4 @@
-"""Widgets <-> URL <-> frozen settings.
+"""Widgets bound to the URL, and the settings that they make.
 
 Every widget is bound to the query parameter of its key, so the URL describes the screen. A
 parameter that equals its default is not in the URL, unless the default depends on the installed
@@ -33,8 +33,8 @@ from pages.ui.shared.messages import plain, show_note
 DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
-# In the session: the values that the visitor typed, each field's last values (`SHOWN` + its key),
-# and the text of the last query.
+# Session keys: the values that the visitor typed, a field's last values (`SHOWN` + its key), and
+# the text of the last query.
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
 ASKED_TEXT = "text asked last"
@@ -87,7 +87,7 @@ def draw_choice_table(
 
 
 def drop_stale(key: str, options: Container[object]) -> None:
-    """Remove a widget's value from the session if it isn't one of the options (any more)."""
+    """Remove a widget's value from the session if it isn't among the options."""
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
 
@@ -119,7 +119,7 @@ def choose(
         st.session_state[key] = chosen
         if asked and links.is_new_url():
             hint = did_you_mean(asked, [*options, *labels])
-            unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown here{hint}"
+            unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown{hint}"
             show_note(plain(f"{unknown}; showing {show(chosen)}."))
     found = (place or st).selectbox(
         label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
@@ -130,15 +130,15 @@ def choose(
 def note_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
     """Show a note on unknown values of a URL parameter; call before drawing its widget.
 
-    options: name -> the widget's spelling; the URL may hold either. shown: what the page shows in
-    place of the unknown values.
+    options: name -> the widget's spelling; the URL may have either. shown: what the page shows
+    instead of the unknown values, as a text.
     """
     links.replace_values(key, options)
     unknown = [value for value in st.query_params.get_all(key) if value not in options.values()]
     if unknown and links.is_new_url():
         hint = did_you_mean(unknown[0], [*options, *options.values()])
         names = ", ".join(unknown)[:MAX_SHOWN]
-        show_note(plain(f"{label}: {names} is unknown here{hint}; showing {shown}."))
+        show_note(plain(f"{label}: {names} is unknown{hint}; showing {shown}."))
 
 
 @cache
@@ -160,7 +160,7 @@ def title_of(name: str) -> str:
 def choose_models(
     label: str = "Models", *, key: str = "models", default: Sequence[str] = DEFAULT_MODELS
 ) -> tuple[str, ...]:
-    """Draw the choice of the models to compare and return their names; key: also in the URL.
+    """Draw the choice of the models to compare and return their names; `key` is also in the URL.
 
     Visitors with the right `fetch` can also type a hub name, and the local user a folder. A URL
     can't name a folder of this machine: it must be typed.
@@ -198,7 +198,7 @@ def choose_models(
 
 
 def _model_of(name: str, names: Sequence[str]) -> str | None:
-    """The model's full name; None, with a warning, for a folder or server that only a URL names.
+    """The model's full name; for a folder or server that only the URL names, warn and return None.
 
     A URL from someone else must not open a folder of this machine, or make it call a server.
     """
@@ -258,13 +258,13 @@ def check_named(settings: ModelSettings, book: str | None = None) -> None:
 
 
 def _looks_like_path(name: str) -> bool:
-    """Whether a name is a path or a server's URL, judged by its characters, not by the disk."""
+    """Whether a name looks like a path or a server's URL; the disk isn't checked."""
     begins = is_server(name) or name.startswith(("/", "~", "."))
     return begins or "\\" in name or name.count("/") > 1
 
 
 def _note_typed(key: str) -> None:
-    """Store the values that the visitor typed into a field, which a URL alone can't set."""
+    """Store the new values of a field as typed by the visitor, not taken from a URL."""
     now = st.session_state[key]
     values = {now} if isinstance(now, str) else set(now or ())
     new = values - set(st.session_state.get(f"{SHOWN} {key}", ()))
@@ -289,8 +289,8 @@ def choose_or_type(
         key: The widget's key and URL parameter.
         types: Whether the visitor may type a value.
         help: The widget's help text.
-        refused: The message for a path that only the URL names.
-        names: The prefix of values that name a path. The caller checks other unlisted values.
+        refused: The error for a path that is in the URL but wasn't typed.
+        names: The prefix of values that are paths. The caller checks other unlisted values.
 
     Raises:
         UserError: With `refused`, for a path that this visitor didn't type.
@@ -320,8 +320,8 @@ class ClozeChoice:
     """The options of the tab Sentence.
 
     Attributes:
-        settings: Models, candidates and how they are scored.
-        top_k: Answers shown per model.
+        settings: The models, the candidates, and how these are scored.
+        top_k: Number of answers shown per model.
         renormalise: Whether probabilities are over the candidates only.
         book: The open-book text, if one is chosen.
     """
@@ -352,14 +352,14 @@ class ExampleField:
         return dict(self.examples())
 
     def start(self) -> None:
-        """Fill in the first example if the URL has neither a text nor a gold answer; write both.
+        """Fill in the first example if the URL has no text and no gold answer; put both in the URL.
 
-        Without the text in the URL, a gold answer that was emptied would be the example's again.
+        If the text weren't in the URL, an emptied gold answer would become the example's again.
         """
         asked = self.texts in st.query_params or self.golds in st.query_params
         first = (
             links.is_new_url() or self.texts not in st.session_state
-        )  # not drawn yet: another tab was open
+        )  # the field isn't drawn yet, because another tab was open
         if first and not asked:
             st.session_state.setdefault(self.texts, self.examples()[0][0])
             gold = self.gold_of.get(st.session_state[self.texts], "")
@@ -431,8 +431,8 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
             "Probabilities over the candidates only",
             key="renormalise",
             bind=BOUND,
-            help="Off: log-softmax over the model's whole vocabulary, as in the paper. On: divided "
-            "by the sum over the candidates.",
+            help="Off: probabilities over the model's whole vocabulary, as in the paper. On: "
+            "divided by their sum over the candidates.",
         )
         precision = choose_precision()
     settings = ClozeSettings(

@@ -7,8 +7,8 @@ The app doesn't manage accounts. It tells three kinds of visitors apart:
   LAMA_MEMBERS=1 because a proxy requires a login.
 - Anonymous visitor: can query models, browse, compare and export.
 
-In public mode (`--public` or LAMA_PUBLIC=1) every visitor is anonymous. The models are those that
-are on the machine at the first request, or those that LAMA_PUBLIC_MODELS names.
+In public mode (`--public` or LAMA_PUBLIC=1) every visitor is anonymous. The app offers the
+models that are on the machine at the first request, or those that LAMA_PUBLIC_MODELS names.
 """
 
 import os
@@ -55,7 +55,7 @@ LOCAL_USER_ONLY = "Only the local user (operator) can rename and delete."
 
 # Headers that a proxy between the visitor and the app adds.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
-# Headers with the host that the browser opened; for a local user it is this machine.
+# Headers that name the host in the browser's URL; for a local user this machine.
 NAMED = ("host", "origin")
 
 
@@ -67,10 +67,10 @@ def is_public() -> bool:
 def disable_streamlit_requests() -> None:
     """Disable Streamlit's requests that any browser may send; a second call has no effect.
 
-    These clear the caches that all sessions share, and report the repository's branch and files and
-    the app's folder. In public mode also disable uploads to the server's memory and installing
-    Streamlit's notes for coding agents next to the app. The first page calls this. The sessions
-    that are open by then already know the folder and keep getting it.
+    The requests clear the caches that all sessions share, and report the repository's branch and
+    files and the app's folder. In public mode, uploads to the server's memory and installing
+    Streamlit's notes for coding agents next to the app are disabled, too. The first page calls
+    this. Sessions that are already open know the folder and keep getting it.
     """
     served = runtime.get_instance() if runtime.exists() else None
     sessions = getattr(served, "_session_mgr", None)
@@ -93,7 +93,7 @@ async def _refuse(
 
 
 _new_session_message = AppSession._create_new_session_message
-# A browser takes another script path for another app, and would drop the session's choices.
+# To a browser, another script path means another app: it would drop the session's choices.
 _know_folder: WeakSet[AppSession] = WeakSet()
 
 
@@ -107,7 +107,7 @@ def _message_without_folder(session: AppSession, *args: Any, **options: Any) -> 
 
 
 def rights() -> frozenset[Right]:
-    """The rights of this page's visitor besides querying, browsing, comparing and exporting."""
+    """The visitor's rights in addition to querying, browsing, comparing and exporting."""
     if is_public():
         return frozenset(("run",)) if n_public_jobs() else NO_RIGHTS
     if is_local_user():
@@ -173,8 +173,8 @@ def is_local_connection(address: str | None, headers: Mapping[str, str]) -> bool
 
     Args:
         address: IP address of the client; None means this machine (Streamlit's convention).
-        headers: The request's headers. The client writes them, so they can only lead to False: a
-            proxy on this machine connects from a loopback address, too.
+        headers: The request's headers. They can only lead to False, because clients can forge
+            them. A proxy on this machine connects from a loopback address and adds `FORWARDED`.
     """
     given = {name.lower(): value for name, value in headers.items()}
     if not (address is None or _is_loopback(address)) or any(name in given for name in FORWARDED):

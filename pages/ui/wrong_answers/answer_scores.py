@@ -17,7 +17,7 @@ def scores_table(run: Run, at: int, gold: str) -> tuple[pd.DataFrame, int] | Non
     """Return all answers to the fact in row `at`, best first, and the number without a score.
 
     Columns: word, score, prob (softmax over the answers), mark (`gold`, `also right` or empty).
-    None if the run didn't store the scores. The model can't tokenize answers without a score.
+    None if the run didn't store the scores. Answers that the model can't tokenize have no score.
     """
     found = run.scores_of(at)
     if found is None:
@@ -70,8 +70,8 @@ def draw_scores_of_answers(
     n_known = len(right_answers(run.run, at))
     if n_valid > n_known:
         notes.append(
-            f"The data have {n_valid:,} right answers. Only the {n_known:,} that the run's facts "
-            "name are marked."
+            f"The data have {n_valid:,} right answers. Only the {n_known:,} among the run's facts "
+            "are marked."
         )
     if n_unknown:
         notes.append(f"{n_unknown:,} answers aren't shown: the model can't tokenize them.")

@@ -63,7 +63,10 @@ def draw_confusion(
 def _describe(found: Confusion, chosen: FactsChoice) -> str:
     """Return the numbers of facts and words in the chart."""
     text = f"{counted(found.n, 'fact')} with a first answer of {plain(chosen.of)}: "
-    text += f"{found.n_golds:,} right answers, {found.n_answers:,} first answers. Green: right."
+    text += (
+        f"{found.n_golds:,} different right answers, {found.n_answers:,} different first answers. "
+        "Green: right."
+    )
     golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     if golds or answers:
         other = [f"{golds:,} right answers"] * bool(golds)
@@ -73,7 +76,7 @@ def _describe(found: Confusion, chosen: FactsChoice) -> str:
 
 
 def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
-    """Draw every pair of right and first answer that occurs; a ticked row opens its facts."""
+    """Draw a table of all pairs of right and first answer; a ticked row opens its facts."""
     st.markdown("### Every pair")
     number = st.column_config.NumberColumn
     event: Any = st.dataframe(
@@ -86,7 +89,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
             "share": number(
                 "% of this right answer",
                 format="%.1f",
-                help="facts / facts chosen above with this right answer and any first answer",
+                help="Percent of the chosen facts with this right answer.",
             ),
         },
         key="confusion pairs",

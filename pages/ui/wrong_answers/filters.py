@@ -1,4 +1,4 @@
-"""Filters of Wrong answers: widgets, address parameters and `AnswerFilter`."""
+"""Filters of Wrong answers: widgets, URL parameters and `AnswerFilter`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ from pages.ui.shared.url_state import BOUND
 ANY = "any"
 CONFIDENT = 0.5  # lowest probability of a confident answer
 TAGS_HELP = (
-    "Facts with at least one of these tags in the selected model's run. The owner of this app adds "
-    "tags to an opened fact, or to several rows at once."
+    "Facts with at least one of these tags in the selected model's run. The local user (operator) "
+    "adds tags to an opened fact, or to several rows at once."
 )
 PAIR, WORDING = "Pair seen in training", "Wording seen in training"
 
@@ -102,7 +102,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
 
 
 def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
-    """Draw buttons for common filters; of, title: the selected run in addresses and on screen."""
+    """Draw buttons for common filters. of, title: the selected run in URLs and on screen."""
     others = [name for name in names if name != of]
     quick: dict[str, dict[str, str | list[str]]] = {
         f"Wrong in {title}": {"wrong": [of]},
@@ -238,7 +238,7 @@ def _choose_range(
     ways: tuple[str, str] = ("from", "to"),
     **options: Any,
 ) -> dict[str, Any]:
-    """Choose a range, returned as `name_min` and `name_max`; None for an open end."""
+    """Draw two fields for a range; return `NAME_min` and `NAME_max`, None for an open end."""
     found = {}
     for box, end, way in zip(st.columns(2), ("min", "max"), ways, strict=True):
         key = f"{name}_{end}"
@@ -250,7 +250,7 @@ def _choose_range(
 
 
 def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
-    """Convert fields of AnswerFilter that a slice sets to address parameters."""
+    """Convert the fields of AnswerFilter that a slice sets to URL parameters."""
     params: dict[str, str | list[str]] = {}
     for name, value in fields.items():
         if isinstance(value, bool):
@@ -263,7 +263,7 @@ def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 
 def narrow(**params: str | list[str]) -> NoReturn:
-    """Reload the list of facts with more filters in the address; empty values remove a filter."""
+    """Reload the list of facts with more filters in the URL; empty values remove a filter."""
     links.go(screens.RESULTS, links.params_without(("view", "fact", "page")) | params)
 
 

@@ -43,7 +43,7 @@ Ints = NDArray[np.int64]
 
 
 def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
-    """Return the rows in an order of SORTS for run number `of`.
+    """Return the rows in an order of SORTS; ranks and probabilities are those of run number `of`.
 
     Ties keep the data's order; missing values come last.
     """
@@ -59,7 +59,7 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
 
 
 def fact_key(joined: JoinedAnswers, row: int) -> str:
-    """Return the key of a row in the address: the fact's id and the prompt's number."""
+    """Return the key of a row in the URL: the fact's id and the prompt's number."""
     line = joined.facts.iloc[row]
     return f"{line['fact_id']}#{line['prompt']}"
 
@@ -76,8 +76,8 @@ def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[
     """Return the longer words that wrong answers of causal models begin.
 
     Returns:
-        Run number -> one text per row, empty if the answer is a complete word or right. Only runs
-        whose causal model is installed.
+        Run number -> one text per row, empty if the answer is a complete word or right. Only for
+        runs whose causal model is installed.
     """
     found = {}
     for number, info in enumerate(choice.runs):
@@ -105,7 +105,7 @@ def make_table(
 ) -> pd.DataFrame:
     """Return the table on screen: each fact, and for each run its answer and the gold's rank.
 
-    `of` is the number of the run whose tags are shown; `whole` comes from `whole_answers`.
+    The column `tags` has the tags of run number `of`; `whole` comes from `whole_answers`.
     """
     facts = joined.facts.iloc[rows]
     labels = choice.labels
@@ -143,7 +143,7 @@ def make_table(
 
 
 def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataFrame:
-    """Return the table for export: unformatted values, the query, and the reason of exclusion."""
+    """Return the table for export: unformatted values, the query, and the reason for exclusion."""
     facts = joined.facts.iloc[rows]
     columns: dict[str, Any] = {"fact_id": facts["fact_id"].to_numpy()}
     for name in ("relation", "source", "type", "subject", "object", "query"):
@@ -166,11 +166,15 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
 
 
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
-    """Draw one page of the table; a selected row opens next to it, or several rows get tags."""
+    """Draw one page of the table. A selected row opens next to it, or ticked rows get tags."""
     sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
     switches = more_box.container(horizontal=True)
     sort = sort_box.selectbox(
-        "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
+        "Order",
+        SORTS,
+        key="sort",
+        bind=BOUND,
+        help=f"Uses the ranks and probabilities of {chosen.of}.",
     )
     several = visitors.may("manage") and switches.toggle(
         "Tag several", key="several", help="Tick rows of the table and give them the same tags."
@@ -334,7 +338,7 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
         if answers:
             predictions.draw_answers(BlankAnswer(answers, over=_over(info)), colour)
         st.caption(
-            f"The model didn't find the right answer, so it ranks after all other words: {rank:,}."
+            f"The right answer, which the model didn't find, ranks after all other words: {rank:,}."
         )
         return
     mark = Gold(gold, rank, log_prob, (gold,), True)
@@ -369,7 +373,7 @@ def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
 
 
 def _over(info: RunInfo) -> Over:
-    """Return the set over which the probabilities of a run's answers sum to one."""
+    """Return the words or answers over which a run's probabilities sum to one."""
     if info.ranks_statements:
         return "answers"
     if info.model_kind not in KINDS:

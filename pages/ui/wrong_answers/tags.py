@@ -1,6 +1,6 @@
 """Tags on facts, and the user's verdicts on generated texts, which are tags, too.
 
-Everyone sees them; only the owner of the app changes them.
+All visitors see them; only the local user (operator) can change them.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from pages.ui.wrong_answers.filters import FactsChoice
 EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
 AS_MATCHED = "as matched"
 VERDICT_HELP = (
-    "Overrides whether the text is right. The verdict is stored as a tag, and figures are shown "
-    "with and without it. As matched: the text is right if it contains a right answer."
+    "Overrides whether the text is right. The verdict is stored as a tag, and scores are shown "
+    "with and without it. **as matched**: the text is right if it contains a right answer."
 )
 
 
 def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None:
-    """Draw the tags of one fact in the selected run; the owner can change them."""
+    """Draw the tags of one fact in the selected run; the local user can change them."""
     info = joined.runs[chosen.filter.of].run.info
     (key,) = _rows_of(joined, [row])
     with errors_shown():
@@ -58,13 +58,13 @@ def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None
 
 
 def draw_fact_verdict(info: RunInfo, key: Row) -> None:
-    """Draw the user's verdict on a generated text; the owner can change it."""
+    """Draw the local user's verdict on a generated text, which the local user can change."""
     with errors_shown():
         own = [tag for tag in read_tags(info).get(key, ()) if tag in VERDICTS]
         now = own[0] if len(own) == 1 else AS_MATCHED
         if not visitors.may("manage"):
             if own:
-                st.caption(f"The owner's verdict: {now}.")
+                st.caption(f"The operator's verdict: {now}.")
             return
         # The key holds the stored verdict, so the widget can't undo a change from another window.
         chosen = st.segmented_control(
@@ -82,7 +82,7 @@ def draw_fact_verdict(info: RunInfo, key: Row) -> None:
 
 
 def draw_verdicts(joined: JoinedAnswers, rows: NDArray[np.int64], choice: RunChoice) -> None:
-    """Draw P@1 of the listed facts with and without the user's verdicts, for each run with any."""
+    """Draw P@1 of the listed facts with and without verdicts, for each run that has any."""
     for number, title in enumerate(choice.titles):
         counted_rows = rows[~np.isnan(joined.runs[number].rank[rows])]
         verdicts = joined.verdicts(number)

@@ -8,7 +8,7 @@ from lama_core.errors import UserError
 from lama_core.probes.analogy.templates import (
     TEMPLATES,
     fill_template,
-    make_analogy,
+    make_analogy_question,
     parse_analogy,
     resolve_template,
 )
@@ -60,7 +60,7 @@ def test_a_typed_sentence_gives_back_its_words_wherever_the_blank_is(name: str, 
     assert question.template == name
     assert question.blank == blank
     assert question.given == tuple(word for word in words if word != "___")
-    assert question == make_analogy(words, name)
+    assert question == make_analogy_question(words, name)
 
 
 def test_a_sentence_that_follows_no_template_is_taken_as_it_is() -> None:
@@ -72,11 +72,11 @@ def test_a_sentence_that_follows_no_template_is_taken_as_it_is() -> None:
 
 def test_a_sentence_without_full_stop_gets_one() -> None:
     assert parse_analogy("Paris is to France as Rome is to ___").query.parts[-1] == "."
-    assert make_analogy(("Paris", "France", "Rome", None), "to-as").query.parts[-1] == "."
+    assert make_analogy_question(("Paris", "France", "Rome", None), "to-as").query.parts[-1] == "."
 
 
 def test_a_word_holding_a_blank_sign_is_a_word() -> None:
-    question = make_analogy(("a[MASK]b", "France", "Rome", "___"))
+    question = make_analogy_question(("a[MASK]b", "France", "Rome", "___"))
     assert question.query.n_blanks == 1
     assert question.given[0] == "a[MASK]b"
 
@@ -93,7 +93,7 @@ def test_a_word_holding_a_blank_sign_is_a_word() -> None:
 )
 def test_bad_words_are_refused_in_one_sentence(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        make_analogy(words)
+        make_analogy_question(words)
 
 
 @pytest.mark.parametrize(
