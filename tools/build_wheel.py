@@ -10,9 +10,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class InsideThePackage(BuildHookInterface[Any]):
-    """Adds the files of the checkout's other folders to a wheel."""
+    """Adds files from outside `lama_core` to a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the files, unless it is an editable install."""
+        """Add the files, unless the wheel is for an editable install."""
         if version != "editable":
             build_data["force_include"].update(self.config["inside"])

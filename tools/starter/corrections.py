@@ -1,4 +1,4 @@
-"""Corrections of the sources, from `hand/corrections.txt`, where each has its reason."""
+"""Corrections of facts from the sources; `hand/corrections.txt` gives the reason of each."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -12,14 +12,20 @@ EXCLUDED = "-"
 
 @dataclass(slots=True)
 class Corrections:
-    """Wrong name -> right name; fact -> right object; `-` excludes. used: keys applied so far."""
+    """Corrections of names and objects; the value `-` excludes the facts.
+
+    Attributes:
+        names: Wrong subject -> right subject.
+        objects: Relation, subject and object of a fact -> right object.
+        used: Keys of `names` and `objects` that were applied so far.
+    """
 
     names: dict[str, str]
     objects: dict[tuple[str, str, str], str]
     used: set[str | tuple[str, str, str]] = field(default_factory=set)
 
     def apply(self, facts: Iterable[StarterFact]) -> Iterator[StarterFact]:
-        """Yield the corrected facts; one with a corrected object gets the origin of our lists."""
+        """Yield the corrected facts; a corrected object makes the origin "written by hand"."""
         for fact in facts:
             name = self.names.get(fact.subject)
             if name is not None:
@@ -42,7 +48,10 @@ class Corrections:
 
 
 def load() -> Corrections:
-    """Return the corrections of `hand/corrections.txt`; facts there have the corrected subject."""
+    """Return the corrections of `hand/corrections.txt`.
+
+    Its lines about facts contain subjects that are already corrected.
+    """
     names, objects = {}, {}
     for kind, *cells in hand.correction_lines():
         if kind == "name":

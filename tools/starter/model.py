@@ -18,11 +18,15 @@ HERE = Path(__file__).resolve().parent
 class Spec:
     """The phrasings of a relation of the starter facts, and limits for its facts.
 
-    Names, labels and types follow Wikidata and ConceptNet as LAMA uses them; we wrote the
-    phrasings. statements: further phrasings for a fact's cloze sentences; with ten or more, the
-    relation can be used for LAMA's Figure 4 (average rank over ten sentences of a fact).
-    limit: maximum number of facts. per_object: maximum number of facts with the same object.
-    single_words: `common` (objects are one token for BERT and SmolLM2) or `bert` (for BERT).
+    Names, labels and types follow Wikidata and ConceptNet as LAMA uses them; the phrasings were
+    written for this project.
+
+    Attributes:
+        statements: Further phrasings for a fact's cloze sentences. With ten or more phrasings, the
+            relation can be used for LAMA's Figure 4 (average rank over ten sentences of a fact).
+        limit: Maximum number of facts.
+        per_object: Maximum number of facts with the same object.
+        single_words: `common` (objects are one token for BERT and SmolLM2) or `bert` (for BERT).
     """
 
     relation: str
@@ -62,7 +66,7 @@ class StarterFact:
 
 @cache
 def known_words() -> frozenset[str]:
-    """Return words (and years) that are one token in common vocabularies; see `words.txt`."""
+    """Return words that are one token for BERT and SmolLM2, and years that are one for BERT."""
     return _words("words.txt")
 
 
@@ -83,7 +87,7 @@ def order_key(*parts: str) -> str:
 
 
 def at_most(facts: Iterable[StarterFact], limit: int) -> list[StarterFact]:
-    """Return at most `limit` facts, of subjects drawn by `order_key`.
+    """Return at most `limit` facts; subjects are drawn in the random order of `order_key`.
 
     All facts of a subject are kept or none: filtered ranking needs all valid objects of a subject.
     """
@@ -98,7 +102,7 @@ def at_most(facts: Iterable[StarterFact], limit: int) -> list[StarterFact]:
 
 
 def at_most_per_object(facts: Iterable[StarterFact], limit: int) -> list[StarterFact]:
-    """Return at most `limit` facts per object, drawn by `order_key`, so that none dominates."""
+    """Return at most `limit` facts of each object, in the random order of `order_key`."""
     by_object: defaultdict[str, list[StarterFact]] = defaultdict(list)
     for fact in facts:
         by_object[fact.object].append(fact)

@@ -1,9 +1,9 @@
 """Facts about people: from the hand-written list and from WordNet's entries on people.
 
 A WordNet gloss is like "French novelist who ... (1804-1876)" or "United States physicist (born in
-Germany) (1879-1955)". Nationality, profession and years come from it; rules exclude what the gloss
-leaves open. Places of birth are written by hand: WordNet has the country, but the relation needs
-the city.
+Germany) (1879-1955)". Nationality and years come from the gloss, the profession from the synset's
+class; rules exclude facts that these leave unclear. Places of birth are written by hand: WordNet
+has the country, but the relation needs the city.
 """
 
 import re
@@ -45,9 +45,9 @@ COUNTRY_OF_ADJECTIVE = {
     "Austrian": "Austria",
     "Indonesian": "Indonesia",
 }
-# Earlier states differ too much from today's states of the same name.
+# People born earlier were citizens of states that differ too much from today's of the same name.
 FIRST_YEAR_OF_CITIZENS = 1830
-# Later, Russians were citizens of the Soviet Union or of the country of exile.
+# Russians who died later were citizens of the Soviet Union or of their country of exile.
 LAST_YEAR_OF_RUSSIA = 1922
 
 LANGUAGE_OF_ADJECTIVE = {
@@ -80,7 +80,7 @@ LANGUAGE_OF_ADJECTIVE = {
     "Dutch": "Dutch",
 }
 WRITERS = {"writer", "poet", "dramatist", "novelist", "journalist", "essayist", "historian"}
-# Before, many writers and scholars wrote in Latin.
+# Of writers born earlier, many wrote in Latin.
 FIRST_YEAR_OF_WRITERS = 1550
 ANCIENT_ADJECTIVES = {"Roman", "Greek", "Athenian"}
 
@@ -181,7 +181,7 @@ class _Entry:
 
     @property
     def has_one_country(self) -> bool:
-        """Whether the gloss has no second country, that of birth."""
+        """Whether the gloss doesn't name a country of birth in addition to the nationality."""
         return "born in" not in re.sub(r"\(born in \d{4}\)", "", self.synset.gloss)
 
 
@@ -231,7 +231,7 @@ def _entry(nouns: Nouns, synset: Synset) -> _Entry | None:
 
 
 def _is_full_name(name: str, surname: str) -> bool:
-    """Whether `name` has first names and surname, without titles; "van Beethoven" isn't full."""
+    """Whether `name` is first names and surname without a title; "van Beethoven" isn't."""
     first = name.split(" ")[0]
     usable = first[0].isupper() and first not in TITLES and name not in NICKNAMES
     return usable and name.endswith(" " + surname) and name.count(" ") <= 3

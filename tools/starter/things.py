@@ -1,7 +1,7 @@
-"""Facts on the kind of named things (P31), from WordNet.
+"""Facts about what named things are instances of (P31), from WordNet.
 
 Only the most common sense of a name is used, so that the name alone is clear. Kinds, parts and
-regions (IsA, P279, PartOf, P361) are written by hand: WordNet's are too fine for cloze queries.
+regions (IsA, P279, PartOf, P361) are written by hand: WordNet's are too specific for cloze queries.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ KIND_OF_LEMMA = {
     "American state": "state",
     "continent": "continent",
 }
-# Kinds with many namesakes: only things with a unique name are kept.
+# Kinds whose names are often shared: only names with a single sense are kept.
 SETTLEMENTS = {"city"}
 # Changed since WordNet 3.0, or ambiguous without context.
 _EXCLUDED_TEXT = """
@@ -44,7 +44,7 @@ EXCLUDED = frozenset(name.strip() for name in _EXCLUDED_TEXT.split(","))
 
 
 def facts(nouns: Nouns) -> Iterator[StarterFact]:
-    """Yield P31 facts of named places, battles and stars, without a limit on their number."""
+    """Yield all P31 facts of named places, battles and stars."""
     for synset in nouns.synsets.values():
         kinds = {kind.words[0] for kind in nouns.targets(synset, INSTANCE_OF)}
         objects = {KIND_OF_LEMMA[kind] for kind in kinds if kind in KIND_OF_LEMMA}

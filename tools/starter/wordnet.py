@@ -18,7 +18,7 @@ INSTANCE_OF, PART_OF = "@i", "#p"
 
 @dataclass(frozen=True, slots=True)
 class Synset:
-    """A sense: its lexicographer file (18 is people), words, pointers and gloss."""
+    """A synset; category is its lexicographer file (18 is people)."""
 
     offset: str
     category: str
@@ -35,7 +35,7 @@ class Nouns:
     senses: dict[str, tuple[str, ...]]
 
     def targets(self, synset: Synset, pointer: str) -> list[Synset]:
-        """Return the synsets that `pointer` leads to, such as the hypernyms."""
+        """Return the synsets that pointers of this type lead to, such as the hypernyms."""
         return [self.synsets[offset] for kind, offset in synset.pointers if kind == pointer]
 
     def is_first_sense(self, word: str, synset: Synset) -> bool:

@@ -11,11 +11,11 @@ from tools.training.train import Settings
 _STATED = {True: "co-occur in a training passage", False: "don't"}
 # `trained_on` in the model catalogue names these sources.
 STARTER = (
-    "Some of the starter facts come from databases that also gave these sources, so that a right "
-    "answer to them shows what the model remembers of its text. `results` prints how many they "
-    "are, and P@1 on them and on the others; `results --slices` has P@1 by origin, and by whether "
-    "the pair and the wording were seen in training (`data find-cooccurring` searches the text for "
-    "both)."
+    "Some of the starter facts come from databases that are also sources of this text. A right "
+    "answer to them shows what the model remembers of its training text. `results` prints their "
+    "number, and P@1 on them and on the others; `results --slices` has P@1 by origin, and by "
+    "whether the pair and the wording were seen in training (`data find-cooccurring` searches the "
+    "text for both)."
 )
 
 
@@ -58,8 +58,8 @@ def make_card(
     if held_out:
         parts += [
             "## Held-out text",
-            "15 % of the tokens, all alike, replaced by [MASK]; loss is the mean cross-entropy in "
-            "natural logarithms.",
+            "15 % of the tokens, drawn uniformly, are replaced by [MASK]; loss is the mean "
+            "cross-entropy in natural logarithms.",
             _table(
                 ["text", "loss", "accuracy", "hidden tokens"],
                 [
@@ -104,12 +104,12 @@ def _recipe(s: Settings) -> str:
     return (
         f"{s.steps:,} steps of about {s.tokens_per_batch:,} tokens, passages of at most "
         f"{s.max_length} tokens, seed {s.seed}, {s.precision}. AdamW (betas 0.9 and 0.98, weight "
-        f"decay {s.weight_decay:g}, gradient norm at most {s.clip_norm:g}), peak rate "
+        f"decay {s.weight_decay:g}, gradient norm at most {s.clip_norm:g}), peak learning rate "
         f"{s.learning_rate:g} for the encoder and {s.head_learning_rate:g} for the head, rising "
         f"over {s.warmup_steps:,} steps, falling linearly to 0 over the last {s.decay_steps:,}; "
-        f"dropout {s.dropout:g}. {100 * m.rate:.0f} % of the tokens hidden, by whole words in "
-        f"{100 * m.whole_word_share:.0f} % of the passages; weights of function words, content "
-        f"words and names {m.weights[0]:g}, {m.weights[1]:g} and {m.weights[2]:g}."
+        f"dropout {s.dropout:g}. {100 * m.rate:.0f} % of the tokens are masked, as whole words in "
+        f"{100 * m.whole_word_share:.0f} % of the passages; function words, content words and "
+        f"names are drawn with weights {m.weights[0]:g}, {m.weights[1]:g} and {m.weights[2]:g}."
     )
 
 

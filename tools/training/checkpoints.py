@@ -25,7 +25,12 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """step: completed steps. settings: those of the run, to refuse changes when it is resumed."""
+    """The state of a run, without weights and moments.
+
+    Attributes:
+        step: Number of completed steps.
+        settings: Settings of the run; it can't be resumed with other settings.
+    """
 
     step: int
     settings: dict[str, object]
@@ -39,7 +44,8 @@ def save_checkpoint(
 ) -> Path:
     """Write the checkpoint, delete older ones, and return its folder.
 
-    Raises UserError if the disk is too full; the previous checkpoint is kept then.
+    Raises:
+        UserError: If the disk is too full; the previous checkpoint is kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach() for name, value in model.named_parameters()}
@@ -85,7 +91,8 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Load the checkpoint's weights into the model, and its moments into the optimizer.
 
-    Raises UserError if it can't be read or is of another model.
+    Raises:
+        UserError: If the checkpoint can't be read or is of another model.
     """
     try:
         weights = load_file(path / "weights.safetensors")

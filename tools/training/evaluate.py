@@ -34,7 +34,13 @@ QUESTIONS = (
 
 @dataclass(frozen=True)
 class HeldOut:
-    """loss: mean cross-entropy in nats. accuracy: proportion of hidden tokens predicted."""
+    """Scores on held-out text.
+
+    Attributes:
+        n_hidden: Number of masked tokens.
+        loss: Mean cross-entropy in nats.
+        accuracy: Share of masked tokens whose likeliest prediction is right.
+    """
 
     n_hidden: int
     loss: float
@@ -50,9 +56,9 @@ def evaluate_held_out(
     batch_size: int = 64,
     seed: int = EVALUATION_SEED,
 ) -> HeldOut:
-    """Return loss and accuracy on hidden tokens of the passages; the seed determines the tokens.
+    """Return the scores on masked tokens of the passages, which are drawn by the seed.
 
-    Passages with fewer than three tokens, besides the special ones, are excluded.
+    Passages with fewer than three tokens, not counting special tokens, are excluded.
     """
     encoded = tokenizer(passages, truncation=True, max_length=max_length)["input_ids"]
     rows = sorted((ids for ids in encoded if len(ids) >= 5), key=len)
@@ -85,9 +91,14 @@ def evaluate_files(
     max_length: int,
     limit: int | None = None,
 ) -> dict[str, HeldOut]:
-    """Return the scores on each held-out file, and on all files under `all`.
+    """Return the scores on each held-out file, and on all files under the key `all`.
 
-    limit: use about this many passages of each file, evenly spaced.
+    Args:
+        model: Masked language model.
+        tokenizer: Its tokenizer.
+        files: Name and path of each file.
+        max_length: Maximum number of tokens of a passage.
+        limit: Approximate number of passages used of each file, evenly spaced; None for all.
     """
     found: dict[str, list[str]] = {}
     for name, path in files:
@@ -120,7 +131,7 @@ def answer(model: Any, tokenizer: Any, text: str, *, top_k: int = 5) -> list[str
 def padded(
     rows: list[list[int]], pad_id: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the rows padded with `pad_id`, int64 [row, position], and their lengths."""
+    """Return the rows padded with `pad_id`, int64 [row, position], and the rows' lengths."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     ids = np.full((len(rows), int(lengths.max())), pad_id, dtype=np.int64)
     for number, row in enumerate(rows):

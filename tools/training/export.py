@@ -27,9 +27,9 @@ CALL_OPTIONS = (
 def export_model(model: Any, tokenizer: Any, folder: Path, *, counts: Path | None) -> Path:
     """Write weights (fp16), config, tokenizer and corpus counts; return the folder.
 
-    The weights have half precision on disk only: the config has float32 as the dtype to load them
-    in. Files are moved to `folder` after all of them were written; other files there, such as a
-    model card, are kept.
+    Only the stored weights have half precision: the config has float32 as the dtype for loading.
+    Files are moved to `folder` after all of them were written; other files there, such as a model
+    card, are kept.
     """
     partial = folder.with_name(f".partial-{folder.name}")
     shutil.rmtree(partial, ignore_errors=True)
@@ -56,14 +56,14 @@ def export_model(model: Any, tokenizer: Any, folder: Path, *, counts: Path | Non
 
 
 def round_to_stored(model: torch.nn.Module) -> None:
-    """Round the weights in place to the exported precision, so that evaluation uses the same."""
+    """Round the weights in place to the exported precision, to evaluate what is exported."""
     with torch.no_grad():
         for value in model.parameters():
             value.copy_(value.to(STORED_DTYPE))
 
 
 def _tidy_tokenizer(folder: Path) -> None:
-    """Remove settings of the encoder's calls, such as paths, truncation and padding."""
+    """Remove settings of single calls of the encoder's tokenizer, such as truncation."""
     config_file, file = folder / "tokenizer_config.json", folder / "tokenizer.json"
     config = json.loads(config_file.read_text(encoding="utf-8"))
     kept = {key: value for key, value in config.items() if key not in CALL_OPTIONS}

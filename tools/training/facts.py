@@ -34,7 +34,7 @@ class FactRank:
 
 @dataclass(frozen=True)
 class RelationScore:
-    """P@k of a relation, over facts whose object is a candidate, or the mean of the relations."""
+    """P@k of a relation over the facts whose object is a candidate; or the mean over relations."""
 
     relation: str
     n_facts: int
@@ -45,7 +45,7 @@ class RelationScore:
 
 
 def probe_facts(model: Path, facts: Path, runs: Path) -> Run:
-    """Score the model in a folder on the T-REx facts of another; the run is stored in `runs`."""
+    """Score the model in `model` on the T-REx facts in `facts`, and store the run in `runs`."""
     relations = [r.name for r in load_dataset(str(facts)).relations if r.source == SOURCE]
     if not relations:
         raise UserError(f"{facts} has no T-REx facts: give a folder in LAMA's layout")
@@ -61,7 +61,7 @@ def probe_facts(model: Path, facts: Path, runs: Path) -> Run:
 
 
 def relation_scores(run: Run) -> tuple[RelationScore, ...]:
-    """Return the scores of each relation, then their unweighted mean, as LAMA reports sources."""
+    """Return the scores of each relation, then their unweighted mean, as LAMA computes it."""
     tables = [score_table([run], by=by, ranking=RANKING) for by in ("relation", "source")]
     return tuple(
         RelationScore(str(row.get("relation", "mean")), int(row["n"]), *(row[c] for c in COLUMNS))

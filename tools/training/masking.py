@@ -1,7 +1,7 @@
-"""Dynamic masking: the tokens to hide are drawn again for every batch.
+"""Dynamic masking: the tokens to mask are drawn again for every batch.
 
-In some passages whole words are hidden, in the others single tokens. Names, numbers and content
-words are drawn more often than function words. Hidden tokens are always replaced by [MASK], as in
+In some passages whole words are masked, in the others single tokens. Names, numbers and content
+words are drawn more often than function words. Drawn tokens are always replaced by [MASK], as in
 cloze queries. (Devlin et al. 2019 replace 80 % by [MASK] and 10 % by a random token, and keep
 10 %.)
 """
@@ -22,10 +22,12 @@ KIND_BITS, STARTS_WORD = 3, 4
 
 @dataclass(frozen=True)
 class MaskingPlan:
-    """Proportions and weights of masking.
+    """Shares and weights of masking.
 
-    rate: proportion of hidden tokens. whole_word_share: proportion of passages with whole-word
-    masking. weights: sampling weights of function words, content words, and names or numbers.
+    Attributes:
+        rate: Share of masked tokens.
+        whole_word_share: Share of passages in which whole words are masked.
+        weights: Sampling weights of function words, content words, and names or numbers.
     """
 
     rate: float = 0.2
@@ -36,10 +38,15 @@ class MaskingPlan:
 def draw_mask(
     flags: Flags, lengths: npt.NDArray[np.int64], plan: MaskingPlan, rng: np.random.Generator
 ) -> Mask:
-    """Draw the tokens to hide, bool [passage, position]; at least one per passage.
+    """Draw the tokens to mask, bool [passage, position]; at least one per passage.
 
-    flags: uint8 [passage, position]; lengths: int [passage], including special tokens. The first
-    and last token of each passage ([CLS] and [SEP]) and the padding are never hidden.
+    The first and last token of each passage ([CLS] and [SEP]) and the padding are never masked.
+
+    Args:
+        flags: Flags of the tokens, uint8 [passage, position].
+        lengths: Number of tokens of each passage, including special tokens.
+        plan: Shares and weights.
+        rng: Random generator.
     """
     n_passages, width = flags.shape
     positions = np.arange(width).reshape(1, width)

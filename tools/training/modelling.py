@@ -1,4 +1,4 @@
-"""The encoder with a masked-LM head, and its loss on hidden positions only."""
+"""The encoder with a masked-LM head, and its logits at masked positions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +11,18 @@ from safetensors import SafetensorError
 from lama_core.errors import UserError
 
 HEADS = ("cls", "lm_head")
-"""Attribute of the masked-LM head in transformers: models like BERT, models like RoBERTa."""
+"""Name of the masked-LM head in transformers: for models like BERT, and like RoBERTa."""
 
 ATTENTION = "eager"
-"""Unfused attention: for short passages its gradient is twice as fast as that of the fused one."""
+"""Unfused attention; for short passages its gradient is twice as fast as that of the fused one."""
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """Return the encoder's fast tokenizer. Raises UserError if it has none with a mask token."""
+    """Return the encoder's tokenizer.
+
+    Raises:
+        UserError: If it isn't a fast tokenizer with a mask token and at most 65,536 tokens.
+    """
     from transformers import AutoTokenizer
 
     _check_folder(folder)
@@ -36,7 +40,8 @@ def load_tokenizer(folder: Path) -> Any:
 def load_encoder(folder: Path) -> torch.nn.Module:
     """Return the encoder with a masked-LM head, in float32; a missing head is initialized randomly.
 
-    Raises UserError if the folder has no encoder of a supported type.
+    Raises:
+        UserError: If the folder has no encoder of a supported type.
     """
     from transformers import AutoModelForMaskedLM
 
@@ -63,10 +68,15 @@ def hidden_logits(
     attention_mask: torch.Tensor | None,
     hidden: torch.Tensor,
 ) -> torch.Tensor:
-    """Return the logits at the hidden positions, [hidden position, vocabulary].
+    """Return the logits at the masked positions, [masked position, vocabulary].
 
-    input_ids, attention_mask, hidden: [passage, position]; hidden is bool. The head, which is most
-    of the computation in a small model, is only applied to these positions.
+    The head, which is most of the computation in a small model, is applied to these positions only.
+
+    Args:
+        model: Encoder with a masked-LM head.
+        input_ids: Token ids, [passage, position].
+        attention_mask: 1 for tokens, 0 for padding, [passage, position]; None without padding.
+        hidden: Whether a position is masked, bool [passage, position].
     """
     states = model.base_model(input_ids=input_ids, attention_mask=attention_mask)[0]
     head = next(getattr(model, name) for name in HEADS if hasattr(model, name))

@@ -41,9 +41,14 @@ class SharedFacts:
 class Outcome:
     """The results of a finished training run.
 
-    held_out: by corpus file, and `all`; empty without held-out texts. relations: P@k by relation,
-    their mean last; empty without facts. by_corpus: P@1 on facts whose subject and object co-occur
-    in a training passage, and on the others. answers: best tokens for the fixed queries.
+    Attributes:
+        folder: The model's folder.
+        settings: Settings of the run.
+        held_out: Scores by corpus file, and over all files (`all`); empty without held-out texts.
+        relations: P@k by relation, the mean last; empty without facts.
+        by_corpus: P@1 on facts whose subject and object co-occur in a training passage, and on the
+            others; empty without facts.
+        answers: Best tokens for each of the fixed queries.
     """
 
     folder: Path
@@ -71,9 +76,10 @@ def run_recipe(
     report: Callable[[str], None] = lambda line: None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Train with the settings, or resume the run in `run_folder`, and export to `out`.
+    """Train (or resume the run in `run_folder`), export to `out`, evaluate and write the card.
 
-    Raises UserError for unusable input, before the training.
+    Raises:
+        UserError: For unusable input, before the training begins.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: give a folder for the model")
@@ -100,7 +106,7 @@ def run_recipe(
     round_to_stored(ready.model)
     report("exporting")
     export_model(ready.model, ready.tokenizer, out, counts=run_folder / "corpus" / COUNTS_FILE)
-    report("measuring")
+    report("evaluating")
     run = probe_facts(out, facts, run_folder / "runs") if facts else None
     outcome = measure(ready.model, ready.tokenizer, ready.corpus, settings, out=out, run=run)
     write_outcome(outcome, ready.corpus, encoder)

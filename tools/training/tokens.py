@@ -1,6 +1,6 @@
 """Token ids of corpus files, and the order in which training reads them.
 
-The order is a function of the seed and the step, so nothing is stored to resume it.
+The order depends only on the seed and the step, so a run can be resumed without storing the order.
 """
 
 import hashlib
@@ -36,8 +36,12 @@ ENCODE_BATCH = 20_000
 class TokenFile:
     """The passages of one corpus file.
 
-    ids: uint16 [token], the concatenated passages with [CLS] and [SEP].
-    flags: uint8 [token], see masking. offsets: int64 [passage + 1], starts of the passages.
+    Attributes:
+        name: Name of the file.
+        share: Share of the training tokens that are read from this file.
+        ids: uint16 [token], the concatenated passages with [CLS] and [SEP].
+        flags: uint8 [token], as in `masking`.
+        offsets: int64 [passage + 1], first token of each passage, then the number of tokens.
     """
 
     name: str
@@ -61,8 +65,10 @@ class TokenFile:
 class Batch:
     """A batch of passages.
 
-    ids: int64 [passage, position], padded with `pad_id`. flags: uint8 [passage, position].
-    lengths: int64 [passage], in tokens.
+    Attributes:
+        ids: int64 [passage, position], padded with `pad_id`.
+        flags: uint8 [passage, position], as in `masking`.
+        lengths: int64 [passage], number of tokens.
     """
 
     ids: npt.NDArray[np.int64]
@@ -73,7 +79,7 @@ class Batch:
 def tokenise_file(
     path: Path, *, name: str, share: float, tokenizer: Any, max_length: int, cache: Path | None
 ) -> TokenFile:
-    """Return the tokens of a corpus file, cached in the folder `cache` by a hash of the inputs."""
+    """Return the tokens of a corpus file; they are cached in the folder `cache`, if given."""
     stored = None
     if cache is not None:
         cache.mkdir(parents=True, exist_ok=True)
@@ -144,9 +150,9 @@ def _kind(rest: str, piece: str, *, is_first: bool) -> int:
 class BatchSampler:
     """Batches of passages, in the order of training.
 
-    Within a chunk, passages are sorted by length into batches, for little padding, and the batches
-    are shuffled. Every chunk has the same number of passages of each file. A file is shuffled again
-    after all its passages were read.
+    A chunk is `batches_per_chunk` batches. In a chunk, passages are sorted by length into batches,
+    which need little padding, and the batches are shuffled. Every chunk has the same number of
+    passages of a file. After all passages of a file were read, they are shuffled again.
     """
 
     files: tuple[TokenFile, ...]
@@ -156,7 +162,7 @@ class BatchSampler:
     batches_per_chunk: int = 64
 
     def passages_per_chunk(self) -> list[int]:
-        """Return the number of passages of each file in a chunk, at least one."""
+        """Return each file's number of passages in a chunk, at least one."""
         budget = self.tokens_per_batch * self.batches_per_chunk
         total = sum(file.share for file in self.files)
         return [max(1, round(budget * f.share / total / f.mean_length)) for f in self.files]

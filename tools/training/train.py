@@ -1,7 +1,7 @@
-"""Training with the masked-LM loss: the mean cross-entropy at the hidden positions.
+"""Training with the masked-LM loss: the mean cross-entropy at the masked positions.
 
-All randomness (order, masks, dropout) is a function of the seed and the step, so a run gives the
-same result if it is stopped and resumed.
+All randomness (order, masks, dropout) depends only on the seed and the step, so a run that is
+stopped and resumed gives the same result.
 """
 
 import json
@@ -34,10 +34,14 @@ LOG_FILE = "log.jsonl"
 class Settings:
     """Settings of a run; the same corpus, encoder and settings give the same weights.
 
-    learning_rate: peak rate of the encoder. head_learning_rate: peak rate of the new head, except
-    tied embeddings. The rate rises linearly from 0 over `warmup_steps`, is constant, and falls
-    linearly to 0 over the last `decay_steps`. `steps` can be changed until the decay begins.
-    precision: bf16 (autocast; weights stay float32) or fp32.
+    The learning rate rises linearly from 0 over `warmup_steps`, is constant, and falls linearly to
+    0 over the last `decay_steps`.
+
+    Attributes:
+        steps: Number of steps; a resumed run can change it until the decay begins.
+        learning_rate: Peak rate of the encoder.
+        head_learning_rate: Peak rate of the new head, without embeddings that are tied to it.
+        precision: bf16 (autocast; weights stay float32) or fp32.
     """
 
     steps: int
@@ -58,7 +62,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run. loss: mean since the last report. seconds_left: estimate."""
+    """Progress of a run: completed steps, mean loss since the last report, estimated time left."""
 
     step: int
     steps: int
@@ -69,7 +73,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Trained:
-    """losses: of each step of this call. first_step: 0 unless the run was resumed."""
+    """A call's first step (0 unless the run was resumed) and the loss of each of its steps."""
 
     first_step: int
     losses: tuple[float, ...]
@@ -90,8 +94,20 @@ def train(
 ) -> Trained:
     """Train the model in place, resuming from the newest checkpoint in `folder`.
 
-    stop_after: number of steps after which this call writes a checkpoint and returns, for tests.
-    Raises UserError if the checkpoint has other settings, or the disk is full.
+    Args:
+        model: Encoder with a masked-LM head.
+        sampler: Batches in the order of training.
+        settings: Settings of the run.
+        mask_id: Token id of [MASK].
+        folder: Folder of checkpoints and log.
+        corpus_digest: Digest of the training text; a resumed run must have the same.
+        checkpoint_seconds: Seconds between checkpoints.
+        stop_after: Number of steps after which this call returns, for tests; None for all steps.
+        on_progress: Called every 50 steps and after the last.
+        on_checkpoint: Called with the folder and step of each checkpoint.
+
+    Raises:
+        UserError: If the checkpoint has other settings, or the disk is full.
     """
     torch.set_num_threads(settings.threads)
     _set_dropout(model, settings.dropout)
@@ -155,7 +171,7 @@ def _step(
 
 
 def attention_mask(batch: Batch) -> torch.Tensor | None:
-    """Return the mask, int64 [passage, position], 1 for tokens; None without padding."""
+    """Return the attention mask, int64 [passage, position], 1 for tokens; None without padding."""
     width = batch.ids.shape[1]
     if int(batch.lengths.min()) == width:
         return None
