@@ -1,10 +1,10 @@
 """`bench trace`: causal traces, compared with bare forward passes of as many texts.
 
 A text of 12 tokens is traced at every layer and token with 2 draws of noise. Peer: as many texts in
-passes of 10, as the paper's code runs the draws of one layer and token. Limit: the same number of
-texts in full passes without the LM head. CPU seconds are counted, because other load on the machine
-affects them little. A ratio above 1 is possible: texts of a draw share the layers before the first
-restored one.
+passes of 10, the size in which the paper's code runs the draws of one layer and token. Limit: as
+many texts in full passes. Peer and limit run without the LM head. CPU seconds are counted, because
+other load on the machine affects them little. Ours can exceed the limit: it computes the layers
+before the first restored one only once for all texts of a draw.
 """
 
 import time
@@ -21,7 +21,7 @@ from lama_core.scoring.blanks import parse_query
 
 TEXT = "It is widely known that the capital of Norway is the old city of ___."
 N_TOKENS, N_DRAWS = 12, 2
-PAPER_BATCH = 10  # draws of noise, in one pass
+PAPER_BATCH = 10  # draws of noise in one pass
 PARTS: tuple[TracedPart, ...] = ("states", "mlp")
 
 
@@ -39,7 +39,7 @@ def run(*, repetitions: int = 3) -> list[BenchRow]:
 
 
 def of_model(model: Any, repetitions: int) -> list[BenchRow]:
-    """Return a row for each kind of restored part."""
+    """Measure traces of one model, in a row for each kind of restored part."""
     encoded = encode(model)
     n_tokens, n_layers = len(encoded.token_ids), model.model.config.num_hidden_layers
     texts = [encoded.token_ids] * (N_DRAWS * n_tokens * n_layers)
