@@ -106,7 +106,7 @@ class Drawn:
                 self.faults.append(f"traceback: {element.exception.message}")
             case "alert" if element.alert.format == Alert.ERROR:
                 said = element.alert.body.replace("\\", "")
-                if "not here yet" not in said:  # what is to be fetched is offered
+                if "not installed" not in said:  # what is to be fetched is offered
                     self.faults.append(f"error: {said}")
             case "text_input" if element.text_input.query_param_key == "text":
                 self.choices["text"] = element.text_input.id, ()

@@ -25,7 +25,7 @@ def alert(body: str, format: "Alert.Format.ValueType" = Alert.ERROR) -> ForwardM
     ("message", "faults"),
     (
         (alert(r"No room left\."), ["error: No room left."]),
-        (alert("LPAQA's prompts are not here yet."), []),
+        (alert("LPAQA's prompts are not installed."), []),
         (alert("Fewer than ten facts.", Alert.INFO), []),
         (ForwardMsg(script_finished=ForwardMsg.FINISHED_SUCCESSFULLY), []),
         (

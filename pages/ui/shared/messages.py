@@ -23,7 +23,7 @@ def errors_shown() -> Iterator[None]:
     try:
         yield
     except NotFetchedError as error:
-        show_error(f"{error.what} not here yet.")
+        show_error(f"{error.what} not installed.")
         fetching.draw_source_offer(error.source)
     except UserError as error:
         show_error(str(error))
