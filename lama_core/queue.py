@@ -67,7 +67,7 @@ class Queue:
         ticket: Ticket,
         wait: Callable[[Ticket], object] = lambda queued: queued.granted.wait(),
     ) -> Iterator[None]:
-        """Wait for a slot and hold it during the block; an exception in `wait` leaves it.
+        """Wait for a slot and hold it in the block; an exception in `wait` leaves the queue.
 
         Args:
             ticket: The ticket to queue.

@@ -185,7 +185,7 @@ def _no_query(dataset: Dataset, prompts: PromptSet) -> UserError:
 
 
 def _lacking(name: str) -> str:
-    """Return why a prompt set yields no query, as the rest of a sentence."""
+    """Return why a prompt set yields no query, as the end of a sentence."""
     wording = PROMPT_SETS.get(name)
     return wording.lacking if wording else "it has no prompts for these relations"
 
