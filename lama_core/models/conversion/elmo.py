@@ -1,6 +1,7 @@
 """Convert ELMo's release: options, weights and softmax weights in HDF5, and a vocabulary.
 
-Each word of the vocabulary is a row of the softmax. Variable names are those of AllenNLP's bilm-tf.
+Each word of the vocabulary has a row in the softmax weights. The release's variables have the names
+of AllenNLP's bilm-tf.
 """
 
 from pathlib import Path
@@ -70,7 +71,7 @@ def _only(folder: Path, files: list[Path]) -> Path:
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """Return ELMo's sizes by the names used here; raise UserError for unsupported options."""
+    """Return ELMo's sizes, named as in `classic.elmo`; raise UserError for unsupported options."""
     options = read_json(path)
     lstm, characters = options.get("lstm"), options.get("char_cnn")
     if not isinstance(lstm, dict) or not isinstance(characters, dict):
@@ -105,7 +106,7 @@ def read_options(path: Path) -> dict[str, Any]:
 
 
 def body_tensors(config: dict[str, Any], stored: Hdf5) -> dict[str, Array]:
-    """Return the network's weights without the softmax, by the names used here."""
+    """Return the network's weights without the softmax, named as in `classic.elmo`."""
     width, dim, n = config["projection_dim"], config["dim"], config["char_dim"]
     found: dict[str, Array] = {
         "characters.embedding.weight": stored.read("char_embed", N_CHARACTERS, n)
