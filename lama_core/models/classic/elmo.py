@@ -203,7 +203,7 @@ class _Lstm(nn.Module):
         is_word: torch.Tensor,
         state: tuple[torch.Tensor, torch.Tensor],
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """Return outputs [row, position, projection_dim], and each row's state after its last word."""
+        """Return outputs [row, position, projection_dim], and the state after each last word."""
         cell, output = state
         width = inputs.shape[2]
         from_input = functional.linear(inputs, self.gates.weight[:, :width], self.gates.bias)
