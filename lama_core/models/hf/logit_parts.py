@@ -209,7 +209,7 @@ def logit_parts(
     Args:
         model: The model.
         encoded: The text.
-        answer: The tokens that can write the answer; the logit of the most likely one is divided.
+        answer: The tokens that can write the answer; the largest of their logits is divided.
         against: The same for another answer, whose parts are subtracted.
 
     Raises:

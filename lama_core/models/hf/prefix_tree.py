@@ -52,7 +52,7 @@ class Tree:
         return path
 
     def sees(self, width: int) -> NDArray[np.bool_]:
-        """Return which tokens each token attends to, bool [width, width]; padding only to itself."""
+        """Return what each token attends to, bool [width, width]; padding attends to itself."""
         seen = np.eye(width, dtype=np.bool_)
         for node, parent in enumerate(self.parents):
             if parent >= 0:
