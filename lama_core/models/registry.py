@@ -298,8 +298,8 @@ def load_with_transformers(
     )
     for key, stored, wanted in sorted(report["mismatched_keys"]):
         raise UserError(
-            f"{name}: {key} has shape {tuple(stored)} in the weights, but {tuple(wanted)} by "
-            "config.json. One of the two files belongs to another model."
+            f"{name}: {key} has shape {tuple(stored)} in the weights; config.json "
+            f"requires {tuple(wanted)}. One of the two files belongs to another model."
         )
     if report["missing_keys"]:
         what = "question-answering model" if kind == "reader" else f"{kind} language model"

@@ -224,7 +224,7 @@ def _by_templates(
     for number, template in enumerate(source.templates):
         seen: set[tuple[str, str]] = set()
         for fact in source.facts:
-            excluded = _judged(fact)
+            excluded = _excluded_by_judges(fact)
             if excluded is None:
                 excluded = DUPLICATE if (fact.subject, fact.object) in seen else None
                 seen.add((fact.subject, fact.object))
@@ -241,7 +241,7 @@ def _by_sentence(
         return Question(fact, relation, 0, None, NO_TEXT)
     sentence = sentences[number]
     query = Query(tuple(sentence.split(BLANK)))
-    excluded = _judged(fact)
+    excluded = _excluded_by_judges(fact)
     if query.n_blanks != 1:
         excluded = SEVERAL_BLANKS if query.n_blanks else NO_TEXT
     elif excluded is None and len(sentence.split()) > MAX_WORDS:
@@ -249,7 +249,7 @@ def _by_sentence(
     return Question(fact, relation, number, query, excluded)
 
 
-def _spread(source: _Source) -> list[Question]:
+def _by_ten_sentences(source: _Source) -> list[Question]:
     """Return ten sentences each of at most 100 facts that count, in file order.
 
     The relation's name seeds the draw of facts, and a fact's id that of its sentences. So two
@@ -308,11 +308,11 @@ QUESTION_MAKERS: dict[PromptKind, Callable[[_Source], list[Question]]] = {
     "sentences": _by_templates,
     "negated": partial(_by_templates, sentences=attrgetter("negated_sentences")),
     "misprimed": _misprimed,
-    "ten sentences": _spread,
+    "ten sentences": _by_ten_sentences,
 }
 
 
-def _judged(fact: Fact) -> str | None:
+def _excluded_by_judges(fact: Fact) -> str | None:
     """Return the reason to exclude a Google-RE fact: more judges said no than yes."""
     if fact.judgments is None:
         return None

@@ -166,7 +166,7 @@ class _Layer(nn.Module):
         self.attention_norm = Norm(d_model, EPSILON)
         self.inner, self.outer = Linear(d_model, config.d_inner), Linear(config.d_inner, d_model)
         self.norm = Norm(d_model, EPSILON)
-        self._known: torch.Tensor | None = None
+        self._cached_keys: torch.Tensor | None = None
 
     def forward(
         self, states: torch.Tensor, own: torch.Tensor, seen: torch.Tensor, memory: torch.Tensor
@@ -199,12 +199,12 @@ class _Layer(nn.Module):
 
     def _distances(self, n: int) -> torch.Tensor:
         """Return the key of each distance, [n, head, width]; cached for the largest n."""
-        known = self._known
+        known = self._cached_keys
         weight = self.distances.weight
         if known is None or len(known) < n or known.device != weight.device:
             # Computed so that passes with gradients can use the cached tensor, too.
             with torch.inference_mode(False), torch.no_grad():
-                known = self._known = self._keys(n, weight)
+                known = self._cached_keys = self._keys(n, weight)
         return known[:n]
 
     def _keys(self, n: int, weight: torch.Tensor) -> torch.Tensor:

@@ -39,15 +39,15 @@ def convert_elmo(folder: Path, out: Path) -> None:
             "it from the release's address."
         )
     weights = [file for file in sorted(folder.glob("*weights.hdf5")) if file not in softmaxes]
-    options_file = _only(folder, sorted(folder.glob("*options.json")))
+    options_file = _single_file(folder, sorted(folder.glob("*options.json")))
     config = read_options(options_file)
-    vocabulary_file = _only(folder, sorted(folder.glob("vocab*.txt")))
+    vocabulary_file = _single_file(folder, sorted(folder.glob("vocab*.txt")))
     words = [line.strip() for line in read_lines(vocabulary_file)]
     for sign in (BEGIN, END, UNKNOWN):
         if sign not in words:
             raise UserError(f"Not an ELMo vocabulary: {vocabulary_file} has no {sign}.")
-    softmax_file = _only(folder, softmaxes)
-    with open_hdf5(_only(folder, weights)) as stored, open_hdf5(softmax_file) as softmax:
+    softmax_file = _single_file(folder, softmaxes)
+    with open_hdf5(_single_file(folder, weights)) as stored, open_hdf5(softmax_file) as softmax:
         if "softmax/W" not in softmax:
             raise UserError(f"Not an ELMo softmax file: {softmax_file} has no 'softmax/W'.")
         tensors = body_tensors(config, stored)
@@ -61,7 +61,7 @@ def convert_elmo(folder: Path, out: Path) -> None:
     )
 
 
-def _only(folder: Path, files: list[Path]) -> Path:
+def _single_file(folder: Path, files: list[Path]) -> Path:
     if len(files) != 1:
         raise UserError(
             f"{folder} has missing or duplicate files: put exactly one release of ELMo in a folder "

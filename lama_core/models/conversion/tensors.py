@@ -129,8 +129,8 @@ class Hdf5:
             raise UserError(f"{self.path} has no {name}: incomplete, or another release.")
         if found.shape != shape or found.dtype.kind != "f":
             raise UserError(
-                f"{self.path}: {name} has shape {found.shape}, but {shape} by the options and the "
-                "vocabulary. One of these files belongs to another release."
+                f"{self.path}: {name} has shape {found.shape}; the options and the vocabulary "
+                f"require {shape}. One of these files belongs to another release."
             )
         if found.nbytes > COMPRESSED * max(1, found.id.get_storage_size()):
             raise UserError(f"{self.path}: {name} is incomplete. Copy or download it again.")
@@ -196,8 +196,8 @@ def get_weight(
     found = state[name]
     if found.shape != shape:
         raise UserError(
-            f"{path}: {name} has shape {found.shape}, but {shape} by the configuration and the "
-            "dictionary. One of these files belongs to another release."
+            f"{path}: {name} has shape {found.shape}; the configuration and the dictionary "
+            f"require {shape}. One of these files belongs to another release."
         )
     return found
 

@@ -237,7 +237,7 @@ class InspectableModel(HookedModel):
             texts = [self.without(encoded, at) for at in places[first : first + size]]
             parts = run_in_parts(lambda some: self._log_probs(some, word), texts)
             found[first : first + size] = whole - np.concatenate(parts)
-        return self._shown(encoded, places, found, whole)
+        return self._make_attribution(encoded, places, found, whole)
 
     def integrated_gradients(
         self,
@@ -284,7 +284,7 @@ class InspectableModel(HookedModel):
         else:
             found = Integral(integrate(0.0, 1.0, steps), steps)
         values = found.contributions[places].float().numpy()
-        return self._shown(encoded, places, values, log_probs, baseline, found.n_points)
+        return self._make_attribution(encoded, places, values, log_probs, baseline, found.n_points)
 
     def _gradients(
         self, encoded: Encoded, word: Sequence[int], points: torch.Tensor
@@ -375,7 +375,7 @@ class InspectableModel(HookedModel):
             )
         return places
 
-    def _shown(
+    def _make_attribution(
         self,
         encoded: Encoded,
         places: Sequence[int],

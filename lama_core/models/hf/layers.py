@@ -96,8 +96,8 @@ def read_weights(
                 found_shape = tuple(stored.get_slice(keys[name]).get_shape())
                 if found_shape != shape:
                     raise UserError(
-                        f"{file}: {name} has shape {found_shape}, but {shape} by config.json. One "
-                        "of the two files belongs to another model."
+                        f"{file}: {name} has shape {found_shape}; config.json requires {shape}. "
+                        "One of the two files belongs to another model."
                     )
                 found[name] = stored.get_tensor(keys[name]).to(dtype, copy=copy)
     except (SafetensorError, OSError) as error:

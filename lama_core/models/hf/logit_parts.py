@@ -126,15 +126,15 @@ class Path:
 
     def activate(self, state: torch.Tensor) -> None:
         """Apply an activation: scale each dimension so that the state becomes its output, [dim]."""
-        self._take(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
+        self._apply_step(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
 
     def project(self, module: nn.Module) -> None:
         """Apply a projection."""
-        self._take(Projection(weight_of(module)), _bias_of(module))
+        self._apply_step(Projection(weight_of(module)), _bias_of(module))
 
     def normalise(self, module: nn.Module, after: torch.Tensor) -> None:
         """Apply a norm with its scale fixed. after: its output, [dim]."""
-        self._take(self.scaling_of(module, self.state, after), _bias_of(module))
+        self._apply_step(self.scaling_of(module, self.state, after), _bias_of(module))
 
     def scaling_of(self, module: nn.Module, state: torch.Tensor, after: torch.Tensor) -> Scaling:
         """Return a norm without its bias as a scaling. state, after: its input and output."""
@@ -175,7 +175,7 @@ class Path:
         """Return the error for a model whose logits can't be divided."""
         return unsupported(self.model.name, self.model.model, why)
 
-    def _take(self, step: Step, bias: torch.Tensor | None = None) -> None:
+    def _apply_step(self, step: Step, bias: torch.Tensor | None = None) -> None:
         self.steps.append(step)
         self.state = step.apply(self.state)
         if bias is not None:

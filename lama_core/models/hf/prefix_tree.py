@@ -70,7 +70,7 @@ def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
     before: Sequence[int] = ()
     for number in sorted(range(len(rows)), key=lambda number: tuple(rows[number])):
         row = rows[number]
-        shared = path[: _common(before, row)]
+        shared = path[: _n_shared(before, row)]
         room = min(max_tokens, max(WIDTH, LONG * len(row)))
         if not trees or len(trees[-1].tokens) + len(row) - 1 - len(shared) > room:
             trees.append(Tree())
@@ -84,7 +84,7 @@ def padded(values: Sequence[int], width: int) -> list[int]:
     return [*values, *[0] * (width - len(values))]
 
 
-def _common(left: Sequence[int], right: Sequence[int]) -> int:
+def _n_shared(left: Sequence[int], right: Sequence[int]) -> int:
     """Return the length of two rows' common prefix; the right row has at least one token more."""
     limit = min(len(left), len(right) - 1)
     number = 0

@@ -148,7 +148,7 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     turned = [row[0], *row[:0:-1]]
     other = run_or_refuse(lambda: model.plain_logits(turned))
     wanted = torch.cat([_of_targets(plain, row), _of_targets(other, turned)])
-    model.tree_reach = _reach(model.model.config)
+    model.tree_reach = _find_lookback(model.model.config)
 
     def ask() -> torch.Tensor:
         found = model.chain_log_probs([row, turned])
@@ -166,7 +166,7 @@ def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
     return to_cpu(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
 
 
-def _reach(config: Any) -> int:
+def _find_lookback(config: Any) -> int:
     """Return how many tokens the layers look back, the minimum over all; MOST if unlimited."""
     config = config.get_text_config(decoder=True)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]

@@ -233,7 +233,7 @@ class Completions:
             raise UserError(f"Request to {self.address.url} failed: {kind}.") from error
         status = response.status_code
         if status == 429 or status >= 500:
-            raise TryAgain(f"it answered {status}", _wait(response))
+            raise TryAgain(f"it answered {status}", _retry_after(response))
         self._check_status(status, data)
         try:
             answer = json.loads(data)
@@ -283,7 +283,7 @@ def _n_threads() -> int:
     return int(given)
 
 
-def _wait(response: requests.Response) -> float:
+def _retry_after(response: requests.Response) -> float:
     """Return the seconds of a Retry-After header, at most LONGEST_WAIT."""
     given = response.headers.get("Retry-After", "")
     return min(float(given), LONGEST_WAIT) if given.isdecimal() and given.isascii() else 0.0
