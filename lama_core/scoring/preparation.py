@@ -75,7 +75,7 @@ def prepare(
     """Return a run's queries for one model; questions that it can't be scored on get a reason.
 
     Raises:
-        NothingCounts: If no question remains.
+        NoFactCounts: If no question remains.
     """
     groups: dict[str, list[int]] = {}
     for row, question in enumerate(questions):
@@ -99,7 +99,7 @@ def as_prepared(
     """Return the questions, and the segments that have queries.
 
     Raises:
-        NothingCounts: If no segment has any; names the reasons.
+        NoFactCounts: If no segment has any; names the reasons.
     """
     full = tuple(segment for segment in segments if segment.queries)
     if not full:

@@ -127,7 +127,7 @@ def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
 
     Raises:
         UserError: If the name is unknown, or an LPAQA set has no prompts for these relations.
-        NotFetched: If LPAQA's prompts aren't installed.
+        NotFetchedError: If LPAQA's prompts aren't installed.
     """
     wording = PROMPT_SETS.get(name)
     if wording is None:
