@@ -149,7 +149,8 @@ def _make(
         else:
             run.tables[task.part] = here[0]
             run.seconds += here[1]
-            known |= {here[2]} if here[2] else set()
+            if here[2] is not None:
+                known.add(here[2])
     sizes = {task: parts[task.job][task.part].size for task in tasks}
     total = sum(sizes.values())
     done = resumed = total - sum(sizes[task] for task in waiting)
