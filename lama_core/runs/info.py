@@ -146,7 +146,7 @@ class RunInfo:
 
     @property
     def guessable(self) -> bool:
-        """Whether to show the chance level: for ranked whole answers, or each relation's objects."""
+        """Whether to show the chance level: for whole answers, or each relation's own objects."""
         return self.ranks_statements or self.candidates == OWN_WORDS
 
     @property
