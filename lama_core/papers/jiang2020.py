@@ -434,7 +434,9 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                     )
     if not n_rows:
         command = f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
-        yield UnavailableItem("weights of another model", "only one model was requested", command)
+        yield UnavailableItem(
+            "prompt weights of another model", "only one model was requested", command
+        )
     yield (
         "Computed on the facts whose best candidates a study stores. For "
         f"{unsure:,} of them, a candidate that isn't stored could be first with other weights."
