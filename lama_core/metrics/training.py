@@ -44,6 +44,7 @@ class Training:
         log_probs: Natural log-probabilities of the gold answers, float64 [fact, step].
         n_dropped: Facts that count at some steps only.
         k: The k of P@k.
+        ranked: Whether answers are ranked; generated answers have no mean rank.
     """
 
     steps: tuple[int, ...]
@@ -53,6 +54,7 @@ class Training:
     log_probs: Floats
     n_dropped: int
     k: int = 1
+    ranked: bool = True
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
@@ -150,11 +152,12 @@ class Training:
         np.add.at(hits, at, self.right)
         of_shares = share_intervals(hits, counts + np.zeros(shape, dtype=np.int64), level=level)
         values: dict[Measure, Floats] = {"p_at_k": hits / counts}
-        ends = {"p_at_k": (of_shares.low, of_shares.high)}
-        for name, table, best in (
-            ("mean_rank", self.ranks, (1.0, np.inf)),
+        ends: dict[Measure, tuple[Floats, Floats]] = {"p_at_k": (of_shares.low, of_shares.high)}
+        tables: tuple[tuple[Measure, Floats, tuple[float, float]], ...] = (
+            ("mean_rank", self.ranks if self.ranked else self.ranks * np.nan, (1.0, np.inf)),
             ("log_prob", self.log_probs, (-np.inf, 0.0)),
-        ):
+        )
+        for name, table, best in tables:
             means = np.zeros(shape)
             np.add.at(means, at, table)
             means /= counts
@@ -239,6 +242,7 @@ def training_of(
         columns["log_prob"],
         len(every) - len(common),
         k,
+        ranked=not any(run.info.generates for run in runs),
     )
 
 
