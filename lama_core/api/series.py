@@ -130,15 +130,13 @@ def series_results(request: ResultsRequest, runs: Sequence[Run]) -> SeriesResult
             found.append(train_series(series, chosen, request))
         except UserError as error:
             problems.append(error)
+    if problems and not found:
+        raise problems[0]
     if not found:
-        raise (
-            problems[0]
-            if problems
-            else UserError(
-                "There is no series: a series needs runs of at least two checkpoints of one model. "
-                "Make them with `probe --model OWNER/NAME --revisions step1000,step4000`, or with the "
-                "folder of the checkpoints as the model."
-            )
+        raise UserError(
+            "There is no series: a series needs runs of at least two checkpoints of one model. "
+            "Make them with `probe --model OWNER/NAME --revisions step1000,step4000`, or with the "
+            "folder of the checkpoints as the model."
         )
     for problem in problems:
         request.on_note(str(problem))

@@ -14,7 +14,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError, choose
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import KINDS, Context, Kind
-from lama_core.models.sources.checkpoints import name_models
+from lama_core.models.sources.checkpoints import check_is_there, name_models
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
 from lama_core.progress import OnNote
@@ -248,6 +248,7 @@ def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple
     failed: dict[str, UserError] = {}
     for model in name_models(request.models, request.revisions):
         try:
+            check_is_there(model)
             found.append((model.series, load(model.reference)))
         except UserError as error:
             if not model.series:

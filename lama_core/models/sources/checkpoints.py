@@ -96,6 +96,12 @@ def name_models(references: Sequence[str], revisions: Sequence[str] = ()) -> lis
     return list({one.reference: one for one in models}.values())
 
 
+def check_is_there(model: NamedModel) -> None:
+    """Raise UserError if a checkpoint folder that a request names doesn't exist."""
+    if model.series and os.path.isabs(model.reference) and not os.path.isdir(model.reference):
+        raise UserError("there is no such folder.")
+
+
 def _checkpoints(reference: str, revisions: Sequence[str]) -> list[NamedModel]:
     path = Path(os.path.realpath(os.path.expanduser(reference)))
     if path.is_dir():
