@@ -1,7 +1,6 @@
 """What is learned over training steps, worked out by hand on four facts."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd

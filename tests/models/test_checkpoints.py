@@ -125,10 +125,8 @@ def test_a_missing_a_damaged_and_another_vocabulary_cost_one_sentence_each(
     (series / "step1" / "model.safetensors").write_bytes(b"damaged")
     shutil.rmtree(series / "step2")
     save_model_folder("bert-uncased", series / "step2")
-    result = invoke(
-        ["probe", "--dataset", str(data), "--model", str(series)]
-        + ["--revisions", "step0,step1,step2,step3,step4,step8"]
-    )
+    words = ("probe", "--dataset", str(data), "--model", str(series))
+    result = invoke([*words, "--revisions", "step0,step1,step2,step3,step4,step8"])
     assert result.exit_code == 0, result.exception
     said = [line for line in result.stderr.splitlines() if " is excluded: " in line]
     assert len(said) == 3
@@ -179,10 +177,8 @@ def hub(
 def test_revisions_of_a_hub_model_are_one_run_each(hub: Hub, data: Path) -> None:
     repository = hub.repositories["lab/tiny"].revisions["step2"]
     repository.files = {**repository.files, "model.safetensors": b"damaged"}
-    result = invoke(
-        ["probe", "--dataset", str(data), "--model", "lab/tiny"]
-        + ["--revisions", "step0,step1,step2,step3", "--revisions", "step8"]
-    )
+    words = ("probe", "--dataset", str(data), "--model", "lab/tiny")
+    result = invoke([*words, "--revisions", "step0,step1,step2,step3", "--revisions", "step8"])
     assert result.exit_code == 0, result.exception
     said = [line for line in result.stderr.splitlines() if " is excluded: " in line]
     assert len(said) == 2 and any("has no revision 'step3'" in line for line in said)
