@@ -222,7 +222,7 @@ def training_of(
         facts = run.facts
         chosen = facts["excluded"].isna().to_numpy()
         if relations:
-            chosen &= facts["relation"].isin(list(relations)).to_numpy()
+            chosen = chosen & facts["relation"].isin(list(relations)).to_numpy()
         keys = row_keys(run)[chosen]
         table = facts.loc[chosen, [*FACT_COLUMNS, f"rank_{ranking}", "log_prob"]]
         tables.append(table.set_index(keys))

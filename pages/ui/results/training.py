@@ -44,9 +44,14 @@ def _series(choice: RunChoice, listing: RunListing) -> dict[str, Series]:
         last = one.last
         more = [last.prompts] if last.prompts != "manual" else []
         more += [f"first {last.limit} a relation"] if last.limit else []
-        name = ", ".join([title_of(one.name), *more])
+        name = ", ".join([_title(one.name), *more])
         names[name if name not in names else f"{name}, {last.digest[:6]}"] = one
     return names
+
+
+def _title(name: str) -> str:
+    """Return a series' name for display: the last two parts of a folder's path."""
+    return "/".join(name.split("/")[-2:]) if name.startswith("/") else title_of(name)
 
 
 def draw_training(choice: RunChoice, listing: RunListing) -> None:
@@ -150,7 +155,7 @@ def _draw_curves(
     points = charts.draw_chart(
         figure,
         "training chart",
-        title=f"{label[0].upper()}{label[1:]} over training, {title_of(found.series.name)}",
+        title=f"{label[0].upper()}{label[1:]} over training, {_title(found.series.name)}",
         footnote=f"{choice.data}, {choice.ranking} ranking",
         picture=choice.picture,
     )
