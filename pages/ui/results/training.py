@@ -165,7 +165,11 @@ def _draw_curves(
         + f"In colour: the {MOST_COLOURED} best at the last step; choose relations above to see "
         "others. "
         * several
-        + "Whiskers: 95 % intervals. " * (len(coloured) <= charts.MOST_WHISKERS)
+        + (
+            "Whiskers: 95 % intervals. "
+            if len(coloured) <= charts.MOST_WHISKERS
+            else "Hover for the 95 % interval. "
+        )
         + "Click a point to see the facts at this step."
     )
     for point in points:

@@ -489,13 +489,16 @@ def training(
         thin = {"line_width": 1, "marker_size": 4, "opacity": 0.35, "showlegend": number == 0}
         add_runs(figure, go.Scatter, rows, {name: GREY}, "at", "value", **style, **thin)
         figure.data[-1].update(name=f"{len(others)} others", legendgroup="others")
-    for name, colour in colours.items():
+    logs = [float(np.log10(places[step])) for step in steps]
+    width = 0.008 * (logs[-1] - logs[0]) * (len(colours) <= MOST_WHISKERS)
+    for number, (name, colour) in enumerate(colours.items()):
         rows = table[table["name"] == name]
+        # Next to each other, because whiskers at the same place would hide each other.
+        rows = rows.assign(at=rows["at"] * 10 ** (width * (number - (len(colours) - 1) / 2)))
         error = whiskers(rows, "value", colour, 1) if len(colours) <= MOST_WHISKERS else {}
         line: Style = {"line_width": 2, "line_color": colour, "marker_size": 7, "error_y": error}
         line["showlegend"] = True
         add_runs(figure, go.Scatter, rows, {name: colour}, "at", "value", **style, **line)
-    logs = [float(np.log10(places[step])) for step in steps]
     shown, room = _spaced(steps, logs), 0.04 * (logs[-1] - logs[0] or 1)
     axis: Style = {"type": "log", "range": [logs[0] - room, logs[-1] + room], "tickangle": 0}
     axis |= {"tickvals": [places[one] for one in shown], "ticktext": [f"{one:,}" for one in shown]}
