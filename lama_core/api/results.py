@@ -14,6 +14,7 @@ import pandas as pd
 
 from lama_core import metrics
 from lama_core.api.queries import frames
+from lama_core.api.series import SeriesResults, series_results
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import (
     CompareRequest,
@@ -214,7 +215,9 @@ def model_names(runs: Sequence[Run]) -> dict[str, str]:
     return names
 
 
-def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | ComparedWays:
+def _results(
+    request: ResultsRequest,
+) -> Results | WordingEffects | Slices | ComparedWays | SeriesResults:
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
     else:
@@ -229,6 +232,8 @@ def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | Com
             chosen[0].info.relation(name)  # raises UserError with the most similar name
     if request.verdicts:
         chosen = [with_verdicts(run) for run in chosen]
+    if request.series:
+        return series_results(request, chosen)
     if request.wording:
         return _wordings(request, chosen)
     if request.ways:

@@ -90,6 +90,13 @@ class ResultsRequest(Request):
             "instead, with the facts that it knows in one way only."
         ),
     ] = False
+    series: Annotated[
+        bool,
+        option(
+            "Show the checkpoints of each training run instead, by step: P@k, mean rank, facts "
+            "learned and forgotten, and the order in which relations are learned."
+        ),
+    ] = False
     verdicts: Annotated[
         bool,
         option(

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from lama_core.errors import UserError
 from lama_core.models.devices import PassSettings, keep_pass_settings, pass_settings
+from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.progress import OnNote, OnProgress, Progress, ignore
 from lama_core.runs.facts_table import write_candidates, write_facts
 from lama_core.runs.find import find_finished, runs_dir
@@ -288,6 +289,7 @@ def _describe(
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         versions=tuple((name, _version(name)) for name in PACKAGES),
         device=device,
+        checkpoint=checkpoint_of(spec.model_name),
         **{name: getattr(spec, name) for name in COPIED},
     )
 

@@ -30,6 +30,7 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.files import open_file, read_error, read_file, write_text_atomically
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
+from lama_core.models.sources.checkpoints import Checkpoint
 from lama_core.paths import ASSETS
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
@@ -96,6 +97,8 @@ class RunInfo:
         made: ISO date, UTC.
         device: Device of the last session; "" if unknown. Not part of the run's identity.
         files: Name and SHA-256 of each file; () in runs of earlier versions.
+        checkpoint: Series and training step, if the model is a checkpoint of a training run. Not
+            part of the run's identity.
         title: The name given by the user, or "".
         beside: The runs that this one is aligned with; see `alignment`. Not stored.
         exact_to: If alignment ranked shared candidates, the largest k for which P@k is exact; else
@@ -131,6 +134,7 @@ class RunInfo:
     versions: tuple[tuple[str, str], ...]
     device: str = ""
     files: tuple[tuple[str, str], ...] = ()
+    checkpoint: Checkpoint | None = None
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
@@ -348,6 +352,8 @@ def read_info(folder: Path) -> RunInfo:
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` atomically, with the digests of the files that are in the folder by now."""
     content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
+    if info.checkpoint is None:  # earlier versions don't know the field
+        del content["checkpoint"]
     content["files"] = [
         (name, file_digest(folder / name)) for name in DIGESTED if (folder / name).is_file()
     ]

@@ -25,9 +25,16 @@ MAX_MODELS = 8
 MAX_TOP_K = 100
 CORPUS = "starter (MiniLM-MLM's training text), a folder of texts, or a JSONL file"
 
-MODEL = "A model's name, folder or hub name (owner/name)"
+MODEL = "A model's name, folder or hub name (owner/name or owner/name@revision)"
 ModelName = Annotated[str, option(f"{MODEL}.")]
 Models = Annotated[Sequence[str], option(f"{MODEL}; repeat for several.", name="--model")]
+Revisions = Annotated[
+    Sequence[str],
+    option(
+        "Checkpoints, separated by commas; each is one run: revisions of a hub model, or folders "
+        "in a folder of checkpoints. Default: all checkpoints of such a folder."
+    ),
+]
 Precision = Annotated[
     PrecisionName,
     option("fp32, bf16, or auto: fp32 on a CPU; on a GPU bf16 if the weights are stored in bf16."),

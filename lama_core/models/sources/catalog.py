@@ -151,7 +151,7 @@ def _read_added() -> tuple[Entry, ...]:
 
 def _added(name: str) -> Entry:
     """Return the entry of a name in the user's list, even if the model no longer exists."""
-    base, reading = _split_reading(name)
+    base, reading = split_reading(name)
     if reading is not None:
         with suppress(UserError):
             return _with_reading(_added(base), reading)
@@ -226,26 +226,29 @@ def find_model(reference: str) -> Entry:
     """Return the model that a reference names.
 
     Args:
-        reference: A catalogue name, a folder or GGUF file, a hub name (`owner/name`, optionally
-            with `@revision`) or a server reference (see `addresses`). A suffix such as `+passes=10`
-            chooses another way to read a text (`READINGS`). The path of an added folder is valid
-            even if the folder no longer exists.
+        reference: A catalogue name, a folder or GGUF file, a hub name (`owner/name`) or a server
+            reference (see `addresses`). `@revision` after the name of a hub model chooses a branch,
+            tag or commit. A suffix such as `+passes=10` chooses another way to read a text
+            (`READINGS`). The path of an added folder is valid even if the folder no longer exists.
 
     Raises:
         UserError: If it is none of these; suggests the nearest catalogue name.
     """
     if not reference.strip():
         raise UserError("The model's name is empty. `models list` shows the models.")
-    base, reading = _split_reading(reference)
+    base, reading = split_reading(reference)
     if reading is not None:
         return _with_reading(find_model(base), reading)
+    name, _, revision = reference.partition("@")
     for entry in known_models():
         if reference == entry.name or reference in (entry.source.place, entry.title):
             return entry
+        if revision and name == entry.name and entry.source.how == "hub":
+            return find_model(f"{entry.source.place}@{revision}")
     return _served(reference) if is_server(reference) else _find_outside_catalogue(reference)
 
 
-def _split_reading(reference: str) -> tuple[str, str | None]:
+def split_reading(reference: str) -> tuple[str, str | None]:
     """Split a reference into the model's name and the reading after `+`; None if there is none."""
     base, plus, reading = reference.rpartition("+")
     given = plus and not is_server(reference) and reading.partition("=")[0] in READINGS

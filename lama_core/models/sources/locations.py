@@ -48,6 +48,7 @@ from lama_core.models.model_folder import (
     folder_digest,
 )
 from lama_core.models.sources.catalog import Entry, Source, added_models, all_models
+from lama_core.models.sources.checkpoints import checkpoint_folders
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, ignore
 
@@ -224,6 +225,11 @@ def _folder_fault(path: Path) -> str:
     """Return why a path isn't a complete model, as a message for users."""
     if not path.exists():
         return f"Model folder {str(path)!r} not found: restore it, or remove it from your list."
+    if found := checkpoint_folders(path):
+        return (
+            f"{path} is a folder of {len(found)} checkpoints: name one of them, such as "
+            f"{found[-1]}. Commands that make runs take the whole folder."
+        )
     files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
     if any(SHARD.fullmatch(file.name) for file in files):
         return f"{path} is incomplete: parts of its weights are missing."
