@@ -46,7 +46,7 @@ class BenchRow:
     limit_name: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row with the ratios to peer and limit, None without a peer or limit."""
+        """Return the row with its ratios to peer and limit; None without a peer or limit."""
         ratios = {
             "ours_to_peer": self.ours / self.peer if self.peer else None,
             "ours_to_limit": self.ours / self.limit if self.limit else None,

@@ -102,5 +102,5 @@ def _print_found(found: CorpusSearch) -> None:
                 )
                 for wording in seen
             ],
-            title="\nWordings whose sentence form, or one of whose sentences, occurs in a source",
+            title="\nWordings found in a source: as a sentence form, or as a whole sentence",
         )

@@ -201,8 +201,8 @@ def _print_slices(found: Slices) -> None:
             )
             for line in found.frame.to_dict("records")
         ],
-        title="Averages over facts, in percent; right type, another valid and neither: shares of "
-        "the wrong first answers",
+        title="Averages over facts, in percent. Columns right type, another valid, neither: shares "
+        "of the wrong first answers",
     )
     if note := found.unknown_training():
         output.print_note(note)

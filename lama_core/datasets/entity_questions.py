@@ -67,7 +67,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of the test set in a folder, else those directly in it."""
+    """Return the files in the folder's `test` folder; if there are none, those in the folder."""
     for place in (folder / TEST, folder):
         found = [file for file in place.glob("P*.json") if is_file(file)]
         if found:

@@ -29,7 +29,7 @@ KEYS = ["fact_id", "relation", "subject", "object"]
 
 @dataclass(frozen=True)
 class WaysOfAsking:
-    """The facts that all runs of a model count, with the answers in each way.
+    """The facts that count in every run of a model, with the answers in each way.
 
     Attributes:
         runs: Way -> its run, in the order of `WAYS`.

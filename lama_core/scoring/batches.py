@@ -86,7 +86,7 @@ def plan_batches(
 ) -> list[list[int]]:
     """Return the indices of the queries in each batch: the longest first, ties in given order.
 
-    The first batch needs most memory, so that too little memory shows at once.
+    The first batch needs most memory, so a run that lacks memory fails at its start.
     """
     order = sorted(range(len(encoded)), key=lambda number: -len(encoded[number].token_ids))
     batches: list[list[int]] = []

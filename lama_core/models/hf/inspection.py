@@ -72,7 +72,7 @@ POINTS_PER_INTERVAL = 8
 class Step:
     """A layer that ran.
 
-    stack: number of the module list that contains it. before, after: its input and output at the
+    stack: index of the module list that contains it. before, after: its input and output at the
     position that is read, float [dim]; None unless they are hidden states [1, position, dim].
     """
 
@@ -203,8 +203,8 @@ class InspectableModel(HookedModel):
 
         Args:
             states: [state, dim].
-            stack: Number of the module list that contains the layers.
-            n_layers: Number of layers that run.
+            stack: Index of the module list that contains the layers.
+            n_layers: How many layers run.
             encoded: The text, of which the first token is used.
         """
         n_run = 0
@@ -463,7 +463,7 @@ def _integrate_adaptively(
 
 
 def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Log-probability of each word, over all tokens that can write it: float32 [row, word]."""
+    """Log-probability of each word, summed over the tokens that can write it: [row, word]."""
     sums = [torch.logsumexp(logits[:, list(forms)], dim=1) for forms in words]
     total = torch.logsumexp(logits, dim=1, keepdim=True)
     return torch.stack(sums, dim=1) - total if sums else logits[:, :0]

@@ -133,7 +133,7 @@ class Path:
         self._apply_step(Projection(weight_of(module)), _bias_of(module))
 
     def normalise(self, module: nn.Module, after: torch.Tensor) -> None:
-        """Apply a norm with its scale fixed. after: its output, [dim]."""
+        """Apply a norm with its scale for this text. after: the norm's output, [dim]."""
         self._apply_step(self.scaling_of(module, self.state, after), _bias_of(module))
 
     def scaling_of(self, module: nn.Module, state: torch.Tensor, after: torch.Tensor) -> Scaling:

@@ -345,7 +345,7 @@ def read_layers(
     gold: str | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelLayers:
-    """Return the ranks after each layer of a model's answers and of the first blank's gold answer.
+    """Return, for each layer, the ranks of the model's answers and the first blank's gold answer.
 
     Raises:
         UserError: If the model has no readable layers, the text is too long, or the model can't

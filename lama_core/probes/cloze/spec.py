@@ -198,7 +198,7 @@ class ClozeSpec(RunSpec):
 
 @dataclass(frozen=True)
 class ClozeWork(SegmentWork):
-    """The queries of a run, in batches of similar length that are planned for a whole segment."""
+    """The queries of a run. Queries of similar length in a segment form a batch."""
 
     batch_rows: int = MAX_ROWS
     batch_tokens: int = MAX_TOKENS

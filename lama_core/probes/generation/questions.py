@@ -51,9 +51,9 @@ def draw_examples(
 ) -> tuple[Fact, ...]:
     """Draw examples for a fact's question from other facts of its relation.
 
-    Shuffles the relation's facts with the seed, and takes the first ones with different subjects,
-    except facts with the same subject or object as this fact. So most facts of a relation get the
-    same examples.
+    Shuffles the relation's facts with the seed, skips those with this fact's subject or object, and
+    takes the first ones whose subjects differ. Most facts of a relation get the same examples,
+    because the seed is the same.
 
     Raises:
         UserError: If the relation has too few other facts.

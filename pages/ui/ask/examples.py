@@ -49,7 +49,7 @@ class RankedList:
         words: Words and their log-probabilities, best first.
         right: Index of the gold answer in `words`, or None.
         gold: The gold answer's rank, as a text.
-        over: Which words the probabilities sum over, as a text.
+        over: The words over which the probabilities sum to 1, as a text.
     """
 
     words: tuple[tuple[str, float], ...]

@@ -176,7 +176,7 @@ def draw_overview(choice: RunChoice) -> None:
 
 
 def _measures(choice: RunChoice) -> dict[str, Metric]:
-    """Label -> measure: of ranks unless all answers are generated, and of texts if any are."""
+    """Label -> measure: those of ranks if any answers are ranked, of texts if any are generated."""
     measures = MEASURES | (OF_TEXTS if choice.generated else {})
     unknown = OF_RANKS if choice.all_generated else ()
     return {label: one for label, one in measures.items() if one.name not in unknown}
@@ -319,7 +319,7 @@ def _draw_totals(choice: RunChoice, measure: Measure) -> None:
 
 
 def _all_totals(choice: RunChoice) -> pd.DataFrame:
-    """Return the rows of all types and sources; `by` and `mean_over` say which is which."""
+    """Return the rows of all types and sources. The column `by` is `type` or `source`."""
     tables = [score_rows(choice, by).assign(by=by) for by in ("type", "source")]
     over_facts = _conceptnet_over_facts(choice).assign(by="source")
     return pd.concat([*tables, over_facts], ignore_index=True)
