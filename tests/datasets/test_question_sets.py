@@ -180,8 +180,8 @@ def test_a_bad_item_of_entity_questions_costs_no_other(tmp_path: Path) -> None:
         "P20.test.json: a list was expected, not a dict",
         "P36.test.json: item 3: expected a JSON object, not a str",
         "P36.test.json: item 4: no field 'answers' with a text",
-        "P36.test.json: item 5: 'What is the capital of Marin County?' with 'San Rafael' is "
-        "there already",
+        "P36.test.json: item 5: duplicate question: 'What is the capital of Marin County?' with "
+        "'San Rafael'",
     ]
 
 
