@@ -26,6 +26,11 @@ from pages.ui.shared.url_state import choose, pick, title_of
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 MOST_COLOURED = len(PALETTE) - 2  # lines in colour; grey is for the others
 SOURCE, RELATION = LINES = ("source", "relation")
+MEASURES: dict[str, Measure] = {
+    "P@k": "p_at_k",
+    "mean rank": "mean_rank",
+    "log-probability": "log_prob",
+}
 FORGOTTEN, LEARNED = FATES = ("forgotten", "learned")
 
 
@@ -79,16 +84,12 @@ def draw_training(choice: RunChoice, listing: RunListing) -> None:
     except UserError as error:
         show_note(plain(str(error)))
         return
-    measures: dict[str, Measure] = {f"P@{choice.k}": "p_at_k", "mean rank": "mean_rank"}
-    measures["log-probability"] = "log_prob"
-    if series.last.generates:
-        measures = {f"P@{choice.k}": "p_at_k"}
-    labels = list(measures)
-    place = {"key": "training measure", "place": boxes[1], "bound": False}
-    shown = pick("Right answer's", labels, **place)  # type: ignore[arg-type]
+    offered = list(MEASURES)[: 1 if series.last.generates else None]
+    measure = pick("Right answer's", offered, key="training_measure", place=boxes[1])
+    shown = f"P@{choice.k}" if measure == "P@k" else measure
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     _draw_headline(name, found)
-    _draw_curves(choice, found, measures[shown], shown, by, request)
+    _draw_curves(choice, found, MEASURES[measure], shown, by, request)
     _draw_relations(choice, found, request)
     _draw_facts(choice, found, request)
 
