@@ -80,13 +80,13 @@ class Results:
 
     @property
     def chance_columns(self) -> list[str]:
-        """The columns of the chance level; [] if no run knows how many answers it ranked."""
+        """The columns of the chance level; [] if no run shows one (see `RunInfo.guessable`)."""
         n_answers = ["n_answers"] if self.request.by == "relation" else []
         return [*n_answers, "chance"] if any(run.info.guessable for run in self.runs) else []
 
     @property
     def figures(self) -> list[Metric]:
-        """The figures of the table: of ranks, and of texts if any run's answers are generated."""
+        """The metrics of the table: of ranks, and of texts if any run's answers are generated."""
         known = (METRICS | TEXT_METRICS).items()
         return [metric for name, metric in known if name in self.frame]
 
@@ -241,7 +241,7 @@ def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | Com
 
 
 def _alignment_note(runs: Sequence[Run]) -> str:
-    """Return a note on the facts and candidates that aligned runs share; empty if none are."""
+    """Return a note on the facts and candidates of aligned runs; empty without aligned runs."""
     exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
     aligned = [run.info for run in runs if run.info.beside]
     if not aligned:

@@ -25,7 +25,7 @@ N_RELATIONS = 41
 SOURCES = {"Google_RE": 3, "TREx": 41, "ConceptNet": 14, "Squad": 1}  # 59 relations
 N_FACTS = 34_000
 N_WORDS = 21_018
-SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # log10 of a typical rank
+SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # log10 of each model's typical rank
 
 
 def make_runs(
@@ -40,10 +40,10 @@ def make_runs(
 
     Args:
         folder: The folder of the runs.
-        n_relations: Number of relations, all of T-REx.
+        n_relations: Number of relations, whose source is T-REx.
         n_facts: Number of facts.
         seed: Seed of the random numbers.
-        sources: Number of relations of each source, such as `SOURCES`, instead of `n_relations`.
+        sources: Number of relations of each source, such as `SOURCES`; replaces `n_relations`.
     """
     named = [name for name, n in (sources or {"TREx": n_relations}).items() for _ in range(n)]
     n_relations = len(named)

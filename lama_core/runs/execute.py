@@ -3,10 +3,10 @@
     RunSpec --open, prepare--> Job of parts --executor--> stored rows of each part --finish--> Run
 
 Each part's rows are stored as soon as they are scored (see `parts`), so an interruption loses at
-most one part. Executing the same specification again resumes there, and the finished run has the
-same bytes as an uninterrupted one. Runs that share a model are interleaved (the first part of each,
-then the second of each), so that shared results are computed once. A run is saved, and its rows
-leave memory, as soon as its last part is scored.
+most one part. Executing the same specification again scores only the missing parts, and the
+finished run has the same bytes as an uninterrupted one. Runs that share a model are interleaved
+(the first part of each, then the second of each), so that shared results are computed once. A run
+is saved, and its rows leave memory, as soon as its last part is scored.
 """
 
 import datetime
@@ -149,7 +149,8 @@ def _make(
         else:
             run.tables[task.part] = here[0]
             run.seconds += here[1]
-            known |= {here[2]} if here[2] else set()
+            if here[2] is not None:
+                known.add(here[2])
     sizes = {task: parts[task.job][task.part].size for task in tasks}
     total = sum(sizes.values())
     done = resumed = total - sum(sizes[task] for task in waiting)

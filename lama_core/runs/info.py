@@ -75,7 +75,7 @@ class RelationInfo:
     def of(
         cls, relation: Relation, templates: tuple[str, ...], n: int, n_excluded: int
     ) -> "RelationInfo":
-        """Describe a relation of the data, queried with these templates."""
+        """Return the description of a relation of the data, queried with these templates."""
         named = (relation.name, relation.source, relation.label, relation.type)
         return cls(*named, templates, n, n_excluded, relation.domains)
 
@@ -148,17 +148,17 @@ class RunInfo:
 
     @property
     def generates(self) -> bool:
-        """Whether its answers are generated texts, which have no ranks beyond the first."""
+        """Whether the run's answers are generated texts; they are right (rank 1) or not ranked."""
         return self.kind == GENERATION
 
     @property
     def ranks_words(self) -> bool:
-        """Whether words at a blank are ranked, and neither whole answers nor nothing."""
+        """Whether words at a blank are ranked; not whole answers, and not generated texts."""
         return not self.ranks_statements and not self.generates
 
     @property
     def guessable(self) -> bool:
-        """Whether the chance level is worth showing: few candidates, whole answers or objects."""
+        """Whether to show the chance level: for whole answers, or each relation's own objects."""
         return self.ranks_statements or self.candidates == OWN_WORDS
 
     @property
@@ -276,7 +276,7 @@ class Run:
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
-        """Number of words that each relation ranked; without relations of unknown number."""
+        """Relation -> number of words that it ranked; without relations whose number is unknown."""
         names = [one.name for one in self.info.relations]
         if self.info.candidates != OWN_WORDS:
             return dict.fromkeys(names, self.info.n_candidates) if self.info.n_candidates else {}
