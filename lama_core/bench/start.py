@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from lama_core.bench import BOUND, BenchRow, medians
+from lama_core.bench import TARGET, BenchRow, medians
 from lama_core.bench.workload import CAUSAL, MASKED
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
@@ -33,8 +33,8 @@ def run(*, repetitions: int = 5) -> list[BenchRow]:
             continue
         bare, ours = first_predictions(model, repetitions)
         what = f"first prediction of {model} in a fresh process"
-        bound = f"{times:g} times the imports, {BOUND}"
-        rows.append(BenchRow(what, "CPU s", ours, bare, imports, times * bare, bound))
+        target = f"{times:g} times the imports, {TARGET}"
+        rows.append(BenchRow(what, "CPU s", ours, bare, imports, times * bare, target))
     return rows
 
 
