@@ -15,6 +15,7 @@ from lama_core.bench import (
     prompts,
     releases,
     rows,
+    start,
     statements,
     trace,
 )
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
     "prompts": prompts.run,
     "releases": releases.run,
     "rows": rows.run,
+    "start": start.run,
     "statements": statements.run,
     "trace": trace.run,
 }

@@ -124,7 +124,7 @@ def main() -> None:
         status = _report(error)
     if status == STOPPED:
         _print_error("Stopped. Finished parts are kept; the same command resumes.")
-    _flush()
+    flush()
     raise SystemExit(status)
 
 
@@ -162,7 +162,7 @@ def _print_error(text: str) -> None:
         output.print_error(text)
 
 
-def _flush() -> None:
+def flush() -> None:
     """Flush both outputs; discard data that can't be written, so that Python prints no error."""
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         try:

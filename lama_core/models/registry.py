@@ -86,10 +86,19 @@ def _open_seq2seq(*args: Any) -> "Model":
 def _open_checked(
     backend: Any, auto: Any, name: str, folder: Path, precision: str, identity: str
 ) -> "Model":
-    from lama_core.models.hf.self_checks import self_checked
+    from lama_core.models.hf.passed_checks import PassedChecks
+    from lama_core.models.hf.self_checks import self_checked, use_fast_paths
 
-    read = load_with_transformers(name, folder, auto, backend.kind, precision)
-    return self_checked(backend(name, *read, identity=identity))
+    checks = PassedChecks(folder, backend.kind, precision)
+    rows = checks.find()
+    read = load_with_transformers(name, folder, auto, backend.kind, precision, rows)
+    model = backend(name, *read, identity=identity)
+    if rows:
+        return use_fast_paths(model)
+    model, passed = self_checked(model)
+    if passed:
+        checks.store(model.model.get_input_embeddings().weight.shape[0])
+    return model
 
 
 def _open_elmo(name: str, folder: Path, precision: str, *more: str, **reading: str) -> "Model":
@@ -238,7 +247,12 @@ SPARE = 1 << 24  # maximum number of values that aren't stored: positions, masks
 
 
 def load_with_transformers(
-    name: str, folder: Path, auto: Any, kind: Kind | Literal["reader"], precision: str
+    name: str,
+    folder: Path,
+    auto: Any,
+    kind: Kind | Literal["reader"],
+    precision: str,
+    rows: int | None = None,
 ) -> tuple[Any, Any]:
     """Return a folder's model and tokenizer; check them first, and read the weights last.
 
@@ -248,6 +262,7 @@ def load_with_transformers(
         auto: transformers' class that loads the model.
         kind: The kind of model.
         precision: `fp32` or `bf16`.
+        rows: Number of rows in the embedding table if its sizes were checked earlier.
 
     Raises:
         UserError: If the folder isn't a complete model of this kind.
@@ -261,7 +276,7 @@ def load_with_transformers(
     logging.set_verbosity_error()
     dtype = _dtype(precision)
     options = {"local_files_only": True, "trust_remote_code": False}
-    rows = read_folder(folder, lambda: _check_shapes(folder, auto))
+    rows = rows or int(read_folder(folder, lambda: _check_shapes(folder, auto)))
     tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
     if not getattr(tokenizer, "is_fast", False):
         raise UserError(f"{name} has no fast tokenizer: tokenizer.json is missing.")
@@ -326,10 +341,13 @@ def _check_shapes(folder: Path, auto: Any) -> int:
     """
     import torch
     from transformers import AutoConfig
+    from transformers.initialization import no_init_weights
 
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    with torch.device("meta"):
+    # Initial values on `meta` need torch's decompositions, whose import is slow.
+    with torch.device("meta"), no_init_weights():
         model = auto.from_config(config, trust_remote_code=False)
+    model.tie_weights()  # otherwise a part of the initial values
     n_wanted = sum(value.numel() for value in (*model.parameters(), *model.buffers()))
     n_stored = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
     if n_wanted > n_stored + SPARE:

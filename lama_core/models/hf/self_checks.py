@@ -40,9 +40,17 @@ MOST = 1 << 30
 SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
 
 
-def self_checked(model: M) -> M:
+def use_fast_paths(model: M) -> M:
+    """Return a model that passed all checks earlier, with every fast path switched on."""
+    if isinstance(model, CausalModel):
+        model.tree_reach = _find_lookback(model.model.config)
+    return model
+
+
+def self_checked(model: M) -> tuple[M, bool]:
     """Return the model with each fast path switched off that would change its answers.
 
+    The second value is whether it passed all checks, so that every fast path is on.
     Raises UserError if the model can't be scored.
     """
     why = BY_CHANCE.get(_family(model))
@@ -72,12 +80,14 @@ def self_checked(model: M) -> M:
         return _agrees(model, ask, torch.cat([wanted[n] for n in some]))
 
     everything = range(len(rows))
-    if not (answer(everything) and all(answer([one]) for one in everything)):
+    passed = answer(everything) and all(answer([one]) for one in everything)
+    if not passed:
         _disable_shortcuts(model, answer, everything)
     if isinstance(model, CausalModel):
         _check_cache(model, rows[0], plain[0])
         _check_trees(model, rows[0], plain[0])
-    return model
+        passed = passed and model.caches and model.tree_reach == _find_lookback(model.model.config)
+    return model, passed
 
 
 def _disable_shortcuts(

@@ -1,0 +1,66 @@
+"""`bench start`: CPU seconds of the first prediction in a new process.
+
+Ours: the whole command, from the start of Python to its end. Peer: only importing the libraries
+that run the model. Commands and imports alternate; the first round, which compiles modules and
+stores passed self-checks, isn't counted. One thread, because idle threads of a busy machine count
+as CPU time.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from lama_core.bench import TARGET, BenchRow, medians
+from lama_core.bench.workload import CAUSAL, MASKED
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import locate
+from lama_core.paths import IMPORT_ROOT
+
+TEXT = "Paris is the capital of ___."
+# What each model needs, and how many times as long as these imports its command may take.
+IMPORTS = {MASKED: ("import torch", 1.3), CAUSAL: ("import torch, transformers", 1.5)}
+
+
+def run(*, repetitions: int = 5) -> list[BenchRow]:
+    """Measure the models that are on this machine."""
+    rows = []
+    for model, (imports, times) in IMPORTS.items():
+        if locate(find_model(model)) is None:
+            continue
+        bare, ours = first_predictions(model, repetitions)
+        what = f"first prediction of {model} in a fresh process"
+        target = f"{times:g} times the imports, {TARGET}"
+        rows.append(BenchRow(what, "CPU s", ours, bare, imports, times * bare, target))
+    return rows
+
+
+def first_predictions(
+    model: str, repetitions: int, folders: Sequence[Path] = (IMPORT_ROOT,)
+) -> list[float]:
+    """Return the CPU seconds of the imports, then of the command in each folder.
+
+    folders: checkouts of this project, such as those of two commits.
+    """
+    ways = [partial(run_python, IMPORT_ROOT, "-c", IMPORTS[model][0])]
+    command = ("-m", "lama_core", "cloze", TEXT, "--model", model)
+    ways += [partial(run_python, folder, *command) for folder in folders]
+    return medians(ways, repetitions, seconds_of_children)
+
+
+def run_python(folder: Path, *arguments: str) -> None:
+    """Run Python in a new process, in a folder whose modules come first."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    subprocess.run(
+        [sys.executable, *arguments], check=True, cwd=folder, env=environment, capture_output=True
+    )
+
+
+def seconds_of_children() -> float:
+    """Return the CPU seconds of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
