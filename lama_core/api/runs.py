@@ -158,9 +158,9 @@ def run_planned(request: RunSettings, planned: Planned[Any]) -> Runs:
             failed[place.series] = error
             request.on_note(f"{specs[0].model_name} has no run: {error}")
     known = {run.info.checkpoint.series for run in runs if run.info.checkpoint}
-    for series, error in failed.items():
+    for series, last in failed.items():
         if series not in known:
-            raise error
+            raise last
     return Runs(request, tuple(runs))
 
 

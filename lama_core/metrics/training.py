@@ -109,10 +109,10 @@ class Training:
         at = pd.Categorical(relation, names).codes.astype(np.int64)
         values, ends = self._of_relations(at, len(names), level)
         sources = dict(zip(relation, self.facts["source"], strict=True))
-        groups = {"all": lambda _: ALL, "source": sources.get, "relation": str}[by]
         members: dict[str, list[int]] = {}
         for number, name in enumerate(names):
-            members.setdefault(str(groups(name)), []).append(number)
+            group = {"all": ALL, "source": sources[name], "relation": name}[by]
+            members.setdefault(str(group), []).append(number)
         lines = []
         for group, numbers in members.items():
             inside = np.isin(at, numbers)

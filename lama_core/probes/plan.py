@@ -255,9 +255,9 @@ def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple
                 raise
             failed.setdefault(model.series, error)
             request.on_note(f"{model.reference} is excluded: {error}")
-    for series, error in failed.items():
+    for series, first in failed.items():
         if all(series != other for other, _ in found):
-            raise UserError(f"No checkpoint of {series} can be used. The first: {error}") from error
+            raise UserError(f"No checkpoint of {series} can be used. The first: {first}") from first
     return found
 
 

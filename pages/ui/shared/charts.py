@@ -486,7 +486,12 @@ def training(
     others = [name for name in table["name"].unique() if name not in colours]
     for number, name in enumerate(others):
         rows = table[table["name"] == name]
-        thin = {"line_width": 1, "marker_size": 4, "opacity": 0.35, "showlegend": number == 0}
+        thin: dict[str, Any] = {
+            "line_width": 1,
+            "marker_size": 4,
+            "opacity": 0.35,
+            "showlegend": number == 0,
+        }
         add_runs(figure, go.Scatter, rows, {name: GREY}, "at", "value", **style, **thin)
         figure.data[-1].update(name=f"{len(others)} others", legendgroup="others")
     logs = [float(np.log10(places[step])) for step in steps]
