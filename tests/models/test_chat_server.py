@@ -119,7 +119,7 @@ def test_an_answer_of_another_form_is_one_sentence(stack: ExitStack, body: bytes
     server = Server()
     model = opened(stack, server)
     server.body = body
-    with pytest.raises(UserError, match=r"can't be used as a chat server: its answer has another"):
+    with pytest.raises(UserError, match=r"can't be used as a chat server: its response"):
         model.generate([chat("Norway?")], 7)
 
 
