@@ -86,6 +86,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--facts", type=Path, help="Folder in LAMA's layout: measure P@1 on its facts, too."
     )
+    made.add_argument(
+        "--history",
+        type=Path,
+        help="Folder for the models at steps 0, 1, 2, 4, ... and the last.",
+    )
     made.add_argument("--json", action="store_true", help="Print the result as JSON.")
     return made
 
@@ -112,6 +117,7 @@ def train(words: Sequence[str]) -> None:
             run_folder=given.run or training_dir(),
             out=given.out,
             facts=given.facts,
+            history=given.history,
             checkpoint_seconds=given.checkpoint_minutes * 60,
             report=report,
             on_progress=on_progress,

@@ -68,12 +68,15 @@ def run_recipe(
     run_folder: Path,
     out: Path,
     facts: Path | None,
+    history: Path | None = None,
     checkpoint_seconds: float = 240.0,
     report: Callable[[str], None] = lambda line: None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
     """Train as the settings say, resuming what `run_folder` holds, and export to `out`.
 
+    history: folder for the models at step 0, the powers of two and the last step, each in a folder
+    `step<n>` that is exported as `out` is.
     Raises UserError for an input that can't be used, before anything is trained.
     """
     if out.exists() and not out.is_dir():
@@ -88,6 +91,11 @@ def run_recipe(
         folder=run_folder,
         report=report,
     )
+
+    def keep(step: int) -> None:
+        if history is not None:
+            export_model(ready.model, ready.tokenizer, history / f"step{step}", counts=None)
+
     train(
         ready.model,
         ready.reading,
@@ -97,6 +105,7 @@ def run_recipe(
         corpus_digest=ready.corpus.digest,
         checkpoint_seconds=checkpoint_seconds,
         on_progress=on_progress,
+        on_milestone=keep,
     )
     round_to_stored(ready.model)
     report("exporting")
