@@ -94,6 +94,9 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--facts", type=Path, help="Folder in LAMA's layout; also evaluate P@k on its facts."
     )
+    options.add_argument(
+        "--history", type=Path, help="Folder for the models at steps 0, 1, 2, 4, ... and the last."
+    )
     options.add_argument("--json", action="store_true", help="Print the result as JSON.")
     return options
 
@@ -120,6 +123,7 @@ def train(words: Sequence[str]) -> None:
             run_folder=given.run or training_dir(),
             out=given.out,
             facts=given.facts,
+            history=given.history,
             checkpoint_seconds=given.checkpoint_minutes * 60,
             report=report,
             on_progress=on_progress,

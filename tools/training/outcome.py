@@ -72,11 +72,15 @@ def run_recipe(
     run_folder: Path,
     out: Path,
     facts: Path | None,
+    history: Path | None = None,
     checkpoint_seconds: float = 240.0,
     report: Callable[[str], None] = lambda line: None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
     """Train (or resume the run in `run_folder`), export to `out`, evaluate and write the card.
+
+    With `history`, also exports the models at step 0, the powers of two and the last step to
+    folders `step<n>` in it.
 
     Raises:
         UserError: For unusable input, before the training begins.
@@ -93,6 +97,11 @@ def run_recipe(
         folder=run_folder,
         report=report,
     )
+
+    def keep(step: int) -> None:
+        if history is not None:
+            export_model(ready.model, ready.tokenizer, history / f"step{step}", counts=None)
+
     train(
         ready.model,
         ready.sampler,
@@ -102,6 +111,7 @@ def run_recipe(
         corpus_digest=ready.corpus.digest,
         checkpoint_seconds=checkpoint_seconds,
         on_progress=on_progress,
+        on_milestone=keep,
     )
     round_to_stored(ready.model)
     report("exporting")

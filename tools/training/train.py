@@ -91,6 +91,7 @@ def train(
     stop_after: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     on_checkpoint: Callable[[Path, int], None] = lambda path, step: None,
+    on_milestone: Callable[[int], None] = lambda step: None,
 ) -> Trained:
     """Train the model in place, resuming from the newest checkpoint in `folder`.
 
@@ -105,6 +106,8 @@ def train(
         stop_after: Number of steps after which this call returns, for tests; None for all steps.
         on_progress: Called every 50 steps and after the last.
         on_checkpoint: Called with the folder and step of each checkpoint.
+        on_milestone: Called before the first step (0), after steps 1, 2, 4, 8, ... and after the
+            last one; a resumed run calls it again for the steps after its checkpoint.
 
     Raises:
         UserError: If the checkpoint has other settings, or the disk is full.
@@ -119,17 +122,26 @@ def train(
     losses: list[float] = []
     clock = _Clock(folder / LOG_FILE, settings.steps, on_progress)
     written = time.monotonic()
+    if not start:
+        on_milestone(0)
     model.train()
     for step in range(start, last):
         batch = next(batches)
         losses.append(_step(model, optimizer, batch, settings, step, mask_id))
         clock.tick(step + 1, losses[-1], int(batch.lengths.sum()), is_last=step + 1 == last)
+        if is_milestone(step + 1, settings.steps):
+            on_milestone(step + 1)
         due = time.monotonic() - written > checkpoint_seconds
         if due or step + 1 == last:
             path = save_checkpoint(folder, Checkpoint(step + 1, signature), model, optimizer)
             on_checkpoint(path, step + 1)
             written = time.monotonic()
     return Trained(start, tuple(losses))
+
+
+def is_milestone(step: int, steps: int) -> bool:
+    """Return whether the history keeps this step: a power of two, or the last one."""
+    return step == steps or step & (step - 1) == 0
 
 
 def learning_rate_factor(step: int, settings: Settings) -> float:
