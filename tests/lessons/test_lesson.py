@@ -123,7 +123,10 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
             HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___', 'a ___']",
             "contains a duplicate",
         ),
-        (HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___']\ngolds = ['a', 'b']", "golds has 2 answers"),
+        (
+            HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___']\ngolds = ['a', 'b']",
+            "golds has 2 answers",
+        ),
         (HEAD + "[[steps]]\nkind = 'try'\npage = 'models'", "unknown page 'models'"),
         (
             HEAD + "[[steps]]\nkind = 'try'\nparams = {k = 5}",

@@ -1,6 +1,7 @@
 """Training: it learns, it repeats itself, and a stopped run goes on as if it had not stopped."""
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,12 @@ SETTINGS = Settings(
 
 
 def run(
-    settings: Settings, encoder: Path, text: Path, folder: Path, stop_after: int | None = None
+    settings: Settings,
+    encoder: Path,
+    text: Path,
+    folder: Path,
+    stop_after: int | None = None,
+    on_milestone: Callable[[int], None] = lambda step: None,
 ) -> tuple[Trained, torch.nn.Module]:
     """Prepare and train in `folder`; what training gives, and the model."""
     ready = prepare(settings, encoder=encoder, corpus_files=[text], folder=folder)
@@ -40,6 +46,7 @@ def run(
         folder=folder,
         corpus_digest=ready.corpus.digest,
         stop_after=stop_after,
+        on_milestone=on_milestone,
     )
     return trained, ready.model
 
@@ -70,6 +77,16 @@ def test_a_run_stopped_half_way_ends_with_the_same_weights(
     assert first.losses + second.losses == whole_run[0].losses
     for name, value in whole_run[1].named_parameters():
         assert torch.equal(value, dict(model.named_parameters())[name]), name
+
+
+def test_milestones_are_the_start_the_powers_of_two_and_the_end(
+    tiny_encoder: Path, text_file: Path, tmp_path: Path
+) -> None:
+    settings, found = replace(SETTINGS, steps=20), list[int]()
+    for stop_after in (7, None):
+        folder = tmp_path / "run"
+        run(settings, tiny_encoder, text_file, folder, stop_after, on_milestone=found.append)
+    assert found == [0, 1, 2, 4, 8, 16, 20]
 
 
 def test_a_run_in_bf16_resumes_exactly_too(
