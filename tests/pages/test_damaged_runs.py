@@ -7,6 +7,8 @@ from lama_core.bench.made_up import make_runs
 from lama_core.runs.find import runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE
 
+pytestmark = pytest.mark.usefixtures("home")
+
 
 @pytest.mark.parametrize("file", (FACTS_FILE, RUN_FILE))
 @pytest.mark.parametrize(
