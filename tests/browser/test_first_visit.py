@@ -16,7 +16,7 @@ OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
 # Where the first card was while models were queried, and where it is now.
 WATCH = """window.tops = []; new MutationObserver(() => {
     const head = document.querySelector(".lx-head")
-    if (head && document.querySelector("[class*='st-key-line']"))
+    if (head && document.body.innerText.includes("Waiting for the answers"))
         window.tops.push(head.getBoundingClientRect().top)
 }).observe(document, { subtree: true, childList: true })"""
 TOPS = "[...window.tops, document.querySelector('.lx-head').getBoundingClientRect().top]"
@@ -32,11 +32,14 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_u
     expect(field).to_be_visible()
     expect(page.locator("[data-tag]").get_by_text("minilm-mlm-twin")).to_be_visible()
     expect(page.get_by_text("No model is chosen")).to_have_count(0)
-    page.goto(f"{app_url}/?text=A+zebra+that+nobody+has+seen+is+a+___.")
-    expect(page.locator("table.lx").nth(1)).to_be_visible()
-    expect(page.get_by_text("The twin is MiniLM-MLM trained")).to_be_visible()
-    tops = page.evaluate(TOPS)
-    assert max(tops) - min(tops) < 1, "the cards stay where they are when the answers come"
+    for animal in ("zebra", "camel", "heron"):  # fast answers may come before a look at the page
+        page.goto(f"{app_url}/?text=A+{animal}+that+nobody+has+seen+is+a+___.")
+        expect(page.locator("table.lx").nth(1)).to_be_visible()
+        expect(page.get_by_text("The twin is MiniLM-MLM trained")).to_be_visible()
+        *earlier, answered = page.evaluate(TOPS)
+        if earlier:
+            break
+    assert abs(earlier[-1] - answered) < 1, "the cards stay where they are when the answers come"
     page.set_viewport_size({"width": 1000, "height": 900})
     assert max(page.evaluate(OVERFLOW)) <= 0, "tables stay inside their cards"
     page.goto(app_url)

@@ -24,6 +24,9 @@ from lama_core.models.devices import to_cpu
 from lama_core.models.protocols import Chat, GeneratedText
 
 ROWS_PER_BATCH = 64
+# Tokens in the cache of a batch, at least: after the prompts, each pass reads all weights for one
+# token per text, so that few texts per batch would take many more passes.
+CACHED_TOKENS = 8192
 # Minimum number of tokens of a common beginning that is computed once; copying a shorter one costs
 # more than it saves.
 SHORTEST_PREFIX = 8
@@ -97,7 +100,8 @@ def _batches(
     for row in rows:
         batch = batches[-1] if batches else []
         longest = len(batch[0]) if batch else 0
-        fits = len(batch) < min(ROWS_PER_BATCH, model.tokens_per_pass // (longest + max_tokens))
+        most = max(model.tokens_per_pass, CACHED_TOKENS) // (longest + max_tokens)
+        fits = len(batch) < min(ROWS_PER_BATCH, most)
         if batch and fits and (model.pads or longest == len(row)):
             batch.append(row)
         else:
