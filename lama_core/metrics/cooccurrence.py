@@ -7,7 +7,7 @@ searched for; for any other pair, co-occurrence is unknown.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -41,18 +41,23 @@ class PairIndex:
     def find(self, passages: Iterable[str]) -> frozenset[Pair]:
         """Return the pairs that co-occur in at least one passage."""
         found: set[Pair] = set()
-        by_subject, first_words = self._by_subject, self._first_words
         for passage in passages:
-            words = _WORD.findall(passage.lower())
-            for start in [at for at, word in enumerate(words) if word in first_words]:
-                for length in range(1, MAX_SUBJECT_WORDS + 1):
-                    end = start + length
-                    for pair, gold in by_subject.get(tuple(words[start:end]), ()):
-                        if pair not in found and (
-                            _contains(words[:start], gold) or _contains(words[end:], gold)
-                        ):
-                            found.add(pair)
+            found |= self.pairs_in(passage, known=found)
         return frozenset(found)
+
+    def pairs_in(self, passage: str, known: Container[Pair] = ()) -> set[Pair]:
+        """Return the pairs that co-occur in a passage, without those that are known already."""
+        found: set[Pair] = set()
+        words = _WORD.findall(passage.lower())
+        for start in [at for at, word in enumerate(words) if word in self._first_words]:
+            for length in range(1, MAX_SUBJECT_WORDS + 1):
+                end = start + length
+                for pair, gold in self._by_subject.get(tuple(words[start:end]), ()):
+                    if pair not in known and (
+                        _contains(words[:start], gold) or _contains(words[end:], gold)
+                    ):
+                        found.add(pair)
+        return found
 
 
 def find_stated(pairs: Iterable[Pair], passages: Iterable[str]) -> frozenset[Pair]:

@@ -77,6 +77,19 @@ def prepare(
         corpus = corpus_from_files(corpus_files, folder / "corpus")
     else:
         corpus = build_corpus(folder / "corpus", sources=sources, report=report)
+    return Ready(
+        model, tokenizer, corpus, make_sampler(corpus, tokenizer, settings, folder, report)
+    )
+
+
+def make_sampler(
+    corpus: Corpus,
+    tokenizer: Any,
+    settings: Settings,
+    folder: Path,
+    report: Report = lambda line: None,
+) -> BatchSampler:
+    """Return the batches of a corpus; its tokens are cached in the run's folder."""
     files = []
     for name, share, path in corpus.train:
         report(f"tokens: {name}")
@@ -90,7 +103,6 @@ def prepare(
                 cache=folder / "tokens",
             )
         )
-    sampler = BatchSampler(
+    return BatchSampler(
         tuple(files), settings.tokens_per_batch, settings.seed, tokenizer.pad_token_id
     )
-    return Ready(model, tokenizer, corpus, sampler)

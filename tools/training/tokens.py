@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,15 @@ class BatchSampler:
             yield from self._chunk(chunk)[skipped:]
             chunk, skipped = chunk + 1, 0
 
+    def passages(self) -> Iterator[list[tuple[int, int]]]:
+        """Yield the passages of each step from 0 on, endlessly: (number of the file, passage)."""
+        return chain.from_iterable(map(self._picked, count()))
+
     def _chunk(self, chunk: int) -> list[Batch]:
+        return [self._batch(picked) for picked in self._picked(chunk)]
+
+    def _picked(self, chunk: int) -> list[list[tuple[int, int]]]:
+        """Return the passages of each batch of a chunk."""
         picked: list[tuple[int, int]] = []
         for number, (file, n) in enumerate(zip(self.files, self.passages_per_chunk(), strict=True)):
             picked += [(number, p) for p in self._passages(number, file.n_passages, chunk * n, n)]
@@ -191,10 +200,7 @@ class BatchSampler:
         )
         groups = [order[batch_of == b] for b in range(self.batches_per_chunk)]
         filled = [g if len(g) else order[:1] for g in groups]
-        return [
-            self._batch([picked[i] for i in filled[b]])
-            for b in rng.permutation(self.batches_per_chunk)
-        ]
+        return [[picked[i] for i in filled[b]] for b in rng.permutation(self.batches_per_chunk)]
 
     def _passages(self, number: int, n_passages: int, start: int, n: int) -> list[int]:
         places = np.arange(start, start + n)
