@@ -32,6 +32,12 @@ def percentage(share: float, digits: int = 1) -> float:
     return float(_rounded(100 * Decimal(repr(float(share))), digits))
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun: `1 fact`, `2,000 facts`, `3 queries`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
 def _rounded(value: Decimal, digits: int) -> Decimal:
     return value.quantize(Decimal(1).scaleb(-digits), context=_CONTEXT)
 

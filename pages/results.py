@@ -37,8 +37,8 @@ def with_runs(draw: Draw) -> None:
         draw_empty()
         return
     listing, choice = opened
-    draw(choice, listing)
-    draw_runs(choice)
+    shown = draw(choice, listing)
+    draw_runs(choice if shown is None else choice.with_runs(shown))
 
 
 def draw_wrong(choice: RunChoice) -> None:

@@ -1,6 +1,7 @@
 """`data`: list, fetch, import, rename and delete knowledge sources."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -8,6 +9,7 @@ from lama_core.api import data as api
 from lama_core.api.data import AddedDataset
 from lama_core.cli import commands, corpus, output
 from lama_core.errors import UserError
+from lama_core.rounding import counted
 
 Name = Annotated[str, Parameter(help="Name of an installed source, as `data list` prints it.")]
 
@@ -41,13 +43,17 @@ def list_sources(*, json: commands.Json = False) -> None:
 def print_added(added: AddedDataset) -> None:
     """Print the size of a fetched or imported source, and what was excluded from it."""
     record = added.to_json()
-    what = "facts" if record["sources"] else "pairs"
-    print(f"{record['name']}: {record['n_relations']} relations, {record['n_facts']:,} {what}")
+    what = "fact" if record["sources"] else "pair"
+    print(f"{record['name']}: {_size(record, what)}")
     for row in record["sources"]:
-        print(f"  {row['source']}: {row['n_relations']} relations, {row['n_facts']:,} facts")
+        print(f"  {row['source']}: {_size(row, 'fact')}")
     if summary := added.installed.dataset.report.summary(limit=20):
         print(summary)
     print(f"Folder: {record['path']}")
+
+
+def _size(row: Mapping[str, Any], what: str) -> str:
+    return f"{counted(row['n_relations'], 'relation')}, {counted(row['n_facts'], what)}"
 
 
 def rename(name: Name, new: Annotated[str, Parameter(help="The new name.")], /) -> None:

@@ -29,6 +29,7 @@ from lama_core.api.runs import Runs
 from lama_core.api.series import SeriesResults, TrainedSeries
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
+from lama_core.rounding import counted
 
 MAX_FLIPS = 40  # facts that `compare` and `results --ways` list; --json has all
 
@@ -121,9 +122,9 @@ def _print_means(found: Results) -> None:
         if not line["n"]:
             print(f"{line['model']}, {line['source']}: no mean, because all facts are excluded")
             continue
-        over = _relations_counted(line) or f"{line['n_relations']} relations"
+        over = _relations_counted(line) or counted(line["n_relations"], "relation")
         if line["mean_over"] == "facts":
-            over = f"{line['n']:,} facts of {over}"
+            over = f"{counted(line['n'], 'fact')} of {over}"
         print(
             f"{line['model']}, {line['source']}: mean P@1 over {over} "
             f"{percent(line['p_at_1'])} ({_interval(line['low'], line['high'])})"

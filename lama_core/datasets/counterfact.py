@@ -24,6 +24,7 @@ from lama_core.datasets.line_reader import (
     Reading,
     Rejected,
     as_object,
+    distinct,
     optional_text,
     required_text,
     text_list,
@@ -117,7 +118,7 @@ def _read_case(
     )
     before, after = prompt.split(SUBJECT)
     relation.prompts[before, after] = None
-    for text in filter(None, map(str.strip, neighbors)):
+    for text in distinct(neighbors):
         neighbor = Fact(
             f"{name}:{text}|{obj}",
             "",

@@ -16,17 +16,18 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from lama_core.datasets.dataset import Dataset, make_dataset
+from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
+    distinct,
     required_text,
     text_list,
 )
 from lama_core.datasets.nested_folders import find_folder
-from lama_core.types import Fact, Relation
+from lama_core.types import Fact
 
 SOURCE = "EntityQuestions"
 TEST = "test"
@@ -56,14 +57,10 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     ids: set[str] = set()
     for file in files:
         _read_relation(reading, file, ids)
-    if not reading.facts:
-        raise reading.nothing(path, "question")
     others = [one for one in ("train", "dev") if (reading.root / one).is_dir()]
     if others:
         reading.notes.append(f"only {TEST} is read, not {' and '.join(others)}")
-    names = dict.fromkeys(fact.relation for fact in reading.facts)
-    relations = [Relation(one, SOURCE) for one in names]
-    return make_dataset(name or path.stem, relations, reading.facts, reading.report, **about)
+    return reading.dataset_of_questions(path, name, SOURCE, "question", **about)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -98,8 +95,7 @@ def _read_relation(reading: Reading, file: Path, ids: set[str]) -> None:
 
 def _read_fact(relation: str, row: JsonObject) -> Fact:
     question = required_text(row, "question")
-    texts = (text.strip() for text in text_list(row, "answers"))
-    answers = tuple(dict.fromkeys(text for text in texts if text))
+    answers = distinct(text_list(row, "answers"))
     if not answers:
         raise Rejected("no field 'answers' with a text")
     fact_id = f"{relation}:{question}|{answers[0]}"

@@ -5,7 +5,8 @@ Each line is decoded separately, so that only broken lines are excluded. A file 
 lines is refused before the report on them fills the memory.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Self
 
 import orjson
 
-from lama_core.datasets.dataset import Dropped, ReadReport
+from lama_core.datasets.dataset import Dataset, Dropped, ReadReport, make_dataset
 from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError
 from lama_core.files import format_bytes, open_file, read_error
@@ -24,6 +25,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_FILE_BYTES = 4 << 30
 MAX_LINES = 5_000_000
 MAX_DROPPED = 100_000
+PROPERTY = re.compile(r"P\d+")  # a Wikidata property
 
 JsonObject = dict[str, object]
 
@@ -143,6 +145,29 @@ class Reading:
         lines = "1 line was" if n == 1 else f"{n:,} lines were"
         return UserError(f"{path} has no usable {what}: {lines} excluded{first}")
 
+    def dataset_of_questions(
+        self, path: Path, name: str | None, source: str, what: str, **about: str
+    ) -> Dataset:
+        """Return the facts as a dataset without cloze templates.
+
+        A relation's name is also its label, unless it is a Wikidata property such as P19.
+
+        Args:
+            path: The path that was read, for errors and as the default name.
+            name: The dataset's name.
+            source: The source of the relations.
+            what: What a fact is in the file, for the error if there is none.
+            **about: `licence` and `citation`.
+
+        Raises:
+            UserError: If there is no fact.
+        """
+        if not self.facts:
+            raise self.nothing(path, what)
+        names = dict.fromkeys(fact.relation for fact in self.facts)
+        relations = [Relation(one, source, "" if PROPERTY.fullmatch(one) else one) for one in names]
+        return make_dataset(name or path.stem, relations, self.facts, self.report, **about)
+
     def relations_of(self, prompts: Mapping[str, tuple[Prompt, ...]]) -> list[Relation]:
         """Return T-REx relations: those with prompts, then those that only have facts."""
         names = dict.fromkeys([*prompts, *(fact.relation for fact in self.facts)])
@@ -194,6 +219,11 @@ def text_list(row: JsonObject, name: str) -> tuple[str, ...]:
     if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
         raise Rejected(f"{name!r} is not a list of texts")
     return tuple(texts)
+
+
+def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts without spaces around them, each once; empty ones are left out."""
+    return tuple(dict.fromkeys(filter(None, map(str.strip, texts))))
 
 
 def _text(line: bytes) -> str:

@@ -12,18 +12,19 @@ from pathlib import Path
 
 import orjson
 
-from lama_core.datasets.dataset import Dataset, make_dataset
+from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.file_search import find_files, find_folder_with, head_of
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
+    distinct,
     optional_text,
     required_text,
     text_list,
 )
 from lama_core.datasets.user_table import csv_rows
-from lama_core.types import Fact, Relation
+from lama_core.types import Fact
 
 SOURCE = "PopQA"
 COLUMNS = frozenset(("subj", "prop", "obj", "question", "possible_answers"))
@@ -56,11 +57,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
         with reading.line(reading.root, number):
             fact = _read_fact(row)
             reading.fact(fact, number, lines, f"the id {row.get('id')!r}" if "id" in row else "")
-    if not reading.facts:
-        raise reading.nothing(path, "row")
-    names = dict.fromkeys(fact.relation for fact in reading.facts)
-    relations = [Relation(one, SOURCE, one) for one in names]
-    return make_dataset(name or path.stem, relations, reading.facts, reading.report, **about)
+    return reading.dataset_of_questions(path, name, SOURCE, "row", **about)
 
 
 def _read_fact(row: JsonObject) -> Fact:
@@ -89,7 +86,7 @@ def _names(row: JsonObject, column: str) -> tuple[str, ...]:
         names = text_list({column: orjson.loads(cell)}, column) if cell else ()
     except orjson.JSONDecodeError as error:
         raise Rejected(f"{column!r} is not a JSON list ({error.msg})") from error
-    return tuple(dict.fromkeys(filter(None, (name.strip() for name in names))))
+    return distinct(names)
 
 
 def _entity(row: JsonObject, column: str) -> str:

@@ -15,18 +15,19 @@ from pathlib import Path
 
 import orjson
 
-from lama_core.datasets.dataset import Dataset, make_dataset
+from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.file_search import find_files, find_folder_with, head_of
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
     as_object,
+    distinct,
     optional_text,
     required_text,
     text_list,
 )
-from lama_core.types import Fact, Relation
+from lama_core.types import Fact
 
 SOURCE = "zsRE"
 SEPARATOR = "[SEP]"
@@ -68,18 +69,13 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
         for number, row in reading.objects(file):
             with reading.line(file, number):
                 reading.fact(_read_fact(row), number, lines)
-    if not reading.facts:
-        raise reading.nothing(path, "row")
-    names = dict.fromkeys(fact.relation for fact in reading.facts)
-    relations = [Relation(one, SOURCE, one) for one in names]
-    return make_dataset(name or path.stem, relations, reading.facts, reading.report, **about)
+    return reading.dataset_of_questions(path, name, SOURCE, "row", **about)
 
 
 def _read_fact(row: JsonObject) -> Fact:
     text = required_text(row, "input")
     outputs = _objects(row, "output")
-    found = (optional_text(one, "answer") for one in outputs)
-    answers = tuple(dict.fromkeys(answer for answer in found if answer))
+    answers = distinct(optional_text(one, "answer") for one in outputs)
     if not answers:
         raise Rejected("no answer in 'output'")
     subject, separator, relation = (part.strip() for part in text.partition(SEPARATOR))
@@ -109,11 +105,10 @@ def _objects(row: JsonObject, name: str) -> list[JsonObject]:
 
 
 def _first_question(row: JsonObject) -> str:
-    questions = text_list(as_object(row.get("meta") or {}), "template_questions")
-    found = next((one.strip() for one in questions if one.strip()), "")
-    if not found:
+    questions = distinct(text_list(as_object(row.get("meta") or {}), "template_questions"))
+    if not questions:
         raise Rejected("no question in 'meta.template_questions'")
-    return found
+    return questions[0]
 
 
 def _subject_of(question: str, outputs: list[JsonObject]) -> str:

@@ -11,8 +11,6 @@ predictions. Some servers shift them by one token (llama-cpp-python 0.3.36, for 
 start token); this module corrects that. A server is refused if they don't match, shifted or not.
 """
 
-import hashlib
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -438,10 +436,7 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
     is_shifted = _find_shift(server, n_list)
     if is_shifted:
         n_list = _check_full_lists(server)
-    stable = {name: record[name] for name in IDENTITY_FIELDS if name in record}
-    content = json.dumps([address.url, address.model, stable, n_list], sort_keys=True)
-    digest = hashlib.sha256(content.encode()).hexdigest()
-    identity = f"server:{address.model}/{digest[:32]}"
+    identity = f"server:{server.digest_of(record, IDENTITY_FIELDS, n_list)}"
     return ServerModel(
         address.reference, server, identity=identity, n_list=n_list, is_shifted=is_shifted
     )

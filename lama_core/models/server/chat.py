@@ -28,7 +28,11 @@ from lama_core.paths import cache_dir
 PATH = "/v1/chat/completions"
 ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
 LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
-LASTING = ("id", "root", "owned_by")  # fields of a model's record that are the same each time
+IDENTITY_FIELDS = (
+    "id",
+    "root",
+    "owned_by",
+)  # of a model's record: these stay the same
 
 
 class ChatModel:
@@ -149,10 +153,8 @@ def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
     address = read_address(reference)
     server = Completions(address, patience)
     record = server.describe()
-    known = {name: record[name] for name in LASTING if name in record}
-    content = json.dumps([address.url, address.model, known], sort_keys=True)
-    digest = hashlib.sha256(content.encode()).hexdigest()
-    return ChatModel(address.reference, server, identity=f"chat:{address.model}/{digest[:32]}")
+    identity = f"chat:{server.digest_of(record, IDENTITY_FIELDS)}"
+    return ChatModel(address.reference, server, identity=identity)
 
 
 def _message(one: Message) -> dict[str, str]:

@@ -6,6 +6,7 @@ With `echo` the response holds the prompt's own tokens, each with its log-probab
 likely tokens at its position. The client checks the size and form of every response.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -129,6 +130,12 @@ class Completions:
                 f"{listed}."
             )
         return known[self.address.model]
+
+    def digest_of(self, record: Mapping[str, Any], fields: Sequence[str], *more: object) -> str:
+        """Return NAME/DIGEST of the address, these fields of the model's record, and `more`."""
+        known = {name: record[name] for name in fields if name in record}
+        content = json.dumps([self.address.url, self.address.model, known, *more], sort_keys=True)
+        return f"{self.address.model}/{hashlib.sha256(content.encode()).hexdigest()[:32]}"
 
     def next_tokens(self, prompt: str, n: int) -> Lists:
         """Return the `n` most likely next tokens: text -> log-probability; may be empty."""

@@ -5,6 +5,7 @@ answer's logit, and the answers after an edit of the sentence. Each view is comp
 opened; a trace after a click.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from itertools import zip_longest
@@ -80,7 +81,28 @@ def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -
     return request
 
 
-def _draw_columns(request: InspectRequest, *, shows_progress: bool = False) -> Columns:
+def _draw_lens(
+    name: str,
+    request: InspectRequest,
+    draw: Callable[[Any, str], None],
+    caption: str,
+    *,
+    shows_progress: bool = False,
+) -> None:
+    """Draw a column per model with its result, then the caption and the export.
+
+    `draw` draws a model's result, given the model's title; `name` is that of the exported file.
+    """
+    columns = _query_columns(request, shows_progress)
+    for model, column in columns.items():
+        with column.place.container():
+            draw(column.answer.result, url_state.title_of(model))
+    if columns:
+        st.caption(caption)
+        _draw_export(name, request, columns)
+
+
+def _query_columns(request: InspectRequest, shows_progress: bool) -> Columns:
     """Draw a column per model, inspect the models, and return the columns."""
 
     def inspect(name: str, installed: tuple[str, ...]) -> Inspection:
@@ -107,21 +129,16 @@ def _draw_columns(request: InspectRequest, *, shows_progress: bool = False) -> C
 
 def _draw_layers(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     request = _request(text, gold, choice, lens="layers")
-    columns = _draw_columns(request)
     from pages.ui.ask.layers import draw_layers
 
-    for name, column in columns.items():
-        if column.answer.layers:
-            with column.place.container():
-                draw_layers(column.answer.layers, url_state.title_of(name))
-    if columns:
-        st.caption(
-            "A layer's answer comes from its hidden state at the blank, passed through the model's "
-            "LM head; the last layer's is the model's answer. Ranks are among the candidates; the "
-            "bluer a cell, the closer to rank 1. Log-probabilities are over the model's whole "
-            "vocabulary."
-        )
-        _draw_export("layers", request, columns)
+    _draw_lens(
+        "layers",
+        request,
+        draw_layers,
+        "A layer's answer comes from its hidden state at the blank, passed through the model's LM "
+        "head; the last layer's is the model's answer. Ranks are among the candidates; the bluer a "
+        "cell, the closer to rank 1. Log-probabilities are over the model's whole vocabulary.",
+    )
 
 
 def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
@@ -154,18 +171,13 @@ def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         answer=tracked or None,
         steps=None if steps == AS_MANY_AS_NEEDED else int(steps),
     )
-    columns = _draw_columns(request)
-    for column in columns.values():
-        found = column.answer.attribution
-        if found:
-            with column.place.container():
-                _draw_attribution(found)
-    if columns:
-        st.caption(
-            "Blue tokens raise the answer's log-probability (natural logarithm), orange tokens "
-            "lower it; the number under a token says by how much."
-        )
-        _draw_export("words", request, columns)
+    _draw_lens(
+        "words",
+        request,
+        lambda found, _: _draw_attribution(found),
+        "Blue tokens raise the answer's log-probability (natural logarithm), orange tokens lower "
+        "it; the number under a token says by how much.",
+    )
 
 
 def _draw_attribution(found: ModelAttribution) -> None:
@@ -228,20 +240,17 @@ def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
             "the time limit of a query."
         )
         return
-    columns = _draw_columns(request, shows_progress=True)
     from pages.ui.ask.lens_charts import draw_trace
 
-    for model, column in columns.items():
-        if column.answer.trace:
-            with column.place.container():
-                draw_trace(column.answer.trace, url_state.title_of(model))
-    if columns:
-        st.caption(
-            "Effect: by how much the answer's probability rises if one layer (column) at one token "
-            "(row) gets back its value without noise; the mean over the draws of noise. * marks "
-            "the subject's tokens."
-        )
-        _draw_export("trace", request, columns)
+    _draw_lens(
+        "trace",
+        request,
+        draw_trace,
+        "Effect: by how much the answer's probability rises if one layer (column) at one token "
+        "(row) gets back its value without noise; the mean over the draws of noise. * marks the "
+        "subject's tokens.",
+        shows_progress=True,
+    )
 
 
 def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
@@ -262,19 +271,15 @@ def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         answer=tracked or None,
         against=" ".join((against or "").split()) or None,
     )
-    columns = _draw_columns(request)
     from pages.ui.ask.lens_charts import draw_logit
 
-    for model, column in columns.items():
-        if column.answer.logit:
-            with column.place.container():
-                draw_logit(column.answer.logit, url_state.title_of(model))
-    if columns:
-        st.caption(
-            "The parts add up to the logit. A layer's attention and MLP add to the hidden state at "
-            "the blank; the scales of the norms are fixed at their values for this sentence."
-        )
-        _draw_export("logit", request, columns)
+    _draw_lens(
+        "logit",
+        request,
+        draw_logit,
+        "The parts add up to the logit. A layer's attention and MLP add to the hidden state at the "
+        "blank; the scales of the norms are fixed at their values for this sentence.",
+    )
 
 
 def _choose_tracked(place: DeltaGenerator) -> str:

@@ -1,7 +1,7 @@
 """The Compare tab of Results: the paired difference of two runs on the same facts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,7 +25,8 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.shared import cache, charts, links, screens
+from pages.ui.results.overview import open_facts_of
+from pages.ui.shared import cache, charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names
@@ -67,11 +68,11 @@ class Pair:
         )
 
 
-def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
-    """Draw the tab: choose runs A and B, compare them overall, by relation and by slice."""
+def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
+    """Draw runs A and B compared overall, by relation and by slice; return A and B."""
     pair = _choose_pair(choice, listing)
     if pair is None:
-        return
+        return None
     try:
         found: Comparison = cache.table_of_runs(
             "comparison",
@@ -86,7 +87,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
             f"{plain(str(error))} Choose two runs on the same facts, or start another on the page "
             "**Data and runs**."
         )
-        return
+        return pair.runs
     with st.container(key="headline"):
         headline = metrics.paired_headline(found, pair.titles, k=choice.k)
         st.subheader(plain(headline), anchor=False)
@@ -126,7 +127,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
         relation = point["customdata"][0]
         ahead = 1 if float(point["x"]) >= 0 else 0
         _open_flips(choice, pair, ahead, [choice.labels.get(relation, relation)])
-    draw_comparison_basis(replace(choice, runs=pair.runs, names=run_names(pair.runs)))
+    draw_comparison_basis(choice.with_runs(pair.runs))
     _draw_tests(found)
     a, b = (run.id for run in pair.runs)
     draw_export(
@@ -136,6 +137,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
         CompareRequest(a, b, choice.ranking, choice.k, choice.relations),
     )
     _draw_slices(choice, pair)
+    return pair.runs
 
 
 def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
@@ -301,12 +303,11 @@ def _draw_tests(found: Comparison) -> None:
 def _open_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:
     """Open the facts that run `ahead` (0: A, 1: B) gets right and the other gets wrong."""
     names = run_names(pair.runs)
-    params: dict[str, str | list[str]] = {**choice.params(), "models": [], "prompts": ""}
-    params |= {"data": pair.runs[0].dataset, "runs": [run.id for run in pair.runs]}
-    params |= {"of": names[1 - ahead], "right": [names[ahead]], "wrong": [names[1 - ahead]]}
+    params: dict[str, str | list[str]] = {"data": pair.runs[0].dataset, "of": names[1 - ahead]}
+    params |= {"right": [names[ahead]], "wrong": [names[1 - ahead]]}
     if relations is not None:
         params["relations"] = relations
-    links.go(screens.RESULTS, {**params, **screens.WRONG_ANSWERS})
+    open_facts_of(choice, pair.runs, **params)
 
 
 def _points(difference: float) -> str:

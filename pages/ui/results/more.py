@@ -1,11 +1,12 @@
 """The More tab of Results: a menu of charts by the question they answer, and the chosen chart."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from lama_core.runs.find import RunListing
+from lama_core.runs.info import RunInfo
 from pages.ui.results.curves_and_ranks import (
     draw_calibration,
     draw_correlates,
@@ -23,7 +24,8 @@ from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis
 
-Draw = Callable[[RunChoice, RunListing], None]
+# Draws a chart or tab; returns the runs that it shows if they aren't the chosen ones.
+Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
 PROBES = "Analogy probes"
 OF_RUNS = ("data", "among")  # URL parameters that mean something else in analogy probes
 PER_ROW = 3
@@ -142,23 +144,23 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
     with_runs(lambda choice, listing: _draw(name, choice, listing))
 
 
-def _draw(name: str, choice: RunChoice, listing: RunListing) -> None:
+def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
     chart = CHARTS.get(name)
     if chart is None:
         _draw_menu(choice, listing)
-        return
+        return None
     _draw_head(name)
     if missing := chart.missing(choice, listing):
         show_note(f"Needs: {missing}.")
         _draw_link_to_runs(name, choice, listing)
-        return
+        return None
     if chart.of_ranks and choice.generated:
         hidden = plain(", ".join(choice.generated))
         st.caption(f"Hidden, because generated answers have no ranks: {hidden}.")
         choice = choice.ranked()
     if chart.of_runs:
         draw_comparison_basis(choice)
-    chart.draw(choice, listing)
+    return chart.draw(choice, listing)
 
 
 def _draw_head(name: str) -> None:

@@ -28,6 +28,7 @@ from lama_core.metrics.score_tables import (
 )
 from lama_core.papers.published import published_scores, published_table
 from lama_core.rounding import percent, percentage, rounded
+from lama_core.runs.info import RunInfo
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links, screens
@@ -84,6 +85,16 @@ def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
     }
     focus = {"of": choice.name_of(title)}
     links.go(screens.RESULTS, {**choice.params(), **focus, **texts, **screens.WRONG_ANSWERS})
+
+
+def open_facts_of(choice: RunChoice, runs: Iterable[RunInfo], **params: str | list[str]) -> None:
+    """Open Wrong answers with these runs instead of the chosen ones.
+
+    `params` are URL parameters.
+    """
+    ids: dict[str, str | list[str]] = {"runs": [run.id for run in runs], "models": []}
+    shown = {**choice.params(), **ids, "prompts": "", **params}
+    links.go(screens.RESULTS, {**shown, **screens.WRONG_ANSWERS})
 
 
 def draw_facts_button(description: str | None, key: str) -> bool:

@@ -1,12 +1,13 @@
 """The chart Training: what the checkpoints of a training run know, step by step."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.results import METRICS, ResultsRequest, Run, RunListing
+from lama_core.api.results import METRICS, ResultsRequest, Run, RunInfo, RunListing
 from lama_core.api.series import (
     Measure,
     Series,
@@ -16,15 +17,17 @@ from lama_core.api.series import (
 )
 from lama_core.errors import UserError
 from lama_core.rounding import fixed, percent, percentage
-from pages.ui.shared import cache, charts, links, screens
-from pages.ui.shared.colours import PALETTE
+from pages.ui.results.overview import open_facts_of
+from pages.ui.shared import cache, charts
+from pages.ui.shared.colours import GREY, PALETTE
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, relation_label
 from pages.ui.shared.url_state import choose, pick, title_of
 
 MOST_FACTS = 500  # rows of the table on screen; the export has all
-MOST_COLOURED = len(PALETTE) - 2  # lines in colour; grey is for the others
+COLOURS = [colour for colour in PALETTE if colour != GREY]  # grey is for the other lines
+MOST_COLOURED = len(COLOURS) - 1
 SOURCE, RELATION = LINES = ("source", "relation")
 MEASURES: dict[str, Measure] = {
     "P@k": "p_at_k",
@@ -59,8 +62,8 @@ def _title(name: str) -> str:
     return "/".join(name.split("/")[-2:]) if name.startswith("/") else title_of(name)
 
 
-def draw_training(choice: RunChoice, listing: RunListing) -> None:
-    """Draw a measure over training steps, the order of relations, and the facts' steps."""
+def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
+    """Draw the knowledge over training, by step, relation and fact; return the series' runs."""
     named = _series(choice, listing)
     boxes = st.columns([2.4, 3.4, 1.8], vertical_alignment="bottom")
     name = choose("Series", list(named), key="series", place=boxes[0])
@@ -83,7 +86,7 @@ def draw_training(choice: RunChoice, listing: RunListing) -> None:
         )
     except UserError as error:
         show_note(plain(str(error)))
-        return
+        return series.runs
     offered = list(MEASURES)[: 1 if series.last.generates else None]
     measure = pick("Right answer's", offered, key="training_measure", place=boxes[1])
     shown = f"P@{choice.k}" if measure == "P@k" else measure
@@ -92,6 +95,7 @@ def draw_training(choice: RunChoice, listing: RunListing) -> None:
     _draw_curves(choice, found, MEASURES[measure], shown, by, request)
     _draw_relations(choice, found, request)
     _draw_facts(choice, found, request)
+    return series.runs
 
 
 def _train(series: Series, request: ResultsRequest, runs: list[Run]) -> TrainedSeries:
@@ -140,7 +144,6 @@ def _draw_curves(
     last = curves[curves["step"] == found.series.steps[-1]]
     best = last.sort_values("value", ascending=measure == "mean_rank", kind="stable")["name"]
     coloured = list(groups) if len(groups) <= MOST_COLOURED else list(best[:MOST_COLOURED])
-    inks = [colour for colour in PALETTE if colour != "#8a8f98"]
     axis = {
         "p_at_k": f"{label}, % of facts",
         "mean_rank": "mean rank (log axis, 1 at the top)",
@@ -148,7 +151,7 @@ def _draw_curves(
     }[measure]
     figure = charts.training(
         curves,
-        dict(zip(coloured, inks, strict=False)),
+        dict(zip(coloured, COLOURS, strict=False)),
         what=axis,
         values="log" if measure == "mean_rank" else "linear",
         ascending=measure != "mean_rank",
@@ -177,9 +180,9 @@ def _draw_curves(
         name, step = point["customdata"][:2]
         run = found.series.runs[found.series.steps.index(int(step))]
         if by == RELATION:
-            _open(choice, [run.id], relations=[choice.labels.get(groups[name], name)])
+            open_facts_of(choice, [run], relations=[choice.labels.get(groups[name], name)])
         else:
-            _open(choice, [run.id], sources=[groups[name]])
+            open_facts_of(choice, [run], sources=[groups[name]])
     draw_export("training", lambda: found.curves(by), _made(found, choice), request)
 
 
@@ -234,7 +237,7 @@ def _draw_relations(choice: RunChoice, found: TrainedSeries, request: ResultsReq
     )
     st.caption("Tick a row to see the relation's facts at the last step.")
     if picked := event["selection"]["rows"]:
-        _open(choice, [found.series.last.id], relations=[labels[picked[0]]])
+        open_facts_of(choice, [found.series.last], relations=[labels[picked[0]]])
     draw_export("relations over training", lambda: table, _made(found, choice), request)
 
 
@@ -275,21 +278,15 @@ def _draw_facts(choice: RunChoice, found: TrainedSeries, request: ResultsRequest
     )
     if picked := event["selection"]["rows"]:
         fact = shown.iloc[picked[0]]
-        _open(choice, _spread(found), fact=f"{fact['fact_id']}#{fact['prompt']}")
+        open_facts_of(choice, _spread(found), fact=f"{fact['fact_id']}#{fact['prompt']}")
     draw_export("facts over training", lambda: fates, _made(found, choice), request)
 
 
-def _spread(found: TrainedSeries) -> list[str]:
-    """The ids of at most `MAX_RUNS` runs, evenly spaced, with the last."""
-    ids = [run.id for run in found.series.runs]
-    n = min(MAX_RUNS, len(ids))
-    return [ids[round(at * (len(ids) - 1) / (n - 1))] for at in range(n)]
-
-
-def _open(choice: RunChoice, ids: list[str], **params: str | list[str]) -> None:
-    """Open Wrong answers with these runs."""
-    runs: dict[str, str | list[str]] = {"runs": ids, "models": [], "prompts": ""}
-    links.go(screens.RESULTS, {**choice.params(), **runs, **params, **screens.WRONG_ANSWERS})
+def _spread(found: TrainedSeries) -> list[RunInfo]:
+    """Return at most `MAX_RUNS` runs, evenly spaced, with the last."""
+    runs = found.series.runs
+    n = min(MAX_RUNS, len(runs))
+    return [runs[round(at * (len(runs) - 1) / (n - 1))] for at in range(n)]
 
 
 def _made(found: TrainedSeries, choice: RunChoice) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """The chart Ways of asking: one model's cloze, whole-answer and generated answers compared."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,8 @@ from lama_core.api.results import (
 )
 from lama_core.errors import UserError
 from lama_core.rounding import percent, percentage
-from pages.ui.shared import cache, charts, links, screens
+from pages.ui.results.overview import open_facts_of
+from pages.ui.shared import cache, charts
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
@@ -50,8 +51,8 @@ def _models(choice: RunChoice, listing: RunListing) -> dict[str, dict[str, list[
     return dict(sorted(ways.items(), key=lambda item: -len(item[1])))
 
 
-def draw_ways(choice: RunChoice, listing: RunListing) -> None:
-    """Draw P@1 of each way by relation, and the facts that the model knows in one way only."""
+def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
+    """Draw P@1 of each way by relation, and facts known in one way only; return the runs."""
     models = _models(choice, listing)
     model, runs = _choose_runs(choice, models)
     generated = [cache.finished_run(run) for run in runs.values() if run.generates]
@@ -75,7 +76,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> None:
         )
     except UserError as error:
         show_note(f"{plain(str(error))} Start a run on the same facts on the page Data and runs.")
-        return
+        return tuple(runs.values())
     found = judged if counts else as_matched
     _draw_totals(found, title_of(model))
     if verdicts:
@@ -91,6 +92,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> None:
     labels = {name: f"{name} {label}".strip() for name, label in labels.items()} | choice.labels
     _draw_by_relation(found, choice, labels, request, title_of(model))
     _draw_known_in_one(found, choice, labels, request)
+    return tuple(runs.values())
 
 
 def _choose_runs(
@@ -240,7 +242,7 @@ def _draw_by_relation(
     )
     for point in points:
         way, relation = point["customdata"][:2]
-        _open(choice, found.runs[way], relations=[labels[relation]])
+        open_facts_of(choice, [found.runs[way]], relations=[labels[relation]])
     differences = found.differences()
     differences = differences[differences["relation"] != ALL_RELATIONS]
     with st.expander("Differences by relation", icon=":material/table:"):
@@ -286,15 +288,9 @@ def _draw_known_in_one(
     st.caption(f"Shown: {first}{counted(len(table), 'fact')}. Tick a row to open the fact.")
     if picked := event["selection"]["rows"]:
         fact = shown.iloc[picked[0]]
-        _open(choice, *found.runs.values(), fact=f"{fact['fact_id']}#0")
+        open_facts_of(choice, found.runs.values(), fact=f"{fact['fact_id']}#0")
     made = {"runs": {way: run.id for way, run in found.runs.items()}, "ranking": choice.ranking}
     draw_export("known in one way", lambda: table, made, request)
-
-
-def _open(choice: RunChoice, *runs: RunInfo, **params: str | list[str]) -> None:
-    """Open Wrong answers with these runs."""
-    ids = {"runs": [run.id for run in runs], "models": [], "prompts": ""}
-    links.go(screens.RESULTS, {**choice.params(), **ids, **params, **screens.WRONG_ANSWERS})
 
 
 def _ends(table: pd.DataFrame, *, signed: bool = False) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from lama_core.models.sources.catalog import known_models
 
+GREY = "#8a8f98"
 PALETTE = (
     "#2c86c7",  # blue
     "#e0913a",  # orange
@@ -16,10 +17,10 @@ PALETTE = (
     "#c76aa5",  # reddish purple
     "#dd5b33",  # vermilion
     "#62b5e8",  # sky blue
-    "#8a8f98",  # grey
+    GREY,
     "#9a7b4f",  # brown
 )
-PUBLISHED = "#8a8f98"
+PUBLISHED = GREY
 
 
 def model_colours(names: Sequence[str]) -> dict[str, str]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lama_core.errors import NotFetchedError, UserError
+from lama_core.rounding import counted
 from pages.ui.shared import fetching
-from pages.ui.shared.text import counted, name_value_lines, plain, show_error, show_note
+from pages.ui.shared.text import name_value_lines, plain, show_error, show_note
 
 __all__ = ["counted", "errors_shown", "name_value_lines", "plain", "show_error", "show_note"]
 

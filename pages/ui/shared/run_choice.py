@@ -107,6 +107,10 @@ class RunChoice:
         """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
         return "queries" if any(run.counts == "queries" for run in self.runs) else "facts"
 
+    def with_runs(self, runs: Sequence[RunInfo]) -> "RunChoice":
+        """Return the choice with these runs instead."""
+        return replace(self, runs=tuple(runs), names=run_names(runs))
+
     @cached_property
     def same_counts(self) -> bool:
         """Whether all runs have the same number of facts in every relation."""

@@ -34,12 +34,6 @@ def show_note(text: str) -> None:
     st.info(text, icon=":material/info:")
 
 
-def counted(n: int, noun: str) -> str:
-    """A number with its noun: `1 fact`, `2,000 facts`, `3 queries`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
-
-
 def name_value_lines(facts: Mapping[str, str | None], *, links: bool = False) -> str:
     """Name-value pairs as Markdown, one line each; pairs with an empty value are skipped."""
     found = [
