@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
 from lama_core.api.queries import frames
 from lama_core.errors import UserError
+from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.score_tables import ResultsRequest
 from lama_core.metrics.training import (
     ALL,
@@ -27,6 +29,12 @@ class TrainedSeries:
 
     series: Series
     training: Training
+
+    @cached_property
+    def by_readings(self) -> pd.DataFrame:
+        """`metrics.readings.precision_by_readings`; empty if the readings aren't known."""
+        readings = readings_of(self.series.name)
+        return precision_by_readings(self.training, readings) if readings else pd.DataFrame()
 
     def curves(self, by: Grouping = "all") -> pd.DataFrame:
         """Return `Training.curves` with the columns series, dataset, prompts, run and model."""
@@ -71,6 +79,7 @@ class SeriesResults:
                 "groups": _plain(one.curves(by)),
                 "relations": _plain(one.training.relations()),
                 "facts": _plain(one.training.fates),
+                "readings": one.by_readings.to_dict("records"),
             }
             for one in self.found
         ]

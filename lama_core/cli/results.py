@@ -62,6 +62,7 @@ def print_results(
         for number, series in enumerate(found.found):
             print("\n" * bool(number), end="")
             _print_series(series, "source" if found.request.by == "source" else "relation")
+            _print_readings(series)
     elif isinstance(found, ComparedWays):
         for number, one in enumerate(found.found):
             print("\n" * bool(number), end="")
@@ -312,6 +313,31 @@ def _print_series(found: TrainedSeries, by: Literal["source", "relation"]) -> No
         ],
         title=f"\nRelations in the order in which they are learned, with P@{training.k} at each "
         "step. Learned at: half of the facts that are right at the end stay right from this step",
+    )
+
+
+def _print_readings(found: TrainedSeries) -> None:
+    """Print P@k by the readings of the facts' pairs at each step, if the readings are known."""
+    table = found.by_readings
+    if table.empty:
+        return
+    steps = sorted(set(table["step"]))
+    cells = {(line["readings"], line["step"]): line for line in table.to_dict("records")}
+    groups = table.sort_values("group")["readings"].unique()
+    output.print_table(
+        ("readings", *(f"{step:,}" for step in steps)),
+        [
+            (
+                group,
+                *(
+                    f"{percent(line['p_at_k'])} ({line['n']:,})" if line else ""
+                    for line in (cells.get((group, step)) for step in steps)
+                ),
+            )
+            for group in groups
+        ],
+        title=f"\nP@{found.training.k} (and facts) by how often the model has read a passage with "
+        "subject and object before each step",
     )
 
 

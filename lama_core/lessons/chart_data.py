@@ -26,13 +26,16 @@ from lama_core.metrics.correlates import Mentions, mentions_of
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import mean_of_sample, share_intervals
 from lama_core.metrics.origins import gain_from_training, training_sources
+from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.slices import slice_differences, slice_table
+from lama_core.metrics.training import Training, training_of
 from lama_core.metrics.ways_of_asking import ALL_RELATIONS, compare_ways, runs_by_way
 from lama_core.probes.analogy.accuracy_tables import ALL, probe_accuracies
 from lama_core.probes.analogy.instances import PROBES
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.rounding import percent
 from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.series import place_of
 from lama_core.scoring.ranking import RANKINGS
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
@@ -271,6 +274,29 @@ def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
+def _training(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """Return P@k at each step of a series, on the facts that count at all of them."""
+    table = _trained(runs, step).curves()
+    rows = "step " + table["step"].map("{:,}".format)
+    ends = {"low": table["p_at_k_low"], "high": table["p_at_k_high"]}
+    return table.assign(run=runs[-1].info.id, row=rows, value=table["p_at_k"], **ends)
+
+
+def _readings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """Return P@k by the readings of the facts' pairs, at the last step of a series."""
+    place = place_of(runs[-1].info)
+    readings = readings_of(place.series) if place is not None else None
+    if readings is None:
+        return pd.DataFrame()
+    table = precision_by_readings(_trained(runs[-1:], step), readings)
+    return table.assign(run=runs[-1].info.id, row=table["readings"], value=table["p_at_k"])
+
+
+def _trained(runs: Sequence[Run], step: ShowRun) -> Training:
+    steps = [place.step for run in runs if (place := place_of(run.info)) is not None]
+    return training_of(runs, steps, relations=step.relations, k=step.k)
+
+
 def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return the accuracy of each unsupervised probe, as the mean over all relations."""
     return pd.DataFrame(
@@ -281,6 +307,8 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
         ]
     )
 
+
+OF_SERIES = ("training", "readings")  # figures of checkpoints, oldest first
 
 FIGURES: dict[Figure, FigureKind] = {
     "by relation": FigureKind("P@{k} by relation", "relation", _by_relation),
@@ -299,6 +327,10 @@ FIGURES: dict[Figure, FigureKind] = {
         "The same facts in several wordings", "measure", partial(_means, _consistency, WORDINGS)
     ),
     "ways": FigureKind("P@1 by way of asking, on the same facts", "way of asking", _ways),
+    "training": FigureKind("Mean P@{k} over training", "training step", _training),
+    "readings": FigureKind(
+        "P@{k} by readings of subject and object together", "readings", _readings
+    ),
     "analogies": FigureKind("Accuracy of the analogy probes", "probe", _analogies, "decisions"),
 }
 

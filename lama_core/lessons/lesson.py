@@ -43,6 +43,8 @@ Figure = Literal[
     "altered",
     "wordings",
     "ways",
+    "training",
+    "readings",
     "analogies",
 ]
 Of = Literal["object", "subject"]

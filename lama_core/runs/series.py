@@ -55,8 +55,17 @@ def find_series(infos: Iterable[RunInfo]) -> tuple[Series, ...]:
 
 
 def earlier_checkpoints(infos: Iterable[RunInfo]) -> frozenset[str]:
-    """Return the ids of the runs of all but the last checkpoint of each series."""
-    return frozenset(run.id for series in find_series(infos) for run in series.runs[:-1])
+    """Return the ids of the runs of all but the last checkpoint of each series.
+
+    If there is also a run of the model itself, the last one is included.
+    """
+    infos = tuple(infos)
+    models = {info.model for info in infos}
+    return frozenset(
+        run.id
+        for series in find_series(infos)
+        for run in series.runs[: None if series.name in models else -1]
+    )
 
 
 def _same(info: RunInfo) -> tuple[Hashable, ...]:

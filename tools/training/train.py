@@ -6,7 +6,7 @@ stopped and resumed gives the same result.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -242,12 +242,9 @@ def _resume(
         return 0
     checkpoint = load_checkpoint(found[-1], model, optimizer)
     changed = [k for k, v in signature.items() if checkpoint.settings.get(k) != v]
-    planned = checkpoint.settings.get("steps")
-    # Before the decay begins, runs with more or fewer steps are identical.
-    if (
-        changed == ["steps"]
-        and isinstance(planned, int)
-        and checkpoint.step <= min(planned, settings.steps) - settings.decay_steps
+    # Before the decay begins, runs with other steps or decay steps are identical.
+    if set(changed) <= {"steps", "decay_steps"} and checkpoint.step <= min(
+        _constant_steps(checkpoint.settings), settings.steps - settings.decay_steps
     ):
         changed = []
     if changed:
@@ -256,6 +253,12 @@ def _resume(
             "--run folder, or delete the checkpoint"
         )
     return checkpoint.step
+
+
+def _constant_steps(settings: Mapping[str, object]) -> int:
+    """Return the number of steps before the decay begins; -1 if the settings don't contain it."""
+    steps, decay = settings.get("steps"), settings.get("decay_steps")
+    return steps - decay if isinstance(steps, int) and isinstance(decay, int) else -1
 
 
 class _Clock:

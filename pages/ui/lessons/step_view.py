@@ -13,8 +13,9 @@ import streamlit as st
 
 from lama_core.api.generation import GenerateRequest
 from lama_core.api.results import WAYS, runs_by_way
+from lama_core.api.series import find_series, place_of
 from lama_core.errors import did_you_mean
-from lama_core.lessons.chart_data import FIGURES, figure_table, missing_relations_note
+from lama_core.lessons.chart_data import FIGURES, OF_SERIES, figure_table, missing_relations_note
 from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
 from lama_core.lessons.step_results import Shown
 from lama_core.lessons.stored_answers import Stored
@@ -250,7 +251,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     """Draw a chart of finished runs, with a link to Results and a table of the numbers."""
     kind = FIGURES[step.figure]
     infos = _runs_of(step)
-    with_runs = {info.model for info in infos}
+    with_runs = {_model_of(info, step) for info in infos}
     _draw_missing_runs(step, [name for name in step.models if name not in with_runs])
     if not infos:
         return Shown(notes=("There was no finished run.",))
@@ -270,7 +271,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         if not missing:
             show_note(NO_FACTS)
         return Shown(notes=(missing or NO_FACTS,))
-    models = {info.id: info.model for info in infos}
+    models = {info.id: _model_of(info, step) for info in infos}
     titles = {name: title_of(name) for name in step.models if name in models.values()}
     drawn = table.assign(
         name=table["run"].map(models).map(titles),
@@ -362,6 +363,12 @@ TABS = {
 }
 
 
+def _model_of(info: RunInfo, step: ShowRun) -> str:
+    """The model that a run's line of the chart shows: of a checkpoint, that of its series."""
+    place = place_of(info) if step.figure in OF_SERIES else None
+    return place.series if place else info.model
+
+
 def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     """A run per model, a bundled one if any; runs of several models are cut to common facts."""
     if step.figure == "analogies":
@@ -382,6 +389,11 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
             for infos in found_ways.get(name, {}).values()
         )
     infos = list_runs(kinds=CLOZE_KINDS).intact().runs
+    if step.figure in OF_SERIES:
+        asked = (step.data, step.prompts)
+        on_data = [info for info in infos if (info.dataset, info.prompts) == asked]
+        found_series = {series.name: series.runs for series in find_series(on_data)}
+        return next((found_series[name] for name in step.models if name in found_series), ())
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)

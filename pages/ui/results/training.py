@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -25,6 +25,8 @@ from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, relation_label
 from pages.ui.shared.url_state import choose, pick, title_of
 
+LEAST_FACTS = 10  # behind a point of the chart of readings
+MOST_STEPS = 7  # lines of the chart of readings
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 COLOURS = [colour for colour in PALETTE if colour != GREY]  # grey is for the other lines
 MOST_COLOURED = len(COLOURS) - 1
@@ -34,6 +36,7 @@ MEASURES: dict[str, Measure] = {
     "mean rank": "mean_rank",
     "log-probability": "log_prob",
 }
+Item = TypeVar("Item")
 FORGOTTEN, LEARNED = FATES = ("forgotten", "learned")
 
 
@@ -93,6 +96,7 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     _draw_headline(name, found)
     _draw_curves(choice, found, MEASURES[measure], shown, by, request)
+    _draw_readings(choice, found, request)
     _draw_relations(choice, found, request)
     _draw_facts(choice, found, request)
     return series.runs
@@ -184,6 +188,40 @@ def _draw_curves(
         else:
             open_facts_of(choice, [run], sources=[groups[name]])
     draw_export("training", lambda: found.curves(by), _made(found, choice), request)
+
+
+def _draw_readings(choice: RunChoice, found: TrainedSeries, request: ResultsRequest) -> None:
+    """Draw P@k by the readings of the facts' pairs, if they are known."""
+    every = found.by_readings
+    if every.empty:
+        return
+    st.markdown("### How often must a model read a fact?")
+    table = every[every["n"] >= LEAST_FACTS]
+    steps = _spread(sorted(set(table["step"])), MOST_STEPS)
+    figure = charts.by_readings(table, steps, what=f"P@{choice.k}, % of facts")
+    charts.draw_chart(
+        figure,
+        "readings chart",
+        title=f"P@{choice.k} by readings of the pair, {_title(found.series.name)}",
+        footnote=f"{choice.data}, {choice.ranking} ranking",
+        picture=choice.picture,
+    )
+    n = int(every.loc[every["step"] == every["step"].max(), "n"].sum())
+    st.caption(
+        f"Each line is a training step. A point is the share of right answers among the facts "
+        "whose subject and object the model had read together that often: in that many passages "
+        f"of its training text before this step. {counted(n, 'fact')}; points of fewer than "
+        f"{LEAST_FACTS} facts aren't drawn. Whiskers: 95 % intervals of the last step. Facts that "
+        "are read often differ in other ways, too: their answers are more frequent words."
+    )
+    with st.expander("As a table", icon=":material/table:"):
+        shares = every["p_at_k"].map(percent) + " % of " + every["n"].map("{:,}".format)
+        shown = every.assign(shown=shares).pivot(index="group", columns="step", values="shown")
+        names = every.drop_duplicates("group").set_index("group")["readings"]
+        shown.insert(0, "readings", names.reindex(shown.index))
+        shown.columns = [str(name) for name in shown.columns]
+        st.dataframe(shown, hide_index=True, placeholder="")
+    draw_export("readings", lambda: every, _made(found, choice), request)
 
 
 def _with_interval(measure: Measure, row: Any) -> str:
@@ -278,15 +316,16 @@ def _draw_facts(choice: RunChoice, found: TrainedSeries, request: ResultsRequest
     )
     if picked := event["selection"]["rows"]:
         fact = shown.iloc[picked[0]]
-        open_facts_of(choice, _spread(found), fact=f"{fact['fact_id']}#{fact['prompt']}")
+        open_facts_of(
+            choice, _spread(found.series.runs, MAX_RUNS), fact=f"{fact['fact_id']}#{fact['prompt']}"
+        )
     draw_export("facts over training", lambda: fates, _made(found, choice), request)
 
 
-def _spread(found: TrainedSeries) -> list[RunInfo]:
-    """Return at most `MAX_RUNS` runs, evenly spaced, with the last."""
-    runs = found.series.runs
-    n = min(MAX_RUNS, len(runs))
-    return [runs[round(at * (len(runs) - 1) / (n - 1))] for at in range(n)]
+def _spread(items: Sequence[Item], most: int) -> list[Item]:
+    """Return at most this many items, evenly spaced, with the last."""
+    n = min(most, len(items))
+    return [items[round(at * (len(items) - 1) / max(1, n - 1))] for at in range(n)]
 
 
 def _made(found: TrainedSeries, choice: RunChoice) -> dict[str, object]:

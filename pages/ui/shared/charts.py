@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from plotly.colors import sample_colorscale
 
 from lama_core.metrics import Metric
 from lama_core.metrics.confusion import Confusion
@@ -41,6 +42,8 @@ MOST_NUMBERED = 24  # most columns of a heat map that shows a number in each cel
 MOST_LETTERS = 30  # of a label
 MOST_BARS = 3  # more runs are drawn as points instead of bars
 MOST_WHISKERS = 4  # lines over training steps with intervals; more would overlap
+# Training steps from early to late, visible on dark and on white pages.
+STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#17704f"]]
 MOST_STEPS = 9  # labels of training steps, which fit on a phone
 LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
 LINE = 40  # characters per line of a title, next to the buttons on a phone
@@ -512,6 +515,49 @@ def training(
     return figure.update_layout(
         xaxis={"title": "training steps (log axis)"} | axis,
         yaxis={"title": what, "type": values} | direction,
+        height=470,
+    )
+
+
+def by_readings(table: pd.DataFrame, steps: Sequence[int], *, what: str) -> go.Figure:
+    """Draw P@k against the readings of a pair, a line per training step from pale to dark.
+
+    Args:
+        table: Columns step, group, readings, n, p_at_k, low, high.
+        steps: The steps to draw, at least one; the last one has whiskers.
+        what: The title of the vertical axis.
+
+    Returns:
+        The chart; customdata is [group, step].
+    """
+    figure = go.Figure()
+    table = with_hover(
+        table[table["step"].isin(steps)],
+        lambda row: (
+            f"<b>step {row.step:,}</b><br>read {row.readings}: {percent(row.p_at_k)} %"
+            f"{_interval(row)}<br>{row.n:,} facts"
+        ),
+        *("p_at_k", "low", "high"),
+    ).sort_values(["step", "group"])
+    names = [f"step {step:,}" for step in steps]
+    table["name"] = table["step"].map(dict(zip(steps, names, strict=True)))
+    places = np.linspace(0.0, 1.0, len(steps)) if len(steps) > 1 else [1.0]
+    style: Style = {"mode": "lines+markers", "data": ("group", "step"), "showlegend": True}
+    for name, ink in zip(names, sample_colorscale(STEPS, places), strict=True):
+        rows = table[table["name"] == name]
+        line: Style = {"line_color": ink, "line_width": 2, "marker_size": 7}
+        if name == names[-1]:
+            line |= {"line_width": 3, "error_y": whiskers(rows, "p_at_k", ink, 1.5)}
+        add_runs(figure, go.Scatter, rows, {name: ink}, "readings", "p_at_k", **style, **line)
+    order = table.sort_values("group")["readings"].unique()
+    return figure.update_layout(
+        xaxis={
+            "title": "how often the model has read subject and object together",
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": order,
+        },
+        yaxis={"title": what, "rangemode": "tozero"},
         height=470,
     )
 
