@@ -9,6 +9,7 @@ import pytest
 from lama_core import metrics
 from lama_core.lessons.chart_data import (
     FIGURES,
+    OF_SERIES,
     figure_table,
     missing_relations_note,
     precision_by_mentions,
@@ -27,6 +28,7 @@ from lama_core.lessons.stored_answers import find_stored
 from lama_core.metrics.correlates import Mentions
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run
+from lama_core.runs.series import find_series
 
 RANGES = Predict(question="?", between=(20, 40), row="a")
 NASTY = "<script>alert(1)</script>"
@@ -253,6 +255,9 @@ def test_every_figure_has_shares_of_runs_that_come_with_the_project(figure: str)
         runs = [Run(info) for info in list_runs(kinds=("analogy",)) if info.model == "minilm-mlm"]
     else:
         runs = [bundled("minilm-mlm", prompts)]
+    if figure in OF_SERIES:
+        series = next(one for one in find_series(list_runs()) if one.name == "minilm-mlm")
+        runs = [Run(info) for info in series.runs]
     if figure == "ways":
         runs.append(bundled("minilm-mlm", "statements template 0"))
     table = figure_table(runs, ShowRun(figure=figure, prompts=prompts))  # type: ignore[arg-type]

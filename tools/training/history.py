@@ -30,7 +30,9 @@ DATASET = "starter"
 Passages = Mapping[int, frozenset[Pair]]  # number of a passage -> the pairs in it
 
 
-def count_readings(run: Path, pairs: Sequence[Pair], steps: Iterable[int]) -> Readings:
+def count_readings(
+    run: Path, encoder: Path, pairs: Sequence[Pair], steps: Iterable[int]
+) -> Readings:
     """Return how often a training run had read each pair before each of the steps.
 
     A reading is a passage with both names, as `PairIndex` finds them, within the tokens that the
@@ -38,13 +40,14 @@ def count_readings(run: Path, pairs: Sequence[Pair], steps: Iterable[int]) -> Re
 
     Args:
         run: Folder of the training run, with its corpus and a checkpoint.
+        encoder: Folder of the tokenizer.
         pairs: Subjects and objects.
         steps: Training steps.
     """
     state = json.loads((find_checkpoints(run)[-1] / "state.json").read_text(encoding="utf-8"))
     fields = ("steps", "seed", "tokens_per_batch", "max_length")
     settings = Settings(**{name: state["settings"][name] for name in fields})
-    corpus, tokenizer = open_corpus(run / "corpus"), load_tokenizer(default_encoder())
+    corpus, tokenizer = open_corpus(run / "corpus"), load_tokenizer(encoder)
     sampler = make_sampler(corpus, tokenizer, settings, run)
     index = PairIndex(pairs)
     found = [
@@ -107,6 +110,7 @@ def main(words: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser("python -m tools.training.history", description=__doc__)
     options.add_argument("--run", type=Path, required=True, help="Folder of the training run.")
     options.add_argument("--history", type=Path, required=True, help="Folder of the kept models.")
+    options.add_argument("--encoder", type=Path, help="The encoder, if another than MiniLM.")
     options.add_argument("--name", default="minilm-mlm", help="Name of the trained model.")
     options.add_argument("--limit", type=int, default=20, help="Facts per relation (default 20).")
     options.add_argument("--out", type=Path, required=True, help="Folder for the runs.")
@@ -114,7 +118,8 @@ def main(words: Sequence[str] | None = None) -> None:
     given = options.parse_args(words)
     steps = [step_of(folder.name) or 0 for folder in checkpoint_folders(given.history)]
     pairs = sorted({(fact.subject, fact.object) for fact in lama.load_dataset(DATASET).facts})
-    save_readings(count_readings(given.run, pairs, steps), given.model / READINGS_FILE)
+    encoder = given.encoder or default_encoder()
+    save_readings(count_readings(given.run, encoder, pairs, steps), given.model / READINGS_FILE)
     probe_history(given.history, given.name, given.limit, given.out)
 
 
