@@ -322,22 +322,17 @@ def _print_readings(found: TrainedSeries) -> None:
     if table.empty:
         return
     steps = sorted(set(table["step"]))
-    cells = {(line["readings"], line["step"]): line for line in table.to_dict("records")}
-    groups = table.sort_values("group")["readings"].unique()
+    lines = {(line["readings"], line["step"]): line for line in table.to_dict("records")}
+    rows = []
+    for group in table.sort_values("group")["readings"].unique():
+        of_group = [lines.get((group, step)) for step in steps]
+        shares = [percent(line["p_at_k"]) if line else "" for line in of_group]
+        rows.append((group, f"{of_group[-1]['n']:,}" if of_group[-1] else "0", *shares))
     output.print_table(
-        ("readings", *(f"{step:,}" for step in steps)),
-        [
-            (
-                group,
-                *(
-                    f"{percent(line['p_at_k'])} ({line['n']:,})" if line else ""
-                    for line in (cells.get((group, step)) for step in steps)
-                ),
-            )
-            for group in groups
-        ],
-        title=f"\nP@{found.training.k} (and facts) by how often the model has read a passage with "
-        "subject and object before each step",
+        ("read", "facts at the end", *(f"{step:,}" for step in steps)),
+        rows,
+        title=f"\nP@{found.training.k} by how often the model had read subject and object in one "
+        "passage before each step",
     )
 
 

@@ -332,13 +332,21 @@ def own_lessons() -> Path:
     return data_dir() / "lessons"
 
 
+def _place(path: Path) -> tuple[int, str]:
+    """Return the number at the start of a file name, for sorting, and the name."""
+    number = path.name.partition("-")[0]
+    is_number = number.isdecimal() and len(number) <= 4
+    return (int(number) if is_number else 10_000, path.name)
+
+
 def list_lessons() -> LessonListing:
     """Return all lessons by file name, and the errors of invalid ones."""
     found: dict[str, Lesson] = {}
     problems: list[str] = []
     for folder, own in ((bundled_lessons(), False), (own_lessons(), True)):
         try:
-            paths = sorted(path for path in folder.iterdir() if path.suffix == ENDING)
+            files = (path for path in folder.iterdir() if path.suffix == ENDING)
+            paths = sorted(files, key=_place)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:

@@ -195,9 +195,12 @@ def _draw_readings(choice: RunChoice, found: TrainedSeries, request: ResultsRequ
     every = found.by_readings
     if every.empty:
         return
-    st.markdown("### How often must a model read a fact?")
     table = every[every["n"] >= LEAST_FACTS]
-    steps = _spread(sorted(set(table["step"])), MOST_STEPS)
+    drawn = table.groupby("step").size()
+    steps = _spread([int(step) for step in drawn[drawn > 1].index], MOST_STEPS)
+    if not steps:
+        return
+    st.markdown("### How often must a model read a fact?")
     figure = charts.by_readings(table, steps, what=f"P@{choice.k}, % of facts")
     charts.draw_chart(
         figure,
