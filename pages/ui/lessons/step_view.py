@@ -292,7 +292,9 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     )
     figure.update_yaxes(title=kind.rows_of(step))
     figure.update_xaxes(title="share, %")
-    run_ids = ", ".join(dict.fromkeys(info.id for info in infos))
+    of_series = step.figure in OF_SERIES
+    ids = list(dict.fromkeys(info.id for info in infos))
+    run_ids = f"{ids[0]} to {ids[-1]}" if of_series else ", ".join(ids)
     if is_teaching():  # so that text and chart fit on the screen together
         figure.update_layout(height=min(figure.layout.height or HEIGHT, HEIGHT / enlarged()))
     charts.draw_chart(
@@ -318,6 +320,8 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     else:
         tab = TABS.get(step.figure, "P@k")
         params = {"data": step.data, "models": tuple(titles), "tab": tab}
+        if of_series:
+            params = {"data": step.data, "tab": "More", "chart": screens.TRAINING}
         if step.figure == "ways":
             params |= {
                 "tab": "More",
