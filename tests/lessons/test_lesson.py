@@ -42,9 +42,9 @@ def test_every_lesson_of_the_project_is_whole(path: Path) -> None:
     assert set(kinds) & {"ask", "compare", "analogy"}
 
 
-def test_nine_lessons_come_with_the_project() -> None:
+def test_ten_lessons_come_with_the_project() -> None:
     listing = list_lessons()
-    assert len([one for one in listing.lessons if not one.own]) == 9
+    assert len([one for one in listing.lessons if not one.own]) == 10
     assert not listing.problems
 
 

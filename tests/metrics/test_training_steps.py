@@ -114,3 +114,9 @@ def test_only_facts_that_count_at_every_step_are_compared(runs: tuple[Run, ...])
     assert (len(found.facts), found.n_dropped) == (19, 1)
     learned = training_of(runs, STEPS).relations().set_index("relation")["n_learned"]
     assert learned["P19"] >= 17, "Person 0 to 16 at step 16"
+
+
+def test_with_a_run_of_the_model_itself_all_checkpoints_are_earlier(runs: tuple[Run, ...]) -> None:
+    final = replace(runs[-1].info, id="final", model="lab/tiny", checkpoint=None)
+    found = earlier_checkpoints([*(run.info for run in runs), final])
+    assert found == {run.info.id for run in runs}
