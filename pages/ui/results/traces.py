@@ -1,0 +1,261 @@
+"""The chart Causal traces: a relation's average effect of each token role at each layer."""
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from lama_core.api.results import Run, RunInfo, RunListing
+from lama_core.api.traces import (
+    ALL_FACTS,
+    ROLES,
+    TraceOptions,
+    effects_of,
+    excluded_facts,
+    options_of,
+    request_of,
+    trace_runs,
+    traced_facts,
+)
+from lama_core.errors import UserError
+from lama_core.glossary import explain
+from lama_core.rounding import fixed
+from pages.ui.shared import cache, charts, links, screens
+from pages.ui.shared.colours import PALETTE
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.run_choice import RunChoice, relation_label
+from pages.ui.shared.url_state import choose, title_of
+
+MOST_FACTS = 500  # rows of the table on screen; the export has all
+FEW_FACTS = 12  # with fewer, the page says that the average is of few facts
+PARTS = {"states": "hidden states", "attention": "attention", "mlp": "MLPs"}
+# Role -> colour and mark; the order is that of the tokens.
+INKS = dict(zip(ROLES, (PALETTE[6], *PALETTE[1:5], PALETTE[0]), strict=True))
+MARKS = dict(
+    zip(
+        ROLES,
+        ("circle", "triangle-up", "diamond", "square", "triangle-down", "x"),
+        strict=True,
+    )
+)
+
+
+def traces_need(choice: RunChoice, _: RunListing) -> str:
+    """Return what is missing for the chart, in words; empty if nothing is missing."""
+    if trace_runs(choice.data):
+        return ""
+    return "a run of causal traces on this data, which `lama-explorer trace` makes"
+
+
+def draw_traces(choice: RunChoice, _: RunListing) -> None:
+    """Draw the average effects of a run, and the facts behind a point."""
+    boxes = st.columns([3, 2.4, 2], vertical_alignment="bottom")
+    names = _names(trace_runs(choice.data))
+    shown = [run.model for run in choice.runs]
+    first = next((name for name, run in names.items() if run.model in shown), "")
+    info = names[choose("Run", list(names), key="trace_run", first=first, place=boxes[0])]
+    relation = _choose_relation(choice, info, boxes[1])
+    try:
+        how, effects, rows, reasons = cache.table_of_runs(
+            f"traces {relation}", (info,), choice.ranking, (), partial(_read, relation)
+        )
+    except UserError as error:
+        show_note(plain(str(error)))
+        return
+    _draw_headline(info, relation, how, effects, reasons)
+    at = _draw_chart(choice, info, relation, how, effects)
+    draw_export("traces", lambda: effects, {"run": info.id}, request_of(Run(info)))
+    _draw_facts(info, rows, effects, at)
+
+
+def _names(runs: tuple[RunInfo, ...]) -> dict[str, RunInfo]:
+    """Return name -> run."""
+    names: dict[str, RunInfo] = {}
+    for run in runs:
+        part = PARTS.get(run.prompts.removeprefix("trace "), run.prompts)
+        limit = f", first {run.limit} a relation" if run.limit else ""
+        name = run.title or f"{title_of(run.model)}, {part}{limit}"
+        names[name if name not in names else f"{name}, {run.digest[:6]}"] = run
+    return names
+
+
+def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
+    labels = {one.name: relation_label(one.name, one.label) for one in info.relations if one.n}
+    options = [*labels, *([ALL_FACTS] if len(labels) > 1 else [])]
+    chosen = next((name for name in choice.relations if name in labels), "")
+    return choose(
+        "Relation",
+        options,
+        key="trace_relation",
+        first=chosen,
+        show=lambda name: labels.get(name, name),
+        place=place,
+    )
+
+
+Traced = tuple[TraceOptions, pd.DataFrame, pd.DataFrame, dict[str, int]]
+
+
+def _read(relation: str, runs: list[Run]) -> Traced:
+    """Return a run's options, average effects, rows and excluded facts, for one relation or all."""
+    (run,) = runs
+    pooled = relation == ALL_FACTS
+    effects = pd.DataFrame(effects_of(run, pooled=pooled))
+    rows = traced_facts(run)
+    if not pooled:
+        rows = rows[rows["relation"] == relation]
+    effects = effects[effects["relation"] == relation]
+    return options_of(run), effects, rows, excluded_facts(run)
+
+
+def _draw_headline(
+    info: RunInfo,
+    relation: str,
+    how: TraceOptions,
+    effects: pd.DataFrame,
+    reasons: dict[str, int],
+) -> None:
+    """Draw the largest effect, and what is averaged."""
+    best = effects.loc[effects["effect"].idxmax()]
+    n = int(effects["n"].max())
+    with st.container(key="headline"):
+        st.subheader(
+            plain(
+                f"{title_of(info.model)}: restoring layer {best['layer']} at the {best['role']} "
+                f"returns {fixed(best['effect'], 2, signed=True)} of the answer's probability"
+            ),
+            anchor=False,
+            help=explain("Causal trace"),
+        )
+    few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
+    window = f" in {how.window} layers" if how.window and how.window > 1 else ""
+    st.caption(
+        f"Mean over {counted(n, 'fact')} whose right answer is the model's first answer. Restored: "
+        f"{PARTS[how.part]}{window}; {counted(how.draws, 'draw')} of noise per fact.{few}"
+    )
+    excluded = "; ".join(f"{reason}: {number:,}" for reason, number in reasons.items())
+    if excluded:
+        st.caption(plain(f"Excluded facts of the whole run: {excluded}."))
+
+
+def _draw_chart(
+    choice: RunChoice, info: RunInfo, relation: str, how: TraceOptions, effects: pd.DataFrame
+) -> tuple[int, str]:
+    """Draw the effects; return the layer and role of the clicked point, or the largest effect."""
+    title = f"Effect of restored {PARTS[how.part]} by token role, {title_of(info.model)}"
+    points = charts.draw_chart(
+        effect_lines(effects),
+        "trace averages",
+        title=title,
+        footnote=f"{info.dataset}, {relation}, {counted(how.draws, 'draw')} of noise",
+        picture=choice.picture,
+    )
+    st.caption(
+        "Effect: by how much the right answer's probability rises, after noise on the subject's "
+        "embeddings, if one layer at tokens of this role gets back its value without noise. Bands: "
+        "95 % intervals over facts. Click a point to see its facts."
+    )
+    if points:
+        layer, role = points[-1]["customdata"][:2]
+        return int(layer), str(role)
+    best = effects.loc[effects["effect"].idxmax()]
+    return int(best["layer"]), str(best["role"])
+
+
+def effect_lines(effects: pd.DataFrame) -> go.Figure:
+    """Line chart of average effects by layer, with a band for each interval.
+
+    Args:
+        effects: The columns of `RoleEffect`, of one relation.
+
+    Returns:
+        The chart; customdata is [layer, role].
+    """
+    figure = go.Figure()
+    table = charts.with_hover(effects, _hover)
+    for role in (role for role in ROLES if (table["role"] == role).any()):
+        rows, colour = table[table["role"] == role], INKS[role]
+        if rows["low"].notna().all():
+            band = {
+                "x": [*rows["layer"], *rows["layer"][::-1]],
+                "y": [*rows["high"], *rows["low"][::-1]],
+            }
+            figure.add_scatter(
+                **band,
+                fill="toself",
+                fillcolor=colour,
+                opacity=0.18,
+                mode="lines",
+                line_width=0,
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=role,
+            )
+        style: charts.Style = {"mode": "lines+markers", "name": role, "legendgroup": role}
+        style |= {"marker_color": colour, "marker_symbol": MARKS[role], "marker_size": 8}
+        charts.add(figure, go.Scatter, rows, "layer", "effect", ("layer", "role"), **style)
+    last = int(table["layer"].max())
+    step = 1 + last // 16
+    axis = {"title": "layer", "tickvals": list(range(1, last + 1, step)), "zeroline": False}
+    return figure.update_layout(
+        xaxis=axis, yaxis={"title": "mean effect on the answer's probability"}, height=430
+    )
+
+
+def _hover(row: Any) -> str:
+    known = row.low is not None and row.low == row.low
+    ends = f"<br>{charts.INTERVAL}: {fixed(row.low, 2)} to {fixed(row.high, 2)}" if known else ""
+    effect = fixed(row.effect, 3, signed=True)
+    return f"<b>{row.role}</b>, layer {row.layer}: {effect}{ends}<br>{counted(row.n, 'fact')}"
+
+
+def _draw_facts(
+    info: RunInfo, rows: pd.DataFrame, effects: pd.DataFrame, at: tuple[int, str]
+) -> None:
+    """Draw the facts behind a point; a row opens the fact's trace on Ask."""
+    layer, role = at
+    chosen = rows[(rows["layer"] == layer) & (rows["role"] == role)]
+    chosen = chosen.sort_values("effect", ascending=False, kind="stable")
+    shown = chosen.head(MOST_FACTS)
+    st.markdown(plain(f"### {counted(len(chosen), 'fact')}: layer {layer}, {role}"))
+    event: Any = st.dataframe(
+        pd.DataFrame(
+            {
+                "relation": shown["relation"],
+                "subject": shown["subject"],
+                "right answer": shown["object"],
+                "without noise": shown["prob"],
+                "with noise": shown["corrupted"],
+                "effect": shown["effect"],
+            }
+        ),
+        hide_index=True,
+        key=f"traced facts {layer} {role}",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=420 if len(shown) > 10 else "content",
+        column_config={
+            name: st.column_config.NumberColumn(name, format="%.3f", help=meaning)
+            for name, meaning in (
+                ("without noise", "Probability of the right answer."),
+                ("with noise", "The same with noise on the subject, mean over the draws."),
+                ("effect", "Probability with the restoration, minus the probability with noise."),
+            )
+        },
+    )
+    first = f"the first {MOST_FACTS:,} of " * (len(chosen) > MOST_FACTS)
+    st.caption(
+        f"Shown: {first}{counted(len(chosen), 'fact')}. Tick a row to trace its sentence on Ask."
+    )
+    if picked := event["selection"]["rows"]:
+        fact = shown.iloc[picked[0]]
+        (template, *_) = info.relation(str(fact["relation"])).templates
+        text = template.replace("[X]", str(fact["subject"])).replace("[Y]", "[MASK]")
+        asked = {"text": text, "gold": str(fact["object"]), "models": [info.model]}
+        links.go(screens.ASK, {**asked, "look": "Causal trace", "subject": str(fact["subject"])})
+    draw_export(
+        "traced facts", lambda: rows.reset_index(drop=True), {"run": info.id}, request_of(Run(info))
+    )
