@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lama_core.api.queries import frames
-from lama_core.api.traces import effects_of, excluded_facts
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.sources.checkpoints import checkpoint_of
@@ -38,12 +37,13 @@ from lama_core.probes.statements import plan as statements_probing
 from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.probes.tracing import plan as tracing
 from lama_core.probes.tracing.plan import TraceRequest
-from lama_core.probes.tracing.roles import ROLES, RoleEffect
+from lama_core.probes.tracing.roles import ROLES, RoleEffect, average_effects
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request
 from lama_core.runs import find
 from lama_core.runs.execute import RunStopped, execute_all
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.facts_table import read_columns
+from lama_core.runs.info import FACTS_FILE, Run, RunInfo
 from lama_core.runs.manage import (
     KeptRun,
     RunsRequest,
@@ -294,8 +294,9 @@ def _trace(request: TraceRequest) -> TraceRuns:
     runs = run_planned(request, tracing.plan(request, load=loader(request)))
     effects = []
     for run in runs:
-        effects += effects_of(run)
-        for reason, n in excluded_facts(run).items():
+        rows = read_columns(run.info.folder / FACTS_FILE).to_pylist()
+        effects += average_effects(rows, model=run.info.model, restore=request.restore)
+        for reason, n in run.details["reasons"].items():
             request.on_note(f"{run.info.model}: {n:,} facts are excluded: {reason}.")
     return TraceRuns(request, runs.runs, tuple(effects))
 

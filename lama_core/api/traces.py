@@ -1,10 +1,11 @@
 """Finished runs of causal traces: their effects by layer and token role."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lama_core.errors import UserError
 from lama_core.probes.tracing.plan import TraceRequest
-from lama_core.probes.tracing.roles import ROLES, RoleEffect, average_effects
+from lama_core.probes.tracing.roles import BLANK, ROLES, RoleEffect, average_effects
 from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
@@ -22,25 +23,53 @@ def trace_runs(dataset: str) -> tuple[RunInfo, ...]:
     return tuple(run for run in runs if run.dataset == dataset and run.n)
 
 
-def traced_facts(run: Run) -> "pd.DataFrame":
-    """Return a row for each traced fact, layer and token role; see `probes.tracing.spec`."""
-    rows = read_columns(run.info.path(FACTS_FILE)).to_pandas()
-    return rows[rows["effect"].notna()].drop(columns="excluded").astype({"layer": int})
+@dataclass(frozen=True)
+class Traces:
+    """The traces of a run's facts, of one relation or all.
+
+    Attributes:
+        options: What is restored, and the noise.
+        facts: A row for each traced fact, layer and token role; see `probes.tracing.spec`.
+        effects: The averages over these facts; the columns are the fields of `RoleEffect`.
+        reasons: Why facts of the run are excluded -> their number.
+    """
+
+    options: TraceOptions
+    facts: "pd.DataFrame"
+    effects: "pd.DataFrame"
+    reasons: dict[str, int]
+
+    @property
+    def largest(self) -> RoleEffect:
+        """The largest effect at other tokens than the blank.
+
+        The last layers' states at the blank contain the answer in every model.
+        """
+        others = self.effects[self.effects["role"] != BLANK]
+        return RoleEffect(**others.loc[others["effect"].idxmax()].to_dict())
 
 
-def effects_of(run: Run, *, pooled: bool = False) -> list[RoleEffect]:
-    """Return the average effects of a run by relation, layer and token role.
+def read_traces(run: Run, relation: str = ALL_FACTS) -> Traces:
+    """Return the traces of a run's facts.
 
     Args:
         run: A run of causal traces.
-        pooled: Average over the facts of all relations together; the relation is `ALL_FACTS`.
+        relation: The relation. Default: all facts together.
+
+    Raises:
+        UserError: If a file of the run is damaged, or it doesn't store the options.
     """
-    rows = traced_facts(run)
-    if pooled:
-        rows = rows.assign(relation=ALL_FACTS)
-    return average_effects(
-        rows.to_dict("records"), model=run.info.model, restore=options_of(run).part
+    import pandas as pd  # slow to import
+
+    options, rows = options_of(run), read_columns(run.info.path(FACTS_FILE)).to_pandas()
+    rows = rows[rows["effect"].notna() & ((rows["relation"] == relation) | (relation == ALL_FACTS))]
+    facts = rows.drop(columns="excluded").astype({"layer": int}).reset_index(drop=True)
+    effects = average_effects(
+        facts.assign(relation=relation).to_dict("records"),
+        model=run.info.model,
+        restore=options.part,
     )
+    return Traces(options, facts, pd.DataFrame(effects), dict(run.details["reasons"]))
 
 
 def options_of(run: Run) -> TraceOptions:
@@ -75,20 +104,14 @@ def request_of(run: Run) -> TraceRequest:
     )
 
 
-def excluded_facts(run: Run) -> dict[str, int]:
-    """Return why facts are excluded -> their number."""
-    return dict(run.details["reasons"])
-
-
 __all__ = [
     "ALL_FACTS",
     "ROLES",
     "RoleEffect",
     "TraceOptions",
-    "effects_of",
-    "excluded_facts",
+    "Traces",
     "options_of",
+    "read_traces",
     "request_of",
     "trace_runs",
-    "traced_facts",
 ]

@@ -267,7 +267,7 @@ class FixedNorm(nn.Module):
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         norm = self.norm
-        if isinstance(norm, nn.LayerNorm):
+        if type(norm).__name__.endswith("LayerNorm"):  # DeBERTa has its own class
             states = states - states.mean(-1, keepdim=True)
         epsilon = norm.eps if hasattr(norm, "eps") else norm.variance_epsilon
         scaled = states / (states.pow(2).mean(-1, keepdim=True) + epsilon).sqrt().detach()
@@ -353,7 +353,9 @@ def test_parts_add_up_to_the_models_own_logit(
     assert chosen.logit == pytest.approx(max(found.logit, other.logit), abs=1e-6)
 
 
-@pytest.mark.parametrize("family", ("gpt2", "llama", "pythia", "opt", "bert-cased", "roberta"))
+@pytest.mark.parametrize(
+    "family", ("gpt2", "llama", "pythia", "opt", "bert-cased", "roberta", "deberta", "deberta-v3")
+)
 def test_parts_are_gradients_with_fixed_scales(
     family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,7 +366,7 @@ def test_parts_are_gradients_with_fixed_scales(
         if type(module).__name__.endswith(("LayerNorm", "RMSNorm")):
             owner, _, label = name.rpartition(".")
             setattr(plain.get_submodule(owner), label, FixedNorm(module))
-    if family == "bert-cased":
+    if family in ("bert-cased", "deberta", "deberta-v3"):
         plain.cls.predictions.transform.transform_act_fn = FixedGelu()
     monkeypatch.setattr("transformers.models.roberta.modeling_roberta.gelu", FixedGelu())
     model = tiny_model(family)

@@ -1,6 +1,5 @@
 """The chart Causal traces: a relation's average effect of each token role at each layer."""
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -11,13 +10,9 @@ from lama_core.api.results import Run, RunInfo, RunListing
 from lama_core.api.traces import (
     ALL_FACTS,
     ROLES,
-    TraceOptions,
-    effects_of,
-    excluded_facts,
-    options_of,
+    Traces,
     request_of,
     trace_runs,
-    traced_facts,
 )
 from lama_core.errors import UserError
 from lama_core.glossary import explain
@@ -59,16 +54,14 @@ def draw_traces(choice: RunChoice, _: RunListing) -> None:
     info = names[choose("Run", list(names), key="trace_run", first=first, place=boxes[0])]
     relation = _choose_relation(choice, info, boxes[1])
     try:
-        how, effects, rows, reasons = cache.table_of_runs(
-            f"traces {relation}", (info,), choice.ranking, (), partial(_read, relation)
-        )
+        found = cache.traces_of(info, relation)
     except UserError as error:
         show_note(plain(str(error)))
         return
-    _draw_headline(info, relation, how, effects, reasons)
-    at = _draw_chart(choice, info, relation, how, effects)
-    draw_export("traces", lambda: effects, {"run": info.id}, request_of(Run(info)))
-    _draw_facts(info, rows, effects, at)
+    _draw_headline(info, found)
+    at = _draw_chart(choice, info, relation, found)
+    draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(Run(info)))
+    _draw_facts(info, found.facts, at)
 
 
 def _names(runs: tuple[RunInfo, ...]) -> dict[str, RunInfo]:
@@ -96,55 +89,33 @@ def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
     )
 
 
-Traced = tuple[TraceOptions, pd.DataFrame, pd.DataFrame, dict[str, int]]
-
-
-def _read(relation: str, runs: list[Run]) -> Traced:
-    """Return a run's options, average effects, rows and excluded facts, for one relation or all."""
-    (run,) = runs
-    pooled = relation == ALL_FACTS
-    effects = pd.DataFrame(effects_of(run, pooled=pooled))
-    rows = traced_facts(run)
-    if not pooled:
-        rows = rows[rows["relation"] == relation]
-    effects = effects[effects["relation"] == relation]
-    return options_of(run), effects, rows, excluded_facts(run)
-
-
-def _draw_headline(
-    info: RunInfo,
-    relation: str,
-    how: TraceOptions,
-    effects: pd.DataFrame,
-    reasons: dict[str, int],
-) -> None:
-    """Draw the largest effect, and what is averaged."""
-    best = effects.loc[effects["effect"].idxmax()]
-    n = int(effects["n"].max())
+def _draw_headline(info: RunInfo, found: Traces) -> None:
+    """Draw the largest effect at the subject or the context, and what is averaged."""
+    how, best, n = found.options, found.largest, int(found.effects["n"].max())
     with st.container(key="headline"):
         st.subheader(
             plain(
-                f"{title_of(info.model)}: restoring layer {best['layer']} at the {best['role']} "
-                f"returns {fixed(best['effect'], 2, signed=True)} of the answer's probability"
+                f"{title_of(info.model)}: restoring layer {best.layer} at the {best.role} raises "
+                f"the right answer's probability by {fixed(best.effect, 2)}"
             ),
             anchor=False,
             help=explain("Causal trace"),
         )
     few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
-    window = f" in {how.window} layers" if how.window and how.window > 1 else ""
+    window = "" if how.part == "states" else " in the paper's share of the layers"
+    window = f" in {counted(how.window, 'layer')}" if how.window else window
     st.caption(
         f"Mean over {counted(n, 'fact')} whose right answer is the model's first answer. Restored: "
         f"{PARTS[how.part]}{window}; {counted(how.draws, 'draw')} of noise per fact.{few}"
     )
-    excluded = "; ".join(f"{reason}: {number:,}" for reason, number in reasons.items())
+    excluded = "; ".join(f"{reason}: {number:,}" for reason, number in found.reasons.items())
     if excluded:
         st.caption(plain(f"Excluded facts of the whole run: {excluded}."))
 
 
-def _draw_chart(
-    choice: RunChoice, info: RunInfo, relation: str, how: TraceOptions, effects: pd.DataFrame
-) -> tuple[int, str]:
+def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) -> tuple[int, str]:
     """Draw the effects; return the layer and role of the clicked point, or the largest effect."""
+    how, effects = found.options, found.effects
     title = f"Effect of restored {PARTS[how.part]} by token role, {title_of(info.model)}"
     points = charts.draw_chart(
         effect_lines(effects),
@@ -161,8 +132,7 @@ def _draw_chart(
     if points:
         layer, role = points[-1]["customdata"][:2]
         return int(layer), str(role)
-    best = effects.loc[effects["effect"].idxmax()]
-    return int(best["layer"]), str(best["role"])
+    return found.largest.layer, found.largest.role
 
 
 def effect_lines(effects: pd.DataFrame) -> go.Figure:
@@ -212,9 +182,7 @@ def _hover(row: Any) -> str:
     return f"<b>{row.role}</b>, layer {row.layer}: {effect}{ends}<br>{counted(row.n, 'fact')}"
 
 
-def _draw_facts(
-    info: RunInfo, rows: pd.DataFrame, effects: pd.DataFrame, at: tuple[int, str]
-) -> None:
+def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
     """Draw the facts behind a point; a row opens the fact's trace on Ask."""
     layer, role = at
     chosen = rows[(rows["layer"] == layer) & (rows["role"] == role)]
@@ -256,6 +224,4 @@ def _draw_facts(
         text = template.replace("[X]", str(fact["subject"])).replace("[Y]", "[MASK]")
         asked = {"text": text, "gold": str(fact["object"]), "models": [info.model]}
         links.go(screens.ASK, {**asked, "look": "Causal trace", "subject": str(fact["subject"])})
-    draw_export(
-        "traced facts", lambda: rows.reset_index(drop=True), {"run": info.id}, request_of(Run(info))
-    )
+    draw_export("traced facts", lambda: rows, {"run": info.id}, request_of(Run(info)))
