@@ -46,7 +46,8 @@ class Traces:
         The last layers' states at the blank contain the answer in every model.
         """
         others = self.effects[self.effects["role"] != BLANK]
-        return RoleEffect(**others.loc[others["effect"].idxmax()].to_dict())
+        best = others.sort_values("effect", ascending=False, kind="stable").to_dict("records")[0]
+        return RoleEffect(**{str(name): value for name, value in best.items()})
 
 
 def read_traces(run: Run, relation: str = ALL_FACTS) -> Traces:

@@ -76,7 +76,8 @@ def _names(runs: tuple[RunInfo, ...]) -> dict[str, RunInfo]:
 
 
 def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
-    labels = {one.name: relation_label(one.name, one.label) for one in info.relations if one.n}
+    traced = sorted((one for one in info.relations if one.n), key=lambda one: -one.n)
+    labels = {one.name: relation_label(one.name, one.label) for one in traced}
     options = [*labels, *([ALL_FACTS] if len(labels) > 1 else [])]
     chosen = next((name for name in choice.relations if name in labels), "")
     return choose(
@@ -148,11 +149,10 @@ def effect_lines(effects: pd.DataFrame) -> go.Figure:
     table = charts.with_hover(effects, _hover)
     for role in (role for role in ROLES if (table["role"] == role).any()):
         rows, colour = table[table["role"] == role], INKS[role]
-        if rows["low"].notna().all():
-            band = {
-                "x": [*rows["layer"], *rows["layer"][::-1]],
-                "y": [*rows["high"], *rows["low"][::-1]],
-            }
+        if rows["low"].notna().any():
+            # If all facts have the same effect, there is no interval: the band has no width.
+            low, high = (rows[end].fillna(rows["effect"]) for end in ("low", "high"))
+            band = {"x": [*rows["layer"], *rows["layer"][::-1]], "y": [*high, *low[::-1]]}
             figure.add_scatter(
                 **band,
                 fill="toself",
@@ -188,7 +188,7 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
     chosen = rows[(rows["layer"] == layer) & (rows["role"] == role)]
     chosen = chosen.sort_values("effect", ascending=False, kind="stable")
     shown = chosen.head(MOST_FACTS)
-    st.markdown(plain(f"### {counted(len(chosen), 'fact')}: layer {layer}, {role}"))
+    st.markdown(f"### {counted(len(chosen), 'fact')}: layer {layer}, {role}")
     event: Any = st.dataframe(
         pd.DataFrame(
             {
