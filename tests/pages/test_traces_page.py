@@ -9,7 +9,8 @@ from opening import open_page
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api.traces import ALL_FACTS, read_traces, trace_runs
+from lama_core.api.traces import ALL_FACTS, read_traces, request_of, trace_runs
+from lama_core.errors import UserError
 from lama_core.runs.info import Run
 from pages.ui.results import traces
 from pages.ui.shared import charts, links, screens
@@ -88,3 +89,33 @@ def test_without_a_trace_the_chart_says_what_is_needed(home: Path) -> None:
     make_ways(home, home / "data" / "runs")
     app = open_page("results", data="stated", tab="More", chart=screens.TRACES)
     assert "Needs: a run of causal traces on this data" in said(app)
+
+
+def test_a_run_on_data_and_runs_opens_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lama_core.runs.manage import list_kept
+    from pages.ui.data import runs
+
+    gone: list[dict[str, Any]] = []
+    monkeypatch.setattr(links, "go", lambda _, params: gone.append(dict(params)))
+    runs._show(next(one for one in list_kept() if one.name == RUN.info.id))
+    assert gone[0] == {
+        "tab": "More",
+        "chart": screens.TRACES,
+        "data": "starter",
+        "trace_run": RUN.info.id,
+    }
+
+
+def test_the_chosen_run_is_in_the_address(home: Path) -> None:
+    app = open_traces(trace_run=RUN.info.id)
+    (box,) = [one for one in app.selectbox if one.label == "Run"]
+    assert box.value == RUN.info.id
+
+
+def test_a_run_without_options_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(RUN.info)
+    monkeypatch.setitem(run.__dict__, "details", {"reasons": {}})
+    with pytest.raises(UserError, match="Delete the run and make it again"):
+        read_traces(run)
+    request = request_of(RUN)
+    assert (request.restore, request.draws, request.limit) == ("states", 3, 60)

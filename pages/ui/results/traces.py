@@ -48,10 +48,13 @@ def traces_need(choice: RunChoice, _: RunListing) -> str:
 def draw_traces(choice: RunChoice, _: RunListing) -> None:
     """Draw the average effects of a run, and the facts behind a point."""
     boxes = st.columns([3, 2.4, 2], vertical_alignment="bottom")
-    names = _names(trace_runs(choice.data))
-    shown = [run.model for run in choice.runs]
-    first = next((name for name, run in names.items() if run.model in shown), "")
-    info = names[choose("Run", list(names), key="trace_run", first=first, place=boxes[0])]
+    runs = {run.id: run for run in trace_runs(choice.data)}
+    names, shown = _names(runs), [run.model for run in choice.runs]
+    first = next((name for name, run in runs.items() if run.model in shown), "")
+    chosen = choose(
+        "Run", list(runs), key="trace_run", first=first, show=names.__getitem__, place=boxes[0]
+    )
+    info = runs[chosen]
     relation = _choose_relation(choice, info, boxes[1])
     try:
         found = cache.traces_of(info, relation)
@@ -64,14 +67,14 @@ def draw_traces(choice: RunChoice, _: RunListing) -> None:
     _draw_facts(info, found.facts, at)
 
 
-def _names(runs: tuple[RunInfo, ...]) -> dict[str, RunInfo]:
-    """Return name -> run."""
-    names: dict[str, RunInfo] = {}
-    for run in runs:
+def _names(runs: dict[str, RunInfo]) -> dict[str, str]:
+    """Return id -> unique name for display."""
+    names: dict[str, str] = {}
+    for name, run in runs.items():
         part = PARTS.get(run.prompts.removeprefix("trace "), run.prompts)
         limit = f", first {run.limit} a relation" if run.limit else ""
-        name = run.title or f"{title_of(run.model)}, {part}{limit}"
-        names[name if name not in names else f"{name}, {run.digest[:6]}"] = run
+        shown = run.title or f"{title_of(run.model)}, {part}{limit}"
+        names[name] = shown if shown not in names.values() else f"{shown}, {run.digest[:6]}"
     return names
 
 
