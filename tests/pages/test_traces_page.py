@@ -18,7 +18,7 @@ from pages.ui.shared import charts, links, screens
 RUNS = trace_runs("starter")
 if not RUNS:
     pytest.skip("no traces come with this version", allow_module_level=True)
-RUN = Run(RUNS[0])
+RUN = Run(next(run for run in RUNS if run.prompts == "trace states"))
 RELATION = max(RUN.info.relations, key=lambda one: one.n)
 
 
