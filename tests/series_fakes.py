@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from probe_fakes import CITIES, HashFiller, write_dataset
 from lama_core.candidates.columns import Columns
 from lama_core.models.protocols import Encoded, Scores
 from lama_core.models.sources.checkpoints import checkpoint_of
+from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
@@ -41,11 +43,17 @@ def load_step(reference: str, *, precision: str = "fp32", on_progress: object = 
     return StepFiller(CITIES, name=reference)
 
 
-def make_series(folder: Path, data: Path, steps: Sequence[int] = STEPS) -> tuple[Run, ...]:
-    """Finished runs of the checkpoints lab/tiny@stepN on a small dataset."""
-    write_dataset(data, n_facts=20)
+def plan_series(data: Path, steps: Sequence[int] = STEPS) -> list[ClozeSpec]:
+    """The runs of the checkpoints lab/tiny@stepN on a small dataset, in a dozen parts each."""
+    if not data.is_dir():
+        write_dataset(data, n_facts=20)
     request = ProbeRequest(
         str(data), ("lab/tiny",), candidates="full", revisions=[f"step{step}" for step in steps]
     )
-    specs = plan(request, load=load_step).specs
+    return [replace(spec, batch_rows=4) for spec in plan(request, load=load_step).specs]
+
+
+def make_series(folder: Path, data: Path, steps: Sequence[int] = STEPS) -> tuple[Run, ...]:
+    """Finished runs of the checkpoints lab/tiny@stepN on a small dataset."""
+    specs = plan_series(data, steps)
     return tuple(execute(spec, folder=folder, load=load_step) for spec in specs)

@@ -6,11 +6,13 @@ gradients of the logit times each module's output, with the scales of norms and 
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from families import make_family, tokenizer_of
 from torch import nn
@@ -44,6 +46,8 @@ PARTS = {
     "mpnet": ("mpnet.encoder.layer", "attention.attn", "output.dense"),
     "distilbert": ("distilbert.transformer.layer", "attention", "ffn"),
     "modernbert": ("model.layers", "attn", "mlp"),
+    "deberta": ("deberta.encoder.layer", "attention.output.dense", "output.dense"),
+    "deberta-v3": ("deberta.encoder.layer", "attention.output.dense", "output.dense"),
 }
 # In a layer, the last projections of attention and MLP; "" is for families like BERT.
 PROJECTIONS = {
@@ -58,7 +62,10 @@ PROJECTIONS = {
     "distilbert": ("attention.out_lin", "ffn.lin2"),
     "modernbert": ("attn.Wo", "mlp.Wo"),
 }
-UNSUPPORTED = ("albert", "deberta", "deberta-v3", "t5")
+UNSUPPORTED = {
+    "albert": "all of its layers are the same modules",
+    "t5": "it has an encoder and a decoder",
+}
 
 
 def encode(model: Any) -> Encoded:
@@ -260,7 +267,7 @@ class FixedNorm(nn.Module):
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         norm = self.norm
-        if isinstance(norm, nn.LayerNorm):
+        if type(norm).__name__.endswith("LayerNorm"):  # DeBERTa has its own class
             states = states - states.mean(-1, keepdim=True)
         epsilon = norm.eps if hasattr(norm, "eps") else norm.variance_epsilon
         scaled = states / (states.pow(2).mean(-1, keepdim=True) + epsilon).sqrt().detach()
@@ -346,7 +353,9 @@ def test_parts_add_up_to_the_models_own_logit(
     assert chosen.logit == pytest.approx(max(found.logit, other.logit), abs=1e-6)
 
 
-@pytest.mark.parametrize("family", ("gpt2", "llama", "pythia", "opt", "bert-cased", "roberta"))
+@pytest.mark.parametrize(
+    "family", ("gpt2", "llama", "pythia", "opt", "bert-cased", "roberta", "deberta", "deberta-v3")
+)
 def test_parts_are_gradients_with_fixed_scales(
     family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,7 +366,7 @@ def test_parts_are_gradients_with_fixed_scales(
         if type(module).__name__.endswith(("LayerNorm", "RMSNorm")):
             owner, _, label = name.rpartition(".")
             setattr(plain.get_submodule(owner), label, FixedNorm(module))
-    if family == "bert-cased":
+    if family in ("bert-cased", "deberta", "deberta-v3"):
         plain.cls.predictions.transform.transform_act_fn = FixedGelu()
     monkeypatch.setattr("transformers.models.roberta.modeling_roberta.gelu", FixedGelu())
     model = tiny_model(family)
@@ -471,6 +480,18 @@ def test_a_family_that_isnt_supported_gets_one_sentence(family: str, tiny_model:
             look()
         said = str(error.value)
         assert said.endswith(".") and ". " not in said and "supported families are GPT-2" in said
+        assert UNSUPPORTED[family] in said
+
+
+def test_deberta_with_a_convolution_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tiny_models.FAMILIES["deberta-v3"]
+    sizes = plain.sizes | {"conv_kernel_size": 3, "conv_act": "gelu"}
+    monkeypatch.setitem(tiny_models.FAMILIES, "convolved", replace(plain, sizes=sizes))
+    model = tiny_models.open_family("convolved", tmp_path)
+    with pytest.raises(UserError, match="a convolution changes the first layer's hidden states"):
+        model.trace(encode(model), (1,), [7])
 
 
 def opened(family: str, folder: Path, **settings: Any) -> Any:

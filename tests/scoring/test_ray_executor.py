@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from probe_fakes import hash_model, write_dataset
+from series_fakes import STEPS, load_step, plan_series
 from written_statements import hashed, write_many
 
 from lama_core.errors import UserError
@@ -18,6 +19,8 @@ from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.probes.statements import plan as statements
 from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute, execute_all
+from lama_core.runs.find import list_runs
+from lama_core.runs.series import find_series
 
 ray: Any = pytest.importorskip("ray", reason="ray, an optional extra, is not installed")
 import ray_fakes  # noqa: E402
@@ -138,6 +141,16 @@ def test_several_models_are_opened_by_several_workers_and_none_by_one_twice(
     assert len(set(loads)) == len(loads)
     begun = dict(reversed(loads))  # what each worker opened first
     assert len(set(begun.values())) > 1
+
+
+def test_a_series_of_checkpoints_is_the_same_on_the_cluster(opened: Path, tmp_path: Path) -> None:
+    specs = plan_series(tmp_path / "toy")
+    execute_all(specs, folder=tmp_path / "local", load=load_step)
+    execute_all(specs, folder=tmp_path / "ray", executor=RayExecutor(), load=load_step)
+    for spec in specs:
+        assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    (series,) = find_series(list_runs([tmp_path / "ray"]))
+    assert series.steps == STEPS
 
 
 def test_a_stopped_run_goes_on_in_this_process_and_ends_the_same(

@@ -121,6 +121,11 @@ FAMILIES = (
         "cls.predictions.transform.dense",
         "cls.predictions.transform.LayerNorm",
     ),
+    _like_bert(
+        "deberta.encoder.layer",
+        "cls.predictions.transform.dense",
+        "cls.predictions.transform.LayerNorm",
+    ),  # DeBERTa and DeBERTa-v3
     _like_bert("roberta.encoder.layer", *_ROBERTA_HEAD),
     _like_bert(
         "electra.encoder.layer", "generator_predictions.dense", "generator_predictions.LayerNorm"
@@ -143,9 +148,11 @@ FAMILIES = (
         head=("vocab_transform", "vocab_layer_norm"),
     ),
 )
+SHARED_LAYERS = "albert.encoder.albert_layer_groups"
+CONVOLUTION = "deberta.encoder.conv"  # in DeBERTa-v2's two largest models
 SUPPORTED = (
     "GPT-2, Llama, Mistral, Qwen2, OLMo 2, GPT-NeoX (Pythia), OPT, BERT, DistilBERT, RoBERTa, "
-    "ELECTRA, MPNet and ModernBERT"
+    "ELECTRA, MPNet, DeBERTa and ModernBERT"
 )
 
 
@@ -153,6 +160,10 @@ def find_parts(name: str, model: Any) -> ModelParts:
     """Return the modules of a model's parts; raise UserError if its family isn't supported."""
     if getattr(model.config, "is_encoder_decoder", False):
         raise unsupported(name, model, "it has an encoder and a decoder")
+    if _find(model, SHARED_LAYERS) is not None:
+        raise unsupported(name, model, "all of its layers are the same modules")
+    if _find(model, CONVOLUTION) is not None:
+        raise unsupported(name, model, "a convolution changes the first layer's hidden states")
     for names in FAMILIES:
         stack = _find(model, names.layers)
         if isinstance(stack, nn.ModuleList) and len(stack):

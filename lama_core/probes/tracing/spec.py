@@ -15,7 +15,7 @@ Departure: Causal tracing
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -128,7 +128,10 @@ class TraceSpec(ClozeSpec):
                 pa.Table.from_pylist(rows, schema=schema),
                 self._describe(dataset, judged),
                 max(len(segment.columns.words) for segment in prepared.segments),
-                {"reasons": dict(Counter(one.excluded for one in judged if one.excluded))},
+                {
+                    "options": asdict(self.trace_options),
+                    "reasons": dict(Counter(one.excluded for one in judged if one.excluded)),
+                },
             )
 
         return ScoringJob(work, finish)

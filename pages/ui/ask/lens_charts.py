@@ -74,7 +74,7 @@ def trace_map(found: ModelTrace) -> go.Figure:
         ("layer", layers),
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
-        colorscale=charts.SCALE,
+        **charts.diverging(),
         zmin=-largest,
         zmax=largest,
         showscale=not shows,

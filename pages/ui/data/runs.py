@@ -160,6 +160,9 @@ def _show(run: KeptRun) -> None:
         links.go(screens.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
     if run.info.kind == "study":
         links.go(screens.RESULTS, {**screens.PROMPTS, "study": run.name})
+    if run.info.kind == "trace":
+        more = {"tab": "More", "chart": screens.TRACES, "data": run.info.dataset}
+        links.go(screens.RESULTS, {**more, "trace_run": run.name})
     links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": run.info.dataset})
 
 

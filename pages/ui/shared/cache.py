@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
 
     from lama_core.api.generation import AskRequest, ModelText
     from lama_core.api.queries import Inspection
+    from lama_core.api.traces import Traces
     from lama_core.metrics import Average, By
     from lama_core.metrics.fact_answers import JoinedAnswers
     from lama_core.metrics.score_tables import RelationPrecision
@@ -388,6 +389,14 @@ def table_of_runs(
 ) -> T:
     """Return `_make(runs)`, cached by `what` and the other arguments."""
     return _make([finished_run(info) for info in infos])
+
+
+@cached(30)
+def traces_of(info: RunInfo, relation: str) -> "Traces":
+    """The causal traces of a run's facts, of one relation or all."""
+    from lama_core.api.traces import read_traces
+
+    return read_traces(Run(info), relation)
 
 
 @cached(6)

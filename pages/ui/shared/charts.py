@@ -30,11 +30,8 @@ FAINT = "rgba(128,128,128,0.25)"
 GREY = "#808080"  # visible on dark and on white pages
 DARK = "#1b2430"
 EDGE = "#ffffff"
-SCALE = [
-    [0.0, "#a8431f"],
-    [0.5, "#7a838e"],
-    [1.0, "#1f6aa5"],
-]  # white text is readable on all colours
+LOW, MIDDLE, HIGH = "#a8431f", "#7a838e", "#1f6aa5"  # white text is readable on all three
+SCALE = [[0.0, LOW], [0.5, MIDDLE], [1.0, HIGH]]
 COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # a scale for counts
 RIGHT = [[0.0, "#5c7f74"], [1.0, "#17704f"]]  # a scale for counts of right answers
 TOTALS = [[0.0, "#5d6670"], [1.0, "#5d6670"]]
@@ -294,7 +291,7 @@ def heat_map(
     columns: tuple[str, Sequence[str]],
     **style: Any,
 ) -> go.Figure:
-    """Make a heat map with white texts in the cells.
+    """Make a heat map with texts in the cells: white, unless `style` has `diverging`.
 
     tone: the values that set the colours, [row, column]. rows, columns: title of the axis, and the
     names of its rows or columns.
@@ -305,6 +302,17 @@ def heat_map(
         shown = [escape(_short(name)) for name in names]
         update(title=title, tickvals=list(range(len(names))), ticktext=shown, showgrid=False)
     return figure
+
+
+def diverging() -> Style:
+    """Return a colour scale whose middle is the page's background, and the texts' colours.
+
+    Each text is dark or light, as its cell requires.
+    """
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    page = str(st.get_option(f"theme.{theme}.backgroundColor") or EDGE)
+    scale = [[0.0, LOW], [0.5, page], [1.0, HIGH]]
+    return {"colorscale": scale, "textfont_color": None}
 
 
 def precision_by_relation(
@@ -774,7 +782,7 @@ def correlation_matrix(matrix: pd.DataFrame, n: int | None, counts: str = "facts
         "hovertemplate": "%{hovertext}<extra></extra>",
         "colorbar": bar,
     }
-    style |= {"colorscale": SCALE, "zmin": -0.6, "zmax": 0.6}
+    style |= {**diverging(), "zmin": -0.6, "zmax": 0.6}
     figure = heat_map(values, texts, ("measure", names[1:]), ("measure", names[:-1]), **style)
     return figure.update_layout(yaxis_autorange="reversed", height=400)
 

@@ -19,6 +19,7 @@ PROMPTS: Params = {"tab": "Prompts"}
 CURVES, RANKS = "P@k curves", "Rank distribution"
 WAYS = "Ways of asking"
 TRAINING = "Training"
+TRACES = "Causal traces"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}

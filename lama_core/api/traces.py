@@ -1,0 +1,118 @@
+"""Finished runs of causal traces: their effects by layer and token role."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lama_core.errors import UserError
+from lama_core.probes.tracing.plan import TraceRequest
+from lama_core.probes.tracing.roles import BLANK, ROLES, RoleEffect, average_effects
+from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
+from lama_core.runs.facts_table import read_columns
+from lama_core.runs.find import list_runs
+from lama_core.runs.info import FACTS_FILE, Run, RunInfo
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL_FACTS = "all relations"  # instead of a relation, for averages over the facts of all relations
+
+
+def trace_runs(dataset: str) -> tuple[RunInfo, ...]:
+    """Return the finished runs of causal traces on a dataset that have a traced fact."""
+    runs = list_runs(kinds=(TraceSpec.kind,)).intact()
+    return tuple(run for run in runs if run.dataset == dataset and run.n)
+
+
+@dataclass(frozen=True)
+class Traces:
+    """The traces of a run's facts, of one relation or all.
+
+    Attributes:
+        options: What is restored, and the noise.
+        facts: A row for each traced fact, layer and token role; see `probes.tracing.spec`.
+        effects: The averages over these facts; the columns are the fields of `RoleEffect`.
+        reasons: Why facts of the run are excluded -> their number.
+    """
+
+    options: TraceOptions
+    facts: "pd.DataFrame"
+    effects: "pd.DataFrame"
+    reasons: dict[str, int]
+
+    @property
+    def largest(self) -> RoleEffect:
+        """The largest effect at other tokens than the blank.
+
+        The last layers' states at the blank contain the answer in every model.
+        """
+        others = self.effects[self.effects["role"] != BLANK]
+        best = others.sort_values("effect", ascending=False, kind="stable").to_dict("records")[0]
+        return RoleEffect(**{str(name): value for name, value in best.items()})
+
+
+def read_traces(run: Run, relation: str = ALL_FACTS) -> Traces:
+    """Return the traces of a run's facts.
+
+    Args:
+        run: A run of causal traces.
+        relation: The relation. Default: all facts together.
+
+    Raises:
+        UserError: If a file of the run is damaged, or it doesn't store the options.
+    """
+    import pandas as pd  # slow to import
+
+    options, rows = options_of(run), read_columns(run.info.path(FACTS_FILE)).to_pandas()
+    rows = rows[rows["effect"].notna() & ((rows["relation"] == relation) | (relation == ALL_FACTS))]
+    facts = rows.drop(columns="excluded").astype({"layer": int}).reset_index(drop=True)
+    effects = average_effects(
+        facts.assign(relation=relation).to_dict("records"),
+        model=run.info.model,
+        restore=options.part,
+    )
+    return Traces(options, facts, pd.DataFrame(effects), dict(run.details["reasons"]))
+
+
+def options_of(run: Run) -> TraceOptions:
+    """Return what the traces of a run restore, and their noise.
+
+    Raises:
+        UserError: If the run doesn't store them.
+    """
+    stored = run.details.get("options")
+    if stored is None:
+        raise UserError(
+            f"{run.info.id} was made by an earlier build, which didn't store a trace's options. "
+            "Delete the run and make it again."
+        )
+    return TraceOptions(**stored)
+
+
+def request_of(run: Run) -> TraceRequest:
+    """Return the request that makes a run again."""
+    info, how = run.info, options_of(run)
+    return TraceRequest(
+        info.dataset,
+        (info.model,),
+        tuple(relation.name for relation in info.relations),
+        restore=how.part,
+        window=how.window,
+        draws=how.draws,
+        seed=how.seed,
+        candidates=info.candidates,
+        precision=info.precision,
+        limit=info.limit,
+    )
+
+
+__all__ = [
+    "ALL_FACTS",
+    "ROLES",
+    "RoleEffect",
+    "TraceOptions",
+    "Traces",
+    "options_of",
+    "read_traces",
+    "request_of",
+    "trace_runs",
+]

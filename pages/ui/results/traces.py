@@ -1,0 +1,230 @@
+"""The chart Causal traces: a relation's average effect of each token role at each layer."""
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from lama_core.api.results import Run, RunInfo, RunListing
+from lama_core.api.traces import (
+    ALL_FACTS,
+    ROLES,
+    Traces,
+    request_of,
+    trace_runs,
+)
+from lama_core.errors import UserError
+from lama_core.glossary import explain
+from lama_core.rounding import fixed
+from pages.ui.shared import cache, charts, links, screens
+from pages.ui.shared.colours import PALETTE
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.run_choice import RunChoice, relation_label
+from pages.ui.shared.url_state import choose, title_of
+
+MOST_FACTS = 500  # rows of the table on screen; the export has all
+FEW_FACTS = 12  # with fewer, the page says that the average is of few facts
+PARTS = {"states": "hidden states", "attention": "attention", "mlp": "MLPs"}
+# Role -> colour and mark; the order is that of the tokens.
+INKS = dict(zip(ROLES, (PALETTE[6], *PALETTE[1:5], PALETTE[0]), strict=True))
+MARKS = dict(
+    zip(
+        ROLES,
+        ("circle", "triangle-up", "diamond", "square", "triangle-down", "x"),
+        strict=True,
+    )
+)
+
+
+def traces_need(choice: RunChoice, _: RunListing) -> str:
+    """Return what is missing for the chart, in words; empty if nothing is missing."""
+    if trace_runs(choice.data):
+        return ""
+    return "a run of causal traces on this data, which `lama-explorer trace` makes"
+
+
+def draw_traces(choice: RunChoice, _: RunListing) -> None:
+    """Draw the average effects of a run, and the facts behind a point."""
+    boxes = st.columns([3, 2.4, 2], vertical_alignment="bottom")
+    runs = {run.id: run for run in trace_runs(choice.data)}
+    names, shown = _names(runs), [run.model for run in choice.runs]
+    first = next((name for name, run in runs.items() if run.model in shown), "")
+    chosen = choose(
+        "Run", list(runs), key="trace_run", first=first, show=names.__getitem__, place=boxes[0]
+    )
+    info = runs[chosen]
+    relation = _choose_relation(choice, info, boxes[1])
+    try:
+        found = cache.traces_of(info, relation)
+    except UserError as error:
+        show_note(plain(str(error)))
+        return
+    _draw_headline(info, found)
+    at = _draw_chart(choice, info, relation, found)
+    draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(Run(info)))
+    _draw_facts(info, found.facts, at)
+
+
+def _names(runs: dict[str, RunInfo]) -> dict[str, str]:
+    """Return id -> unique name for display."""
+    names: dict[str, str] = {}
+    for name, run in runs.items():
+        part = PARTS.get(run.prompts.removeprefix("trace "), run.prompts)
+        limit = f", first {run.limit} a relation" if run.limit else ""
+        shown = run.title or f"{title_of(run.model)}, {part}{limit}"
+        names[name] = shown if shown not in names.values() else f"{shown}, {run.digest[:6]}"
+    return names
+
+
+def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
+    traced = sorted((one for one in info.relations if one.n), key=lambda one: -one.n)
+    labels = {one.name: relation_label(one.name, one.label) for one in traced}
+    options = [*labels, *([ALL_FACTS] if len(labels) > 1 else [])]
+    chosen = next((name for name in choice.relations if name in labels), "")
+    return choose(
+        "Relation",
+        options,
+        key="trace_relation",
+        first=chosen,
+        show=lambda name: labels.get(name, name),
+        place=place,
+    )
+
+
+def _draw_headline(info: RunInfo, found: Traces) -> None:
+    """Draw the largest effect at the subject or the context, and what is averaged."""
+    how, best, n = found.options, found.largest, int(found.effects["n"].max())
+    with st.container(key="headline"):
+        st.subheader(
+            plain(
+                f"{title_of(info.model)}: restoring layer {best.layer} at the {best.role} raises "
+                f"the right answer's probability by {fixed(best.effect, 2)}"
+            ),
+            anchor=False,
+            help=explain("Causal trace"),
+        )
+    few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
+    window = "" if how.part == "states" else " in the paper's share of the layers"
+    window = f" in {counted(how.window, 'layer')}" if how.window else window
+    st.caption(
+        f"Mean over {counted(n, 'fact')} whose right answer is the model's first answer. Restored: "
+        f"{PARTS[how.part]}{window}; {counted(how.draws, 'draw')} of noise per fact.{few}"
+    )
+    excluded = "; ".join(f"{reason}: {number:,}" for reason, number in found.reasons.items())
+    if excluded:
+        st.caption(plain(f"Excluded facts of the whole run: {excluded}."))
+
+
+def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) -> tuple[int, str]:
+    """Draw the effects; return the layer and role of the clicked point, or the largest effect."""
+    how, effects = found.options, found.effects
+    title = f"Effect of restored {PARTS[how.part]} by token role, {title_of(info.model)}"
+    points = charts.draw_chart(
+        effect_lines(effects),
+        "trace averages",
+        title=title,
+        footnote=f"{info.dataset}, {relation}, {counted(how.draws, 'draw')} of noise",
+        picture=choice.picture,
+    )
+    st.caption(
+        "Effect: by how much the right answer's probability rises, after noise on the subject's "
+        "embeddings, if one layer at tokens of this role gets back its value without noise. Bands: "
+        "95 % intervals over facts. Click a point to see its facts."
+    )
+    if points:
+        layer, role = points[-1]["customdata"][:2]
+        return int(layer), str(role)
+    return found.largest.layer, found.largest.role
+
+
+def effect_lines(effects: pd.DataFrame) -> go.Figure:
+    """Line chart of average effects by layer, with a band for each interval.
+
+    Args:
+        effects: The columns of `RoleEffect`, of one relation.
+
+    Returns:
+        The chart; customdata is [layer, role].
+    """
+    figure = go.Figure()
+    table = charts.with_hover(effects, _hover)
+    for role in (role for role in ROLES if (table["role"] == role).any()):
+        rows, colour = table[table["role"] == role], INKS[role]
+        if rows["low"].notna().any():
+            # If all facts have the same effect, there is no interval: the band has no width.
+            low, high = (rows[end].fillna(rows["effect"]) for end in ("low", "high"))
+            band = {"x": [*rows["layer"], *rows["layer"][::-1]], "y": [*high, *low[::-1]]}
+            figure.add_scatter(
+                **band,
+                fill="toself",
+                fillcolor=colour,
+                opacity=0.18,
+                mode="lines",
+                line_width=0,
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=role,
+            )
+        style: charts.Style = {"mode": "lines+markers", "name": role, "legendgroup": role}
+        style |= {"marker_color": colour, "marker_symbol": MARKS[role], "marker_size": 8}
+        charts.add(figure, go.Scatter, rows, "layer", "effect", ("layer", "role"), **style)
+    last = int(table["layer"].max())
+    step = 1 + last // 16
+    axis = {"title": "layer", "tickvals": list(range(1, last + 1, step)), "zeroline": False}
+    return figure.update_layout(
+        xaxis=axis, yaxis={"title": "mean effect on the answer's probability"}, height=430
+    )
+
+
+def _hover(row: Any) -> str:
+    known = row.low is not None and row.low == row.low
+    ends = f"<br>{charts.INTERVAL}: {fixed(row.low, 2)} to {fixed(row.high, 2)}" if known else ""
+    effect = fixed(row.effect, 3, signed=True)
+    return f"<b>{row.role}</b>, layer {row.layer}: {effect}{ends}<br>{counted(row.n, 'fact')}"
+
+
+def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
+    """Draw the facts behind a point; a row opens the fact's trace on Ask."""
+    layer, role = at
+    chosen = rows[(rows["layer"] == layer) & (rows["role"] == role)]
+    chosen = chosen.sort_values("effect", ascending=False, kind="stable")
+    shown = chosen.head(MOST_FACTS)
+    st.markdown(f"### {counted(len(chosen), 'fact')}: layer {layer}, {role}")
+    event: Any = st.dataframe(
+        pd.DataFrame(
+            {
+                "relation": shown["relation"],
+                "subject": shown["subject"],
+                "right answer": shown["object"],
+                "without noise": shown["prob"],
+                "with noise": shown["corrupted"],
+                "effect": shown["effect"],
+            }
+        ),
+        hide_index=True,
+        key=f"traced facts {layer} {role}",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=420 if len(shown) > 10 else "content",
+        column_config={
+            name: st.column_config.NumberColumn(name, format="%.3f", help=meaning)
+            for name, meaning in (
+                ("without noise", "Probability of the right answer."),
+                ("with noise", "The same with noise on the subject, mean over the draws."),
+                ("effect", "Probability with the restoration, minus the probability with noise."),
+            )
+        },
+    )
+    first = f"the first {MOST_FACTS:,} of " * (len(chosen) > MOST_FACTS)
+    st.caption(
+        f"Shown: {first}{counted(len(chosen), 'fact')}. Tick a row to trace its sentence on Ask."
+    )
+    if picked := event["selection"]["rows"]:
+        fact = shown.iloc[picked[0]]
+        (template, *_) = info.relation(str(fact["relation"])).templates
+        text = template.replace("[X]", str(fact["subject"])).replace("[Y]", "[MASK]")
+        asked = {"text": text, "gold": str(fact["object"]), "models": [info.model]}
+        links.go(screens.ASK, {**asked, "look": "Causal trace", "subject": str(fact["subject"])})
+    draw_export("traced facts", lambda: rows, {"run": info.id}, request_of(Run(info)))

@@ -1,0 +1,121 @@
+"""The chart Causal traces on Results, on the bundled runs."""
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import streamlit as st
+from opening import open_page
+from statement_fakes import make_ways
+from streamlit.testing.v1 import AppTest
+
+from lama_core.api.traces import ALL_FACTS, read_traces, request_of, trace_runs
+from lama_core.errors import UserError
+from lama_core.runs.info import Run
+from pages.ui.results import traces
+from pages.ui.shared import charts, links, screens
+
+RUNS = trace_runs("starter")
+if not RUNS:
+    pytest.skip("no traces come with this version", allow_module_level=True)
+RUN = Run(next(run for run in RUNS if run.prompts == "trace states"))
+RELATION = max(RUN.info.relations, key=lambda one: one.n)
+
+
+def said(app: AppTest) -> str:
+    shown = (*app.caption, *app.markdown, *app.info, *app.subheader)
+    return " ".join(one.value for one in shown).replace("\\", "")
+
+
+def open_traces(**params: str) -> AppTest:
+    return open_page("results", data="starter", tab="More", chart=screens.TRACES, **params)
+
+
+def test_the_chart_names_the_largest_effect_and_its_facts(home: Path) -> None:
+    app = open_traces(trace_relation=RELATION.name)
+    best = read_traces(RUN, RELATION.name).largest
+    assert best.role != "blank"
+    assert f"restoring layer {best.layer} at the {best.role} raises" in said(app)
+    assert f"Mean over {RELATION.n} facts" in said(app)
+    facts = app.dataframe[0].value
+    assert len(facts) == best.n
+    assert facts["effect"].mean() == pytest.approx(best.effect, abs=1e-4)
+
+
+def test_all_relations_are_averaged_together(home: Path) -> None:
+    app = open_traces(trace_relation=ALL_FACTS)
+    assert f"Mean over {RUN.info.n} facts" in said(app)
+    assert read_traces(RUN).effects["n"].max() == RUN.info.n
+
+
+def test_every_role_has_a_line_and_a_band() -> None:
+    effects = read_traces(RUN).effects
+    figure = traces.effect_lines(effects)
+    lines = [one for one in figure.data if one.mode == "lines+markers"]
+    assert [one.name for one in lines] == [
+        role for role in traces.ROLES if role in set(effects["role"])
+    ]
+    assert sum(one.fill == "toself" for one in figure.data) == len(lines)
+
+
+def test_a_point_shows_its_facts_and_a_fact_is_traced_on_ask(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[dict[str, Any]] = []
+
+    def go(there: str, params: dict[str, Any], **_: Any) -> NoReturn:
+        gone.append({"page": there, **params})
+        st.stop()
+
+    monkeypatch.setattr(links, "go", go)
+    monkeypatch.setattr(charts, "draw_chart", lambda *_, **__: [{"customdata": [1, "blank"]}])
+    drawn = st.dataframe
+
+    def tick_first(*given: Any, **named: Any) -> Any:
+        drawn(*given, **named)
+        return {"selection": {"rows": [0]}}
+
+    monkeypatch.setattr(st, "dataframe", tick_first)
+    app = open_traces(trace_relation=RELATION.name)
+    assert "layer 1, blank" in said(app)
+    (asked,) = gone
+    first = app.dataframe[0].value.iloc[0]
+    assert asked["page"] == screens.ASK and asked["look"] == "Causal trace"
+    assert asked["subject"] == first["subject"] and asked["gold"] == first["right answer"]
+    assert asked["subject"] in asked["text"] and "[MASK]" in asked["text"]
+
+
+def test_without_a_trace_the_chart_says_what_is_needed(home: Path) -> None:
+    make_ways(home, home / "data" / "runs")
+    app = open_page("results", data="stated", tab="More", chart=screens.TRACES)
+    assert "Needs: a run of causal traces on this data" in said(app)
+
+
+def test_a_run_on_data_and_runs_opens_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lama_core.runs.manage import list_kept
+    from pages.ui.data import runs
+
+    gone: list[dict[str, Any]] = []
+    monkeypatch.setattr(links, "go", lambda _, params: gone.append(dict(params)))
+    runs._show(next(one for one in list_kept() if one.name == RUN.info.id))
+    assert gone[0] == {
+        "tab": "More",
+        "chart": screens.TRACES,
+        "data": "starter",
+        "trace_run": RUN.info.id,
+    }
+
+
+def test_the_chosen_run_is_in_the_address(home: Path) -> None:
+    app = open_traces(trace_run=RUN.info.id)
+    (box,) = [one for one in app.selectbox if one.label == "Run"]
+    assert box.value == RUN.info.id
+
+
+def test_a_run_without_options_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(RUN.info)
+    monkeypatch.setitem(run.__dict__, "details", {"reasons": {}})
+    with pytest.raises(UserError, match="Delete the run and make it again"):
+        read_traces(run)
+    request = request_of(RUN)
+    assert (request.restore, request.draws, request.limit) == ("states", 3, 60)
