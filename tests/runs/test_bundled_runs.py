@@ -9,7 +9,7 @@ from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import bundled_dir, list_runs, load_run
 from lama_core.runs.info import RunInfo
 
-LIMIT_BYTES = 20_000_000
+LIMIT_BYTES = 25_000_000  # 5 of these are the runs of the training history
 
 BUNDLED = list(list_runs([bundled_dir()], kinds=FACT_KINDS))
 if not BUNDLED:

@@ -1,5 +1,6 @@
 """The chart Causal traces: a relation's average effect of each token role at each layer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -45,8 +46,8 @@ def traces_need(choice: RunChoice, _: RunListing) -> str:
     return "a run of causal traces on this data, which `lama-explorer trace` makes"
 
 
-def draw_traces(choice: RunChoice, _: RunListing) -> None:
-    """Draw the average effects of a run, and the facts behind a point."""
+def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
+    """Draw the average effects of a run, and the facts behind a point; return the run."""
     boxes = st.columns([3, 2.4, 2], vertical_alignment="bottom")
     runs = {run.id: run for run in trace_runs(choice.data)}
     names, shown = _names(runs), [run.model for run in choice.runs]
@@ -60,11 +61,12 @@ def draw_traces(choice: RunChoice, _: RunListing) -> None:
         found = cache.traces_of(info, relation)
     except UserError as error:
         show_note(plain(str(error)))
-        return
+        return [info]
     _draw_headline(info, found)
     at = _draw_chart(choice, info, relation, found)
     draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(Run(info)))
     _draw_facts(info, found.facts, at)
+    return [info]
 
 
 def _names(runs: dict[str, RunInfo]) -> dict[str, str]:
