@@ -307,10 +307,11 @@ inspect = Function(
 
 def _batch(request: ManyRequest) -> BatchAnswer:
     if request.file == "-":
-        lines = read_file(sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input")
+        data, name = sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input"
     else:
         path = user_path(request.file)
-        lines = read_file(read_bytes(path, MAX_BYTES), path.name)
+        data, name = read_bytes(path, MAX_BYTES), path.name
+    lines = read_file(data, name, models=request.models)
     models, words = _load_with_words(request)
     answers = [
         query_lines(
@@ -331,11 +332,11 @@ batch = Function(
     ManyRequest,
     _batch,
     frame_of,
-    """Fill the blank of each sentence of a file.
+    """Fill the blank of each sentence of a file; chat servers also answer questions.
 
     Returns:
         A DataFrame with a row for each model and line: its first prediction, and the rank of the
-        gold answer.
+        gold answer; for a chat server its text, and whether it contains the gold answer.
 
     Raises:
         UserError: If the file can't be read or has no sentences, or a model is unknown.

@@ -18,30 +18,37 @@ from lama_core.models.protocols import Chat
 MODEL = "smollm2-135m"
 ROWS = 32
 MAX_TOKENS = 32
+FACTS = 20  # of each relation
 
 
 def chats(n_queries: int, shots: int) -> list[Chat]:
-    """Return prompts of `n_queries` starter facts, taken from each relation in turn.
+    """Return prompts of `n_queries` starter facts, in the order of a run with `--limit 20`.
 
     Args:
         n_queries: Number of prompts.
         shots: Number of examples in each prompt.
     """
     from lama_core.datasets import load_dataset
-    from lama_core.probes.generation.questions import draw_examples, make_prompt, question_of
+    from lama_core.probes.generation.questions import (
+        draw_examples,
+        make_prompt,
+        question_of,
+        shuffle_facts,
+    )
 
     dataset = load_dataset("starter")
-    made = []
-    for at in range(n_queries):
-        relation = dataset.relations[at % len(dataset.relations)]
-        facts = dataset.facts_of(relation.name)
-        fact = facts[at // len(dataset.relations) % len(facts)]
-        examples = [
-            (question_of(relation, one), one.object)
-            for one in draw_examples(dataset, relation, fact, shots, 0)
-        ]
-        made.append(make_prompt(question_of(relation, fact), examples, "chat"))
-    return [one for one in made if isinstance(one, Chat)]
+    made: list[Chat] = []
+    for relation in dataset.relations:
+        shuffled = shuffle_facts(dataset, relation, 0)
+        for fact in dataset.facts_of(relation.name)[:FACTS]:
+            examples = [
+                (question_of(relation, one), one.object)
+                for one in draw_examples(shuffled, fact, shots)
+            ]
+            prompt = make_prompt(question_of(relation, fact), examples, "chat")
+            if isinstance(prompt, Chat):
+                made.append(prompt)
+    return made[:n_queries]
 
 
 def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
