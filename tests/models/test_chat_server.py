@@ -122,7 +122,7 @@ def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -
 
 
 def test_questions_are_only_for_chat_servers() -> None:
-    with pytest.raises(UserError, match="No sentence is valid.*has no blank"):
+    with pytest.raises(UserError, match=r"No sentence is valid.*has no blank"):
         read_lines("What is the capital of Peru?", models=["smollm2-135m"])
 
 

@@ -42,7 +42,7 @@ from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import argument
 from lama_core.rounding import percent
 from lama_core.scoring import shared_fields
-from lama_core.scoring.blanks import BLANK, parse_query
+from lama_core.scoring.blanks import NO_BLANK, parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.types import Query
 
@@ -81,14 +81,19 @@ class BatchLine:
         text: The sentence.
         gold: The gold answer, if given.
         fault: Why the sentence is invalid; empty if it is valid.
-        question: What a chat server is asked; empty if the line is invalid for it, too.
     """
 
     number: int
     text: str
     gold: str | None = None
     fault: str = ""
-    question: str = ""
+
+    @property
+    def question(self) -> str:
+        """What a chat server is asked; empty if the line is invalid for it, too."""
+        if not self.fault:
+            return completion(self.query())
+        return self.text if self.fault == NO_BLANK else ""
 
     def query(self) -> Query:
         """Return the sentence as a query. Raises UserError unless it has exactly one blank."""
@@ -387,10 +392,8 @@ def _jsonl_lines(text: str) -> list[BatchLine]:
 def _line(number: int, text: str, gold: str) -> BatchLine:
     """Return a line, with its fault if it is invalid for every model."""
     line = BatchLine(number, " ".join(text.split()), " ".join(gold.split()) or None)
-    is_question = line.text and not BLANK.search(line.text)
     try:
         check_gold(gold)
-        line = replace(line, question=line.text if is_question else completion(line.query()))
         line.query()
     except UserError as error:
         return replace(line, fault=str(error))
