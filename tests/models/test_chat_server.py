@@ -17,7 +17,8 @@ from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.addresses import read_address
 from lama_core.models.server.chat import ChatModel, open_chat
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.cloze.batch import BatchAnswer, query_lines, read_lines
+from lama_core.probes.cloze.batch import BatchAnswer, read_lines
+from lama_core.probes.generation.batch import generate_lines
 from lama_core.probes.generation.plan import GenerateRequest, plan
 from lama_core.probes.generation.questions import BRIEFLY, COMPLETE
 from lama_core.runs.execute import execute
@@ -101,7 +102,7 @@ def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -
         "Oslo is in ___. | Norway\nThe capital of Norway is ___. | Oslo\nIn Peru? | Lima\n_ ___ ___"
     )
     lines = read_lines(text, models=[reference(server)])
-    found = query_lines(model, lines, Candidates("full", None))  # type: ignore[arg-type]
+    found = generate_lines(model, lines)
     assert [one.word for one in found.answers] == ["Paris", "It is Oslo.", "I don't know.", None]
     assert [one.is_right for one in found.answers] == [False, True, False, None]
     assert "has 2 blanks" in found.answers[3].fault

@@ -6,8 +6,7 @@ As in a run, a sentence whose gold answer isn't a candidate of the model isn't c
 answer's rank is still returned (`query.Gold`). A file has one sentence per line, row or object; an
 invalid sentence gets the reason in place of answers.
 
-A chat server ranks no candidates: it answers in free text, which is right if it contains the gold
-answer. It completes a sentence with a blank, and answers a line without one as a question.
+A chat server ranks no candidates: `generation.batch` makes its answers.
 """
 
 import csv
@@ -23,7 +22,6 @@ import orjson
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
-from lama_core.models.generators import generate
 from lama_core.models.protocols import BlankFiller, Context, GeneratedText
 from lama_core.models.server.addresses import is_chat
 from lama_core.probes.cloze.query import (
@@ -34,9 +32,6 @@ from lama_core.probes.cloze.query import (
     query_in_batches,
     rescores,
 )
-from lama_core.probes.generation.matching import is_part
-from lama_core.probes.generation.questions import completion, make_prompt
-from lama_core.probes.generation.spec import MAX_TOKENS
 from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import argument
@@ -89,11 +84,9 @@ class BatchLine:
     fault: str = ""
 
     @property
-    def question(self) -> str:
-        """What a chat server is asked; empty if the line is invalid for it, too."""
-        if not self.fault:
-            return completion(self.query())
-        return self.text if self.fault == NO_BLANK else ""
+    def is_question(self) -> bool:
+        """Whether the line is valid for a chat server only, because it has no blank."""
+        return self.fault == NO_BLANK
 
     def query(self) -> Query:
         """Return the sentence as a query. Raises UserError unless it has exactly one blank."""
@@ -283,7 +276,7 @@ def _check_lines(lines: Sequence[BatchLine], models: Sequence[str]) -> tuple[Bat
             f"There are {len(lines):,} sentences; the maximum is {MAX_LINES}. Remove some."
         )
     answers_questions = any(map(is_chat, models))
-    if all(line.fault and not (answers_questions and line.question) for line in lines):
+    if all(line.fault and not (answers_questions and line.is_question) for line in lines):
         first = lines[0]
         raise UserError(f"No sentence is valid. Line {first.number}: {first.fault}")
     return tuple(lines)
@@ -400,7 +393,7 @@ def _line(number: int, text: str, gold: str) -> BatchLine:
     return line
 
 
-def query_lines(
+def fill_lines(
     model: BlankFiller,
     lines: Sequence[BatchLine],
     candidates: Candidates,
@@ -418,7 +411,7 @@ def query_lines(
     line that doesn't fit the model has the reason in place of an answer.
 
     Args:
-        model: The model. A chat server gets the lines as questions, without the options below.
+        model: The model.
         lines: The sentences.
         candidates: The candidates.
         context: As for `query_model`.
@@ -427,8 +420,6 @@ def query_lines(
         on_progress: Called with the number of finished lines.
         **options: Further options of `query_in_batches`.
     """
-    if hasattr(model, "generate"):
-        return _generate_lines(model, lines, on_progress)
     until = limits.until()
     columns = columns or candidates.columns(model.vocabulary)
     shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
@@ -467,23 +458,6 @@ def query_lines(
         answers=tuple(answers[row] for row in range(end)),
         **model_fields(model),
     )
-
-
-def _generate_lines(
-    model: Any, lines: Sequence[BatchLine], on_progress: OnProgress
-) -> BatchModelAnswers:
-    """Return a chat server's answer to each line."""
-    answers = [LineAnswer(fault="" if line.question else line.fault) for line in lines]
-    rows = [row for row, line in enumerate(lines) if line.question]
-    for first in range(0, len(rows), BATCH_SIZE):
-        on_progress(Progress(model.name, first, len(lines), "sentences"))
-        some = rows[first : first + BATCH_SIZE]
-        prompts = [make_prompt(lines[row].question, (), "chat") for row in some]
-        for row, text in zip(some, generate(model, prompts, MAX_TOKENS), strict=True):
-            gold = lines[row].gold
-            right = None if gold is None else is_part(text.text, gold)
-            answers[row] = LineAnswer(generated=text, contains_gold=right)
-    return BatchModelAnswers(n_candidates=0, answers=tuple(answers), **model_fields(model))
 
 
 def join_answers(parts: Sequence[BatchModelAnswers]) -> BatchModelAnswers:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from completions_server import NAME, Server, serve
-from killing import kill_often
+from killing import kill_forks
 from probe_fakes import write_dataset
 from tiny_models import save_model_folder
 
@@ -15,21 +15,8 @@ from lama_core.probes.generation import spec as generation
 from lama_core.probes.generation.plan import GenerateRequest, plan
 from lama_core.runs.execute import execute
 
-ROOT = Path(__file__).parents[3]
 N_KILLED = 10
 PART = 8  # questions, so that the run has more parts than it is killed
-KILLED = """
-import sys
-from pathlib import Path
-sys.path[:0] = [{root!r}]
-from lama_core.probes.generation import spec as generation
-from lama_core.probes.generation.plan import GenerateRequest, plan
-from lama_core.runs.execute import execute
-generation.PART = {part}
-(spec,) = plan(GenerateRequest({data!r}, ({model!r},), relations=("P19", "P47"))).specs
-print(spec.run_id, flush=True)
-execute(spec, folder=Path({out!r}))
-"""
 
 pytestmark = pytest.mark.slow
 
@@ -42,9 +29,8 @@ def killed_and_whole(
     data = write_dataset(tmp_path / "data")
     (spec,) = plan(GenerateRequest(str(data), (model,), relations=("P19", "P47"))).specs
     out = tmp_path / "killed"
-    code = KILLED.format(root=str(ROOT), part=PART, data=str(data), model=model, out=str(out))
     parts = out / f"{spec.run_id}.part" / "parts"
-    left = kill_often(code, parts, first=spec.run_id, times=N_KILLED)
+    left = kill_forks(lambda: execute(spec, folder=out), parts, times=N_KILLED)
     assert left == sorted(left) and len(left) == N_KILLED
     resumed = execute(spec, folder=out)
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "another home"))
