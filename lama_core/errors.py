@@ -17,6 +17,14 @@ class UserError(Exception):
     """
 
 
+class WindowError(UserError):
+    """A text has more tokens than the model's window."""
+
+
+class ControlTokenError(UserError):
+    """A question contains a control token of the model, such as `<|im_end|>`."""
+
+
 class NotFetchedError(UserError):
     """Data from a published source are missing on this machine.
 

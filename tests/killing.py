@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,24 @@ def kill_often(code: str, parts: Path, *, first: str, times: int = 10) -> list[i
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
+        assert parts.is_dir(), f"the run ended before it was killed {times} times"
+        left.append(_count(parts))
+    return left
+
+
+def kill_forks(run: Callable[[], object], parts: Path, *, times: int = 10) -> list[int]:
+    """Fork this process again and again to do the run, and kill the fork as `kill_often` does."""
+    draw = np.random.default_rng(20)
+    left: list[int] = []
+    for _ in range(times):
+        before = _count(parts)
+        process = get_context("fork").Process(target=run)
+        process.start()
+        while process.is_alive() and _count(parts) <= before:
+            time.sleep(0.002)
+        time.sleep(float(draw.uniform(0, 0.05)))
+        process.kill()
+        process.join()
         assert parts.is_dir(), f"the run ended before it was killed {times} times"
         left.append(_count(parts))
     return left

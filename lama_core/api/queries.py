@@ -5,7 +5,7 @@ Log-probabilities are natural logarithms. Models stay in memory between calls.
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
@@ -21,9 +21,10 @@ from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from lama_core.probes.cloze.batch import (
     MAX_BYTES,
     BatchAnswer,
+    BatchLine,
     BatchModelAnswers,
     ManyRequest,
-    query_lines,
+    fill_lines,
     read_file,
 )
 from lama_core.probes.cloze.inspection import InspectRequest, ModelAttribution, ModelLayers
@@ -46,9 +47,11 @@ from lama_core.probes.cloze.wordings import (
     make_relation_question,
     query_wordings_of_models,
 )
+from lama_core.probes.generation.batch import generate_lines
 from lama_core.probes.statements.scoring import shown_tokens
 from lama_core.probes.statements.sentences import SentencesAnswer, SentencesRequest, score_sentences
 from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
+from lama_core.progress import ignore
 from lama_core.requests import Function
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
@@ -305,12 +308,25 @@ inspect = Function(
 )
 
 
+def query_lines(
+    model: "Model", lines: Sequence[BatchLine], candidates: Candidates, **options: Any
+) -> BatchModelAnswers:
+    """Return one model's answers to the lines of a batch; those of a chat server are free texts.
+
+    options: those of `fill_lines`; a chat server uses only `on_progress`.
+    """
+    if hasattr(model, "generate"):
+        return generate_lines(model, lines, options.get("on_progress", ignore))
+    return fill_lines(model, lines, candidates, **options)
+
+
 def _batch(request: ManyRequest) -> BatchAnswer:
     if request.file == "-":
-        lines = read_file(sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input")
+        data, name = sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input"
     else:
         path = user_path(request.file)
-        lines = read_file(read_bytes(path, MAX_BYTES), path.name)
+        data, name = read_bytes(path, MAX_BYTES), path.name
+    lines = read_file(data, name, models=request.models)
     models, words = _load_with_words(request)
     answers = [
         query_lines(
@@ -331,11 +347,11 @@ batch = Function(
     ManyRequest,
     _batch,
     frame_of,
-    """Fill the blank of each sentence of a file.
+    """Fill the blank of each sentence of a file; chat servers also answer questions.
 
     Returns:
         A DataFrame with a row for each model and line: its first prediction, and the rank of the
-        gold answer.
+        gold answer; for a chat server its text, and whether it contains the gold answer.
 
     Raises:
         UserError: If the file can't be read or has no sentences, or a model is unknown.
@@ -449,6 +465,7 @@ __all__ = [
     "frames",
     "inspect",
     "inspect_model",
+    "query_lines",
     "rank",
     "relation",
     "score_analogies",

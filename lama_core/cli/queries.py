@@ -323,14 +323,14 @@ def print_batch(answer: BatchAnswer) -> None:
 def _first_cells(model: BatchModelAnswers, row: int) -> tuple[str, str, str]:
     """Return the first prediction for a line, its log-probability and the gold answer's rank."""
     answer = model.answers[row]
-    if answer.blank is None:
+    if not answer.is_answered:
         return answer.fault, "", ""
-    first, gold = answer.blank.predictions[0], answer.blank.gold
-    begins = f" → {first.begins}" if first.begins else ""
+    gold = answer.blank.gold if answer.blank else None
+    begins = f" → {answer.begins}" if answer.begins else ""
     right = " ✓" if answer.is_right else ""
     return (
-        first.token + begins + right,
-        fixed(first.log_prob, 2),
+        f"{answer.word}{begins}{right}",
+        "" if answer.log_prob is None else fixed(answer.log_prob, 2),
         f"{gold.rank:,}{'' if gold.in_candidates else ' (not a candidate)'}" if gold else "",
     )
 

@@ -14,6 +14,7 @@ from lama_core.types import Prompt, Query
 
 BLANK = re.compile(r"\[MASK\]|<mask>|\[Y\]|_{3,}", re.IGNORECASE)
 BLANKS = "[MASK], <mask>, [Y], or three or more underscores"
+NO_BLANK = f"The text has no blank: write {BLANKS} where the word is missing."
 MAX_CHARACTERS = 20_000
 MAX_BLANKS = 8
 
@@ -33,7 +34,7 @@ def parse_query(text: str) -> Query:
         )
     parts = tuple(BLANK.split(" ".join(text.split())))
     if len(parts) == 1:
-        raise UserError(f"The text has no blank: write {BLANKS} where the word is missing.")
+        raise UserError(NO_BLANK)
     if len(parts) - 1 > MAX_BLANKS:
         raise UserError(f"The text has {len(parts) - 1} blanks; the maximum is {MAX_BLANKS}.")
     for left, right in pairwise(parts):

@@ -10,13 +10,17 @@ import pytest
 from completions_server import NAME, Server, serve
 from probe_fakes import write_dataset
 
+from lama_core.candidates.columns import Candidates
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.addresses import read_address
 from lama_core.models.server.chat import ChatModel, open_chat
 from lama_core.models.sources.catalog import find_model
+from lama_core.probes.cloze.batch import BatchAnswer, read_lines
+from lama_core.probes.generation.batch import generate_lines
 from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.probes.generation.questions import BRIEFLY, COMPLETE
 from lama_core.runs.execute import execute
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
@@ -89,6 +93,38 @@ def test_a_server_without_log_probabilities_answers_too(stack: ExitStack) -> Non
     (found,) = model.generate([chat("Norway?")], 7)
     assert found.text == "Paris" and found.tokens == ()
     assert math.isnan(found.log_probs.sum())
+
+
+def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -> None:
+    server = Server(chats={"Norway": "It is Oslo.", "Peru": "I don't know."})
+    model = opened(stack, server)
+    text = (
+        "Oslo is in ___. | Norway\nThe capital of Norway is ___. | Oslo\nIn Peru? | Lima\n_ ___ ___"
+    )
+    lines = read_lines(text, models=[reference(server)])
+    found = generate_lines(model, lines)
+    assert [one.word for one in found.answers] == ["Paris", "It is Oslo.", "I don't know.", None]
+    assert [one.is_right for one in found.answers] == [False, True, False, None]
+    assert "has 2 blanks" in found.answers[3].fault
+    assert found.summary() == "P@1 33.3 % (1 of 3 right answers first); 3 of 4 sentences answered"
+    asked = {body["messages"][0]["content"] for body in server.asked}
+    assert asked == {
+        f"{question} {BRIEFLY}"
+        for question in (
+            f"{COMPLETE}Oslo is in ___.",
+            "In Peru?",
+            f"{COMPLETE}The capital of Norway is ___.",
+        )
+    }
+    table = BatchAnswer(lines, Candidates("full", None), (found,))
+    assert table.rows()[1]["word"] == "It is Oslo." and table.rows()[1]["right"]
+    answers = table.to_json()["models"][0]["answers"]
+    assert answers[1] == answers[1] | {"answer": "It is Oslo.", "right": True}
+
+
+def test_questions_are_only_for_chat_servers() -> None:
+    with pytest.raises(UserError, match=r"No sentence is valid.*has no blank"):
+        read_lines("What is the capital of Peru?", models=["smollm2-135m"])
 
 
 def test_a_plain_text_is_refused(stack: ExitStack) -> None:

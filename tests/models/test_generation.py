@@ -8,10 +8,14 @@ import pytest
 import torch
 from tiny_models import CAUSAL, MASKED, SEQ2SEQ, open_family
 
-from lama_core.errors import UserError
+from lama_core.bench.generation import chats
+from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models import generators
-from lama_core.models.hf.generation import generate, prompt_ids
+from lama_core.models.cache import load_model
+from lama_core.models.hf.generation import generate, prompt_ids, shared_prefixes
 from lama_core.models.protocols import Chat, Message
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
 
 PROMPTS = [
     "Paris",
@@ -23,10 +27,12 @@ PROMPTS = [
 ]
 SHOTS = "The capital of France is Paris. The capital of Norway is Oslo. "
 SHARED = [f"{SHOTS}The capital of {name} is" for name in ("Italy", "Spain", "Japan")]
+BORN = "Question: Where was the singer born?\nAnswer: London\n\nQuestion: Where was the "
+TWO = [*SHARED, *(f"{BORN}{name} born?\nAnswer:" for name in ("painter", "king"))]
 N = 12
 
 
-def alone(model: Any, prompt: str) -> tuple[str, list[float]]:
+def alone(model: Any, prompt: str | Chat) -> tuple[str, list[float]]:
     """What `transformers.generate` gives for one prompt: the text, each token's log-probability."""
     ids = torch.tensor([prompt_ids(model, prompt)])
     found = model.model.generate(
@@ -54,7 +60,9 @@ def generation_ends(model: Any) -> set[int]:
     return set() if ends is None else {ends} if isinstance(ends, int) else set(ends)
 
 
-@pytest.mark.parametrize("prompts", [PROMPTS, SHARED], ids=["mixed", "shared start"])
+@pytest.mark.parametrize(
+    "prompts", [PROMPTS, SHARED, TWO], ids=["mixed", "one start", "two starts"]
+)
 @pytest.mark.parametrize("family", [*CAUSAL, *SEQ2SEQ])
 def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_path: Path) -> None:
     model = open_family(family, tmp_path / "model")
@@ -64,6 +72,28 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
         assert text.text == expected
         known = log_probs[: len(text.tokens)]
         np.testing.assert_allclose(text.log_probs, known, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shots", (0, 3))
+def test_smollm2s_tokens_are_those_of_transformers(shots: int) -> None:
+    if not is_here(find_model("smollm2-135m")):
+        pytest.skip("smollm2-135m is not here")
+    model = load_model("smollm2-135m", precision="fp32")
+    prompts = chats(24, shots)[::4]  # of two relations
+    for prompt, text in zip(prompts, generate(model, prompts, N), strict=True):
+        expected, log_probs = alone(model, prompt)
+        assert text.text == expected
+        np.testing.assert_allclose(text.log_probs, log_probs[: len(text.tokens)], atol=1e-3)
+
+
+def test_beginnings_are_shared_where_that_saves_tokens() -> None:
+    first, second = list(range(100, 110)), list(range(200, 212))
+    rows = [[*first, 1], [*first, 2, 3], [*second, 4], [*second, 5]]
+    assert shared_prefixes(rows) == [first, first, second, second]
+    # 2 + 10 or 8 tokens of one beginning and twice the rest, or twice everything.
+    assert shared_prefixes([[7, 7, *first], [7, 7, *second]]) == [[], []]
+    assert shared_prefixes([[*first, 1], [*first, 1, 2]]) == [first, first]
 
 
 def test_masked_models_generate_nothing(tmp_path: Path) -> None:
@@ -95,11 +125,11 @@ def test_a_control_token_in_a_question_is_refused(tmp_path: Path) -> None:
     model = open_family("smollm2", tmp_path / "model")
     model.tokenizer.chat_template = CHAT_TEMPLATE
     control = model.tokenizer.eos_token
-    with pytest.raises(UserError, match="a control token of"):
+    with pytest.raises(ControlTokenError, match="a control token of"):
         prompt_ids(model, Chat((Message("user", f"Paris {control}"),)))
 
 
 def test_a_prompt_that_is_too_long_is_refused(tmp_path: Path) -> None:
     model = open_family("smollm2", tmp_path / "model")
-    with pytest.raises(UserError, match=r"tokens, but .* takes at most"):
+    with pytest.raises(WindowError, match=r"tokens, but .* takes at most"):
         generate(model, ["Paris and London " * 40], 5)

@@ -13,6 +13,7 @@ from calling import invoke
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
+from lama_core.api import queries
 from lama_core.errors import UserError
 from lama_core.requests import command_line
 from lama_core.scoring.limits import UNLIMITED, load_page_limits
@@ -106,13 +107,13 @@ def test_what_the_time_of_a_question_leaves_is_asked_behind_those_who_wait(
 ) -> None:
     asked: list[int] = []
     back: list[int] = []
-    ask = cache.query_lines
+    ask = queries.query_lines
 
     def two_at_a_time(model: Any, lines: Any, *words: Any, **more: Any) -> Any:
         asked.append(len(lines))
         return ask(model, lines[:2], *words, **more)
 
-    monkeypatch.setattr(cache, "query_lines", two_at_a_time)
+    monkeypatch.setattr(queries, "query_lines", two_at_a_time)
     monkeypatch.setattr(batch, "queue_last", lambda: back.append(len(asked)))
     app = opened("\n".join(f"Five {n} is ___." for n in range(5)))
     assert asked == [5, 3, 1] and back == [0, 1, 2]
@@ -163,7 +164,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
 ) -> None:
     lines = "\n".join(f"Number {n} is ___." for n in range(40))
     asked = []
-    ask = cache.query_lines
+    ask = queries.query_lines
 
     def slow(*words: Any, **more: Any) -> Any:
         asked.append(len(words[1]))
@@ -171,7 +172,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
             st.stop()  # as when the reader clicks while the second part is asked
         return ask(*words, **more)
 
-    monkeypatch.setattr(cache, "query_lines", slow)
+    monkeypatch.setattr(queries, "query_lines", slow)
     app = opened(lines)
     assert asked == [32, 8]
     app.button(key=f"stop {MODEL}").click().run()

@@ -1,34 +1,34 @@
 """Greedy generation: add the most likely token to a prompt until the line ends.
 
 A prompt is a plain text, or messages that the tokenizer's chat template makes one text. Causal
-models read prompts of similar length together, padded on the left; the tokens that all prompts of
-a batch begin with are computed once, and a finished text leaves the batch. Encoder-decoder models
-read the prompt with their encoder. The result is that of `transformers.generate` with
+models read several prompts together, padded on the left; the beginnings that prompts share (the
+examples of a relation) are computed once, and a finished text leaves the batch. Encoder-decoder
+models read the prompt with their encoder. The result is that of `transformers.generate` with
 `do_sample=False` on each prompt alone, except for rounding: of two tokens with almost the same
 probability, the batch can decide which one is chosen.
 """
 
-import copy
 import inspect
 import math
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
-from lama_core.errors import UserError
+from lama_core.errors import ControlTokenError, UserError
 from lama_core.models.devices import to_cpu
+from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, GeneratedText
 
 ROWS_PER_BATCH = 64
 # Tokens in the cache of a batch, at least: after the prompts, each pass reads all weights for one
 # token per text, so that few texts per batch would take many more passes.
 CACHED_TOKENS = 8192
-# Minimum number of tokens of a common beginning that is computed once; copying a shorter one costs
-# more than it saves.
+# Minimum number of tokens of a shared beginning; copying a shorter one costs more than it saves.
 SHORTEST_PREFIX = 8
 
 
@@ -50,13 +50,32 @@ def generate(
             no chat template for a chat, or a chat contains one of its control tokens.
     """
     rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
-    # Each different prompt is generated once.
-    different = sorted(dict.fromkeys(map(tuple, rows)), key=len, reverse=True)
+    shares = _can_share(model, rows, max_tokens)
+    # Each different prompt is generated once, next to those with the same beginning.
+    different = sorted(set(map(tuple, rows)))
+    if not shares:
+        different.sort(key=len, reverse=True)
     found: dict[tuple[int, ...], GeneratedText] = {}
-    run = _Seq2SeqBatch if model.kind == "seq2seq" else _CausalBatch
-    for batch in _batches(model, different, max_tokens):
-        found |= zip(batch, _greedy(model, run(model, batch), max_tokens, until), strict=True)
+    for some in _batches(model, different, max_tokens):
+        batch = (
+            _Seq2SeqBatch(model, some)
+            if model.kind == "seq2seq"
+            else _CausalBatch(model, some, shares)
+        )
+        found |= zip(some, _greedy(model, batch, max_tokens, until), strict=True)
     return [found[tuple(ids)] for ids in rows]
+
+
+def _can_share(model: Any, rows: Sequence[Sequence[int]], max_tokens: int) -> bool:
+    """Return whether a model can compute a shared beginning once.
+
+    The padding between the beginning and the rest of a prompt must not push tokens out of a sliding
+    window.
+    """
+    if model.kind != "causal" or not (model.caches and model.pads):
+        return False
+    width = 2 * max(map(len, rows), default=0) + max_tokens
+    return width <= find_lookback(model.model.config)
 
 
 def checked_ids(model: Any, prompt: str | Chat, max_tokens: int) -> list[int]:
@@ -80,7 +99,7 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
     for message in prompt.messages:
         for control in tokenizer.all_special_tokens:
             if control in message.text:
-                raise UserError(
+                raise ControlTokenError(
                     f"The question contains {control!r}, a control token of {model.name}: "
                     "remove it."
                 )
@@ -92,17 +111,14 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
 def _batches(
     model: Any, rows: Sequence[tuple[int, ...]], max_tokens: int
 ) -> list[list[tuple[int, ...]]]:
-    """Group rows that are generated together; of equal length if padding changes the answers.
-
-    rows: prompts as token ids, longest first.
-    """
+    """Group successive rows that are generated together; of equal length if the model can't pad."""
     batches: list[list[tuple[int, ...]]] = []
     for row in rows:
         batch = batches[-1] if batches else []
-        longest = len(batch[0]) if batch else 0
+        longest = max(map(len, [*batch, row]))
         most = max(model.tokens_per_pass, CACHED_TOKENS) // (longest + max_tokens)
         fits = len(batch) < min(ROWS_PER_BATCH, most)
-        if batch and fits and (model.pads or longest == len(row)):
+        if batch and fits and (model.pads or len(batch[0]) == len(row)):
             batch.append(row)
         else:
             batches.append([row])
@@ -169,34 +185,29 @@ class _CausalBatch:
     A model that can't continue from a cached prefix reads all tokens at each step.
     """
 
-    def __init__(self, model: Any, rows: Sequence[tuple[int, ...]]) -> None:
+    def __init__(self, model: Any, rows: Sequence[tuple[int, ...]], shares: bool) -> None:
+        """Prepare a batch. shares: Whether beginnings are shared; the rows are then sorted."""
         self.model, self.rows, self.size = model, [list(row) for row in rows], len(rows)
+        self.shares = shares and self.size > 1
         self.cache: Any = None
         accepted = inspect.signature(model.model.forward).parameters
         self.takes_positions = "position_ids" in accepted
-        self.mask = torch.zeros((0, 0), dtype=torch.int64)
+        self.mask = torch.zeros((self.size, 0), dtype=torch.int64)
 
     def first(self) -> torch.Tensor:
         """Return the logits after each prompt, float32 [prompt, vocabulary]."""
         if not self.model.caches:
             return self._uncached()
-        prefix = _common_beginning([row[:-1] for row in self.rows]) if self.size > 1 else []
-        if len(prefix) < SHORTEST_PREFIX:
-            prefix = []
-        cache = self.model._prefix_cache(prefix) if prefix else None
-        if cache is None:
-            prefix = []
-        else:
-            cache = copy.deepcopy(cache)
-            cache.batch_repeat_interleave(self.size)
-        rests = [row[len(prefix) :] for row in self.rows]
-        width = max(map(len, rests))
-        padding = self.model.tokenizer.pad_token_id or 0
-        ids = torch.tensor([[padding] * (width - len(one)) + one for one in rests])
-        self.mask = torch.tensor(
-            [[1] * len(prefix) + [0] * (width - len(one)) + [1] * len(one) for one in rests]
-        )
-        return self._pass(ids, cache)
+        prefixes = shared_prefixes(self.rows) if self.shares else [[]] * self.size
+        if prefixes[0]:
+            different = list(dict.fromkeys(map(tuple, prefixes)))
+            ids, self.mask = self._padded(different)
+            self._pass(ids)
+            self._choose([different.index(tuple(one)) for one in prefixes])
+        rests = [row[len(one) :] for row, one in zip(self.rows, prefixes, strict=True)]
+        ids, mask = self._padded(rests)
+        self.mask = torch.cat([self.mask, mask], dim=1)
+        return self._pass(ids)
 
     def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
         """Add a token to each kept prompt, drop the others, and return the logits after it.
@@ -208,18 +219,30 @@ class _CausalBatch:
         self.rows = [[*self.rows[place], tokens[place]] for place in kept]
         if not self.model.caches:
             return self._uncached()
-        gone = len(tokens) - len(kept)
-        if gone:
-            chosen = torch.tensor(kept)
-            self.mask = self.mask[chosen]
-            self.cache.batch_select_indices(chosen.to(self.model.device))
+        if len(kept) < len(tokens):
+            self._choose(kept)
         self.mask = torch.cat([self.mask, torch.ones((len(kept), 1), dtype=torch.int64)], dim=1)
-        return self._pass(torch.tensor([[tokens[place]] for place in kept]), self.cache)
+        return self._pass(torch.tensor([[tokens[place]] for place in kept]))
 
-    def _pass(self, ids: torch.Tensor, cache: Any) -> torch.Tensor:
+    def _choose(self, places: Sequence[int]) -> None:
+        """Keep these rows of the cache and of the mask; a row may be chosen several times."""
+        chosen = torch.tensor(places)
+        self.mask = self.mask[chosen]
+        self.cache.batch_select_indices(chosen.to(self.model.device))
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return rows of token ids, padded on the left, and their attention mask."""
+        width = max(map(len, rows))
+        padding = self.model.tokenizer.pad_token_id or 0
+        ids = [[padding] * (width - len(row)) + list(row) for row in rows]
+        mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
+        return torch.tensor(ids), torch.tensor(mask)
+
+    def _pass(self, ids: torch.Tensor) -> torch.Tensor:
+        """Read tokens after those in the cache; return the logits after the last ones."""
         inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": self.mask, "use_cache": True}
-        if cache is not None:
-            inputs["past_key_values"] = cache
+        if self.cache is not None:
+            inputs["past_key_values"] = self.cache
         if self.takes_positions:
             positions = (self.mask.cumsum(1) - 1).clamp(min=0)
             inputs["position_ids"] = positions[:, -ids.shape[1] :]
@@ -232,11 +255,38 @@ class _CausalBatch:
         return self.model.logits(self.rows, [[len(row) - 1] for row in self.rows])
 
 
+def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
+    """Return the beginning of each row that is computed once for several rows.
+
+    The rows are split where neighbours share fewer than a number of tokens. The chosen number needs
+    the fewest tokens, where all beginnings and all rests are padded to the longest.
+
+    Args:
+        rows: At least two prompts as token ids, sorted.
+
+    Returns:
+        The beginnings; all are empty if one would be shorter than `SHORTEST_PREFIX`.
+    """
+    alike = [len(_common_beginning(pair)) for pair in pairwise(rows)]
+    best, fewest = [list[int]()] * len(rows), len(rows) * max(map(len, rows))
+    for least in sorted({0, *alike}):
+        starts = [0, *(at for at, n in enumerate(alike, start=1) if n < least)]
+        prefixes = []
+        for first, end in pairwise([*starts, len(rows)]):
+            prefixes += [_common_beginning(rows[first:end])] * (end - first)
+        sizes = list(map(len, prefixes))
+        rests = max(len(row) - size for row, size in zip(rows, sizes, strict=True))
+        cost = len(starts) * max(sizes) + len(rows) * rests
+        if cost < fewest and min(sizes) >= SHORTEST_PREFIX:
+            best, fewest = prefixes, cost
+    return best
+
+
 def _common_beginning(rows: Sequence[list[int]]) -> list[int]:
-    """Return the tokens that all rows begin with."""
-    first, last = min(rows), max(rows)  # a prefix that these two share is shared by all
-    n = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[:n]
+    """Return the tokens that all rows begin with, without the last token of any."""
+    first, last = min(rows)[:-1], max(rows)[:-1]  # what these two share is shared by all
+    n = min(len(first), len(last))
+    return first[: next((at for at in range(n) if first[at] != last[at]), n)]
 
 
 class _Seq2SeqBatch:

@@ -43,7 +43,7 @@ SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
 def use_fast_paths(model: M) -> M:
     """Return a model that passed all checks earlier, with every fast path switched on."""
     if isinstance(model, CausalModel):
-        model.tree_reach = _find_lookback(model.model.config)
+        model.tree_reach = find_lookback(model.model.config)
     return model
 
 
@@ -86,7 +86,7 @@ def self_checked(model: M) -> tuple[M, bool]:
     if isinstance(model, CausalModel):
         _check_cache(model, rows[0], plain[0])
         _check_trees(model, rows[0], plain[0])
-        passed = passed and model.caches and model.tree_reach == _find_lookback(model.model.config)
+        passed = passed and model.caches and model.tree_reach == find_lookback(model.model.config)
     return model, passed
 
 
@@ -158,7 +158,7 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     turned = [row[0], *row[:0:-1]]
     other = run_or_refuse(lambda: model.plain_logits(turned))
     wanted = torch.cat([_of_targets(plain, row), _of_targets(other, turned)])
-    model.tree_reach = _find_lookback(model.model.config)
+    model.tree_reach = find_lookback(model.model.config)
 
     def ask() -> torch.Tensor:
         found = model.chain_log_probs([row, turned])
@@ -176,7 +176,7 @@ def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
     return to_cpu(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
 
 
-def _find_lookback(config: Any) -> int:
+def find_lookback(config: Any) -> int:
     """Return how many tokens the layers look back, the minimum over all; MOST if unlimited."""
     config = config.get_text_config(decoder=True)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]

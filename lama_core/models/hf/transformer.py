@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
-from lama_core.errors import UserError
+from lama_core.errors import UserError, WindowError
 from lama_core.models.devices import (
     HasDevice,
     n_threads,
@@ -306,9 +306,9 @@ class Transformer(HasDevice):
         return StatementScores(self.vocabulary.show_text(read.ids), log_probs, read.marked, lost)
 
     def check_window(self, n_tokens: int) -> None:
-        """Raise UserError if a text has more tokens than the window."""
+        """Raise WindowError if a text has more tokens than the window."""
         if n_tokens > self.max_tokens:
-            raise UserError(
+            raise WindowError(
                 f"The text has {n_tokens:,} tokens, but {self.name} takes at most "
                 f"{self.max_tokens:,}. Shorten the text."
             )

@@ -5,10 +5,13 @@
 As in a run, a sentence whose gold answer isn't a candidate of the model isn't counted in P@1; the
 answer's rank is still returned (`query.Gold`). A file has one sentence per line, row or object; an
 invalid sentence gets the reason in place of answers.
+
+A chat server ranks no candidates: `generation.batch` makes its answers.
 """
 
 import csv
 import io
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +22,8 @@ import orjson
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
-from lama_core.models.protocols import BlankFiller, Context
+from lama_core.models.protocols import BlankFiller, Context, GeneratedText
+from lama_core.models.server.addresses import is_chat
 from lama_core.probes.cloze.query import (
     BlankAnswer,
     blank_json,
@@ -33,14 +37,14 @@ from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import argument
 from lama_core.rounding import percent
 from lama_core.scoring import shared_fields
-from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.blanks import NO_BLANK, parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.types import Query
 
 MAX_LINES = 500
 MAX_BYTES = 2_000_000
 BATCH_SIZE = 32
-TEXT_COLUMNS = ("text", "sentence", "query")
+TEXT_COLUMNS = ("text", "sentence", "query", "question")
 GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
 
 
@@ -56,7 +60,7 @@ class ManyRequest(shared_fields.ClozeSettings):
         argument(
             "CSV or TSV with the columns text and gold, JSONL with these fields, or one text per "
             "line with the gold (right) answer after a tab or |. - reads lines from standard "
-            "input.",
+            "input. Chat servers also answer questions, which have no blank.",
             takes_dash=True,
         ),
     ] = field(kw_only=False)
@@ -79,6 +83,11 @@ class BatchLine:
     gold: str | None = None
     fault: str = ""
 
+    @property
+    def is_question(self) -> bool:
+        """Whether the line is valid for a chat server only, because it has no blank."""
+        return self.fault == NO_BLANK
+
     def query(self) -> Query:
         """Return the sentence as a query. Raises UserError unless it has exactly one blank."""
         query = parse_query(self.text)
@@ -98,19 +107,52 @@ class LineAnswer:
         blank: The answer at the blank, with a single prediction; None if there is none.
         context: The context that the model saw; None without an answer.
         fault: Why there is no answer; empty if there is one.
+        generated: A chat server's answer.
+        contains_gold: Whether the generated answer contains the gold answer; None without one.
     """
 
     blank: BlankAnswer | None = None
     context: Context | None = None
     fault: str = ""
+    generated: GeneratedText | None = None
+    contains_gold: bool | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there is an answer."""
+        return self.blank is not None or self.generated is not None
 
     @property
     def word(self) -> str | None:
-        """The first answer."""
+        """The first answer, or the generated text."""
+        if self.generated is not None:
+            return self.generated.text.strip()
         return self.blank.predictions[0].token if self.blank else None
+
+    @property
+    def begins(self) -> str | None:
+        """The longer word that the first answer begins; None if there is none."""
+        return self.blank.predictions[0].begins if self.blank else None
+
+    @property
+    def log_prob(self) -> float | None:
+        """Log-probability of the answer; None if it is unknown."""
+        if self.generated is None:
+            return self.blank.predictions[0].log_prob if self.blank else None
+        value = float(self.generated.log_probs.sum())
+        return None if math.isnan(value) else value
+
+    @property
+    def prob(self) -> float | None:
+        """Probability of the answer; None if it is unknown."""
+        if self.blank is not None:
+            return self.blank.predictions[0].prob
+        return None if self.log_prob is None else math.exp(self.log_prob)
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON values, or why there is none."""
+        if self.generated is not None:
+            return {"answer": self.word, "log_prob": self.log_prob, "right": self.contains_gold}
         if self.blank is None:
             return {"fault": self.fault}
         return {"context": self.context, **blank_json(self.blank)}
@@ -118,6 +160,8 @@ class LineAnswer:
     @property
     def is_right(self) -> bool | None:
         """Whether the gold answer is first; None without a gold answer among the candidates."""
+        if self.generated is not None:
+            return self.contains_gold
         gold = self.blank.gold if self.blank else None
         return gold.rank == 1 if gold and gold.in_candidates else None
 
@@ -126,7 +170,7 @@ class LineAnswer:
 class BatchModelAnswers(AboutModel):
     """One model's first answers, one per line.
 
-    n_candidates: Number of candidates that are one token of the model.
+    n_candidates: Number of candidates that are one token of the model; 0 for a chat server.
     """
 
     n_candidates: int
@@ -155,7 +199,7 @@ class BatchModelAnswers(AboutModel):
 
     def summary(self) -> str:
         """Return P@1 and the numbers of lines that are counted in it and that aren't, as text."""
-        n_answered = sum(answer.blank is not None for answer in self.answers)
+        n_answered = sum(answer.is_answered for answer in self.answers)
         text = f"{n_answered:,} of {len(self.answers):,} sentences answered"
         if self.precision_at_1 is not None:
             counted = f"{self.n_right:,} of {self.n_counted:,} right answers first"
@@ -184,17 +228,16 @@ class BatchAnswer:
         rows = []
         for model in self.models:
             for line, answer in zip(self.lines, model.answers, strict=True):
-                first = answer.blank.predictions[0] if answer.blank else None
                 gold = answer.blank.gold if answer.blank else None
                 rows.append(
                     {
                         "model": model.name,
                         "line": line.number,
                         "text": line.text,
-                        "word": first.token if first else None,
-                        "begins": first.begins if first else None,
-                        "log_prob": first.log_prob if first else None,
-                        "prob": first.prob if first else None,
+                        "word": answer.word,
+                        "begins": answer.begins,
+                        "log_prob": answer.log_prob,
+                        "prob": answer.prob,
                         "gold": line.gold,
                         "gold_rank": gold.rank if gold else None,
                         "right": answer.is_right,
@@ -224,7 +267,7 @@ class BatchAnswer:
         }
 
 
-def _check_lines(lines: Sequence[BatchLine]) -> tuple[BatchLine, ...]:
+def _check_lines(lines: Sequence[BatchLine], models: Sequence[str]) -> tuple[BatchLine, ...]:
     """Return the lines. Raises UserError for no line, too many, or no valid one."""
     if not lines:
         raise UserError("Sentences are missing: write one per line, each with a blank.")
@@ -232,27 +275,31 @@ def _check_lines(lines: Sequence[BatchLine]) -> tuple[BatchLine, ...]:
         raise UserError(
             f"There are {len(lines):,} sentences; the maximum is {MAX_LINES}. Remove some."
         )
-    if all(line.fault for line in lines):
+    answers_questions = any(map(is_chat, models))
+    if all(line.fault and not (answers_questions and line.is_question) for line in lines):
         first = lines[0]
         raise UserError(f"No sentence is valid. Line {first.number}: {first.fault}")
     return tuple(lines)
 
 
-def read_lines(text: str) -> tuple[BatchLine, ...]:
-    """Read one sentence per line, with its gold answer after a tab, or else after `|`."""
+def read_lines(text: str, *, models: Sequence[str] = ()) -> tuple[BatchLine, ...]:
+    """Read one sentence per line, with its gold answer after a tab, or else after `|`.
+
+    models: The models that get the lines; chat servers answer lines without a blank, too.
+    """
     lines = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             sentence, _, gold = line.partition("\t" if "\t" in line else "|")
             lines.append(_line(number, sentence, gold))
-    return _check_lines(lines)
+    return _check_lines(lines, models)
 
 
-def read_file(data: bytes, name: str) -> tuple[BatchLine, ...]:
+def read_file(data: bytes, name: str, *, models: Sequence[str] = ()) -> tuple[BatchLine, ...]:
     """Read the sentences of a table (.csv, .tsv), of objects (.jsonl), or else of lines.
 
-    A table or object has a `text` (or `sentence`, `query`), and optionally a `gold` (or `answer`,
-    `object`, `obj_label`).
+    A table or object has a `text` (or `sentence`, `query`, `question`), and optionally a `gold` (or
+    `answer`, `object`, `obj_label`). models: As for `read_lines`.
 
     Raises:
         UserError: If the file is unreadable or too large, or has no valid sentence.
@@ -268,10 +315,10 @@ def read_file(data: bytes, name: str) -> tuple[BatchLine, ...]:
         ) from error
     ending = PurePath(name).suffix.lower()
     if ending in (".csv", ".tsv"):
-        return _check_lines(_table_lines(text, name, "\t" if ending == ".tsv" else ""))
+        return _check_lines(_table_lines(text, name, "\t" if ending == ".tsv" else ""), models)
     if ending == ".jsonl":
-        return _check_lines(_jsonl_lines(text))
-    return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"))
+        return _check_lines(_jsonl_lines(text), models)
+    return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"), models=models)
 
 
 def write_lines(lines: Sequence[BatchLine]) -> str:
@@ -339,14 +386,14 @@ def _line(number: int, text: str, gold: str) -> BatchLine:
     """Return a line, with its fault if it is invalid for every model."""
     line = BatchLine(number, " ".join(text.split()), " ".join(gold.split()) or None)
     try:
-        line.query()
         check_gold(gold)
+        line.query()
     except UserError as error:
         return replace(line, fault=str(error))
     return line
 
 
-def query_lines(
+def fill_lines(
     model: BlankFiller,
     lines: Sequence[BatchLine],
     candidates: Candidates,

@@ -17,7 +17,7 @@ from lama_core.models.protocols import Chat, Message
 from lama_core.paths import ASSETS
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.queries import subject_key
-from lama_core.types import Fact, Relation
+from lama_core.types import Fact, Query, Relation
 
 # How a question is put to a model: through its chat template, as `Question: ... Answer:`, or as is.
 PromptFormat = Literal["chat", "question and answer", "plain"]
@@ -42,35 +42,47 @@ def question_of(relation: Relation, fact: Fact) -> str:
     if relation.name in questions():
         return questions()[relation.name].replace("[X]", fact.subject)
     if relation.prompts:
-        return COMPLETE + fill(relation.prompts[0].template, fact.subject).text(BLANK)
+        return completion(fill(relation.prompts[0].template, fact.subject))
     return COMPLETE + fact.sentences[0].replace("[MASK]", BLANK) if fact.sentences else ""
 
 
-def draw_examples(
-    dataset: Dataset, relation: Relation, fact: Fact, shots: int, seed: int
-) -> tuple[Fact, ...]:
+def completion(query: Query) -> str:
+    """Return the question that asks to complete a sentence with a blank."""
+    return COMPLETE + query.text(BLANK)
+
+
+def shuffle_facts(dataset: Dataset, relation: Relation, seed: int) -> tuple[Fact, ...]:
+    """Return a relation's facts in the order in which `draw_examples` takes them."""
+    facts = list(dataset.facts_of(relation.name))
+    random.Random(f"{seed}:{relation.name}").shuffle(facts)
+    return tuple(facts)
+
+
+def draw_examples(shuffled: Sequence[Fact], fact: Fact, shots: int) -> tuple[Fact, ...]:
     """Draw examples for a fact's question from other facts of its relation.
 
-    Shuffles the relation's facts with the seed, skips those with this fact's subject or object, and
-    takes the first ones whose subjects differ. Most facts of a relation get the same examples,
-    because the seed is the same.
+    Skips the facts with this fact's subject or object, and takes the first ones whose subjects
+    differ. Most facts of a relation get the same examples.
+
+    Args:
+        shuffled: The relation's facts, as `shuffle_facts` returns them.
+        fact: The fact.
+        shots: Number of examples.
 
     Raises:
         UserError: If the relation has too few other facts.
     """
     if not shots:
         return ()
-    known = list(dataset.facts_of(relation.name))
-    random.Random(f"{seed}:{relation.name}").shuffle(known)
     chosen: dict[str, Fact] = {}
-    for one in known:
+    for one in shuffled:
         key = subject_key(one)
         if key != subject_key(fact) and one.object != fact.object and key not in chosen:
             chosen[key] = one
             if len(chosen) == shots:
                 return tuple(chosen.values())
     raise UserError(
-        f"{relation.name} has too few facts for {shots} examples: ask for fewer with --shots."
+        f"{fact.relation} has too few facts for {shots} examples: ask for fewer with --shots."
     )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from lama_core.datasets import Dataset
-from lama_core.errors import UserError
+from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models.generators import check_prompt, generate
 from lama_core.models.protocols import Chat
 from lama_core.probes.generation.matching import Match, match
@@ -33,6 +33,7 @@ from lama_core.probes.generation.questions import (
     draw_examples,
     make_prompt,
     question_of,
+    shuffle_facts,
 )
 from lama_core.progress import Unit
 from lama_core.runs.facts_table import SCHEMA, UNRANKED, make_column
@@ -54,6 +55,7 @@ VERSION = 1
 MAX_TOKENS = 32
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
 PART = 64  # questions, which a model generates together
+HAS_CONTROL = "question or example contains a control token of the model"
 ANSWERS = pa.schema([("text", pa.string()), ("log_prob", pa.float32()), ("n_tokens", pa.int16())])
 
 
@@ -194,6 +196,7 @@ class GenerationSpec(RunSpec):
     def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[Asked]:
         """Return a row for each of a relation's first `limit` facts: its prompt or exclusion."""
         relation = dataset.relation(name)
+        shuffled = shuffle_facts(dataset, relation, self.seed)
         seen: set[tuple[str, str]] = set()
         rows = []
         for fact in dataset.facts_of(name)[: self.limit]:
@@ -203,12 +206,14 @@ class GenerationSpec(RunSpec):
             if excluded is None:
                 examples = [
                     (question_of(relation, one), one.object)
-                    for one in draw_examples(dataset, relation, fact, self.shots, self.seed)
+                    for one in draw_examples(shuffled, fact, self.shots)
                 ]
                 prompt = make_prompt(question, examples, self.how)
                 try:
                     check_prompt(scorer, prompt, self.max_tokens)
-                except UserError:
+                except ControlTokenError:
+                    excluded, prompt = HAS_CONTROL, None
+                except WindowError:
                     excluded, prompt = NO_FIT, None
             rows.append(Asked(fact, question, prompt, excluded))
         return rows
@@ -244,19 +249,18 @@ def make_rows(
     """
     given = iter(answers)
     found = [next(given) if row.excluded is None else None for row in rows]
-    own: list[Match | None] = []
-    of_any: list[Match | None] = []
-    for row, answer in zip(rows, found, strict=True):
-        if answer is None:
-            own.append(None)
-            of_any.append(None)
-            continue
-        right = knowledge.valid(row.fact)
-        own.append(match(answer["text"], (row.fact.object, *row.fact.aliases)))
-        of_any.append(match(answer["text"], (*right, *row.fact.aliases)))
+    facts = [row.fact for row in rows]
+    valid = [knowledge.valid(fact) for fact in facts]
+    own = [
+        match(answer["text"], (fact.object, *fact.aliases)) if answer else None
+        for fact, answer in zip(facts, found, strict=True)
+    ]
+    of_any = [
+        match(answer["text"], (*right, *fact.aliases)) if answer else None
+        for fact, right, answer in zip(facts, valid, found, strict=True)
+    ]
     texts = [answer["text"].strip() or None if answer else None for answer in found]
     log_probs = [answer["log_prob"] if answer else None for answer in found]
-    facts = [row.fact for row in rows]
     columns: dict[str, Sequence[Any] | None] = {
         "fact_id": [fact.id for fact in facts],
         "relation": [fact.relation for fact in facts],
@@ -282,7 +286,7 @@ def make_rows(
             None if mine is None or other is None else other.contains and not mine.contains
             for mine, other in zip(own, of_any, strict=True)
         ],
-        "n_valid": [len(knowledge.valid(fact)) for fact in facts],
+        "n_valid": list(map(len, valid)),
         "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
         "subject_tokens": [len(TOKEN.findall(fact.subject)) for fact in facts],
     }

@@ -71,7 +71,8 @@ def draw_batch() -> None:
     """Draw the tab."""
     st.caption(
         f"Paste up to {MAX_LINES} sentences, one per line, each with a blank; put the right answer "
-        "after a tab or |. The table shows each model's first answer to every sentence."
+        "after a tab or |. The table shows each model's first answer to every sentence. Chat "
+        "servers answer in free text, also questions without a blank."
     )
     batch = _draw_form()
     batch.choice.settings.check()
@@ -123,7 +124,7 @@ def _draw_form() -> Batch:
         names = url_state.choose_models()
     with more, st.container(horizontal=True):
         with st.popover("From a file", icon=":material/upload_file:"):
-            _draw_upload()
+            _draw_upload(names)
         with st.popover("Options", icon=":material/tune:"):
             choice = url_state.choose_cloze_options(names, lists=False)
     note = st.empty()  # always drawn, so that elements below keep their place during a rerun
@@ -136,10 +137,10 @@ def _draw_form() -> Batch:
             f"The sentences have {len(text):,} characters, more than the limit of {MAX_TYPED:,}: "
             "remove some."
         )
-    return Batch(text, read_lines(text), choice)
+    return Batch(text, read_lines(text, models=names), choice)
 
 
-def _draw_upload() -> None:
+def _draw_upload(models: Sequence[str]) -> None:
     """Draw the upload of a file whose sentences replace those in the text field."""
     if not visitors.may("upload"):
         st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
@@ -161,7 +162,7 @@ def _draw_upload() -> None:
         st.session_state["many files"] = number + 1
 
     try:
-        lines = read_file(file.getvalue(), file.name)
+        lines = read_file(file.getvalue(), file.name, models=models)
     except UserError as error:
         show_error(str(error))
         return
@@ -311,7 +312,7 @@ def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
             _answer_cell(one, line) for one, line in zip(answers, lines, strict=True)
         ]
         columns[f"{model.name} log-prob."] = [
-            fixed(one.blank.predictions[0].log_prob, 2) if one.blank else None for one in answers
+            None if one.log_prob is None else fixed(one.log_prob, 2) for one in answers
         ]
         if with_gold:
             columns[f"{model.name} rank"] = [
@@ -322,9 +323,12 @@ def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
 
 def _answer_cell(answer: LineAnswer, line: BatchLine) -> str:
     """The first answer, or in brackets why this model has none; empty for an invalid line."""
-    if answer.blank is None:
-        return "" if line.fault else f"({answer.fault})"
-    return shown_answer(answer.blank.predictions[0], right=bool(answer.is_right))
+    right = bool(answer.is_right)
+    if answer.blank is not None:
+        return shown_answer(answer.blank.predictions[0], right=right)
+    if answer.generated is not None:
+        return f"{answer.word} ✓" if right else str(answer.word)
+    return "" if line.fault else f"({answer.fault})"
 
 
 def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
@@ -367,13 +371,12 @@ def _csv(answer: BatchAnswer, shown: Sequence[int]) -> Rows:
         }
         for model in answer.models:
             one = model.answers[row]
-            first = one.blank.predictions[0] if one.blank else None
             gold = one.blank.gold if one.blank else None
             found |= {
-                f"{model.name} answer": first.token if first else None,
-                f"{model.name} begins": first.begins if first else None,
-                f"{model.name} log_prob": first.log_prob if first else None,
-                f"{model.name} prob": first.prob if first else None,
+                f"{model.name} answer": one.word,
+                f"{model.name} begins": one.begins,
+                f"{model.name} log_prob": one.log_prob,
+                f"{model.name} prob": one.prob,
                 f"{model.name} prob_of": one.blank.shown_over() if one.blank else None,
                 f"{model.name} gold_rank": gold.rank if gold else None,
                 f"{model.name} gold_is_candidate": gold.in_candidates if gold else None,

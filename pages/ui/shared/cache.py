@@ -27,7 +27,7 @@ from lama_core.lessons.stored_answers import Stored, find_stored
 from lama_core.models.cache import Precision, load_model
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
-from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers, query_lines
+from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers
 from lama_core.probes.cloze.query import ModelAnswer, query_model
 from lama_core.probes.cloze.query import whole_words as ask_whole_words
 from lama_core.probes.cloze.wordings import (
@@ -222,6 +222,8 @@ def first_answers(
     """One model's first answers to lines of a batch; lines after the time limit have none."""
     model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"on_progress": on_progress}
+    from lama_core.api.queries import query_lines
+
     return query_lines(model, lines, candidates, **options)
 
 

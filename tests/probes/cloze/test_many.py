@@ -14,8 +14,8 @@ from lama_core.probes.cloze.batch import (
     MAX_LINES,
     BatchAnswer,
     BatchLine,
+    fill_lines,
     join_answers,
-    query_lines,
     read_file,
     read_lines,
     write_lines,
@@ -45,7 +45,7 @@ def test_first_answers_and_golds_are_those_of_each_sentence_by_itself(
         for number, (text, gold) in enumerate(zip(TEXTS * 10, golds * 10, strict=True), start=1)
     ]
     assert len(lines) > BATCH_SIZE
-    found = query_lines(model, lines, candidates)
+    found = fill_lines(model, lines, candidates)
     for line, answer in list(zip(lines, found.answers, strict=True))[-4:]:
         alone = query_model(model, parse_query(line.text), candidates, top_k=1, gold=line.gold)
         assert answer.blank is not None
@@ -69,23 +69,23 @@ def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> N
     golds = (words[0], words[0], words[1], None, "Ouagadougou in Paris")
     lines = [BatchLine(number, TEXTS[0], gold) for number, gold in enumerate(golds, start=1)]
     lines.append(BatchLine(6, "nothing to fill", words[0], fault="no blank"))
-    found = query_lines(model, lines, candidates)
+    found = fill_lines(model, lines, candidates)
     assert found.precision_at_1 == 2 / 3
     assert [one.is_right for one in found.answers] == [True, True, False, None, None, None]
     assert found.summary() == (
         "P@1 66.7 % (2 of 3 right answers first); 5 of 6 sentences answered; 1 right answer not "
         "among the candidates, not counted"
     )
-    assert query_lines(model, lines[3:4], candidates).precision_at_1 is None
+    assert fill_lines(model, lines[3:4], candidates).precision_at_1 is None
 
 
 def test_parts_joined_are_the_whole(tiny_model: Models) -> None:
     model = tiny_model("gpt2")
     candidates = common_vocabulary([model.vocabulary])
     lines = [BatchLine(number, text) for number, text in enumerate(TEXTS, start=1)]
-    whole = query_lines(model, lines, candidates)
+    whole = fill_lines(model, lines, candidates)
     parts = join_answers(
-        [query_lines(model, lines[:1], candidates), query_lines(model, lines[1:], candidates)]
+        [fill_lines(model, lines[:1], candidates), fill_lines(model, lines[1:], candidates)]
     )
     assert [one.word for one in parts.answers] == [one.word for one in whole.answers]
 
@@ -101,7 +101,7 @@ def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answere
         BatchLine(3, TEXTS[0], "Paris " * (MAX_PIECES + 1)),
         BatchLine(4, "London " * 5000 + "is ___."),
     ]
-    found = query_lines(model, lines, candidates, limits=Limits(tokens=10))
+    found = fill_lines(model, lines, candidates, limits=Limits(tokens=10))
     assert [bool(one.word) for one in found.answers] == [True, False, False, False]
     assert "the maximum here is 10. Shorten it" in found.answers[1].fault
     assert f"the maximum is {MAX_PIECES}" in found.answers[2].fault
@@ -116,11 +116,11 @@ def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(
     texts = (TEXTS[3], TEXTS[1], TEXTS[0], TEXTS[2], TEXTS[3])  # the second and fourth are rescored
     lines = [BatchLine(number, text) for number, text in enumerate(texts, start=1)]
     lines.insert(0, BatchLine(0, "no blank", fault="It has none."))
-    cut = query_lines(model, lines, candidates, limits=Limits(seconds=0))
+    cut = fill_lines(model, lines, candidates, limits=Limits(seconds=0))
     assert [bool(one.word) for one in cut.answers] == [False, True, True, True]
-    rest = query_lines(model, lines[4:], candidates, limits=Limits(seconds=0))
+    rest = fill_lines(model, lines[4:], candidates, limits=Limits(seconds=0))
     assert len(rest.answers) == 2
-    whole = query_lines(model, lines, candidates)
+    whole = fill_lines(model, lines, candidates)
     assert len(whole.answers) == 6
     assert cut.answers[3].word == whole.answers[3].word
 
@@ -128,9 +128,9 @@ def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(
 def test_models_differ_whatever_the_case(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     lines = (BatchLine(1, TEXTS[0]),)
-    upper = query_lines(model, lines, Candidates("x", ("Paris",)))
-    lower = query_lines(model, lines, Candidates("x", ("Paris",)).folded())
-    other = query_lines(model, lines, Candidates("x", ("London",)))
+    upper = fill_lines(model, lines, Candidates("x", ("Paris",)))
+    lower = fill_lines(model, lines, Candidates("x", ("Paris",)).folded())
+    other = fill_lines(model, lines, Candidates("x", ("London",)))
     assert not BatchAnswer(lines, Candidates("x", None), (upper, lower)).differs(0)
     assert BatchAnswer(lines, Candidates("x", None), (upper, other)).differs(0)
 

@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lama_core.errors import ControlTokenError, WindowError
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import POPULARITY, slice_table, slicings
 from lama_core.models.protocols import Chat, GeneratedText
+from lama_core.probes.generation import spec as generation
 from lama_core.probes.generation.plan import GenerateRequest, plan
 from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
+from lama_core.scoring.queries import NO_FIT
 
 HEADER = ("id", "subj", "prop", "obj", "s_pop", "question", "possible_answers")
 # Popularity, question, answers, what the model says.
@@ -92,6 +95,23 @@ def test_data_without_popularity_have_no_such_column(home: Path, tmp_path: Path)
     run = execute(spec_of(path), load=lambda *_, **__: model)
     assert "popularity" not in run.facts
     assert POPULARITY not in slicings(join_answers([run]))
+
+
+def test_an_excluded_question_has_its_reason(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(_model: object, prompt: Chat, _max_tokens: int) -> int:
+        if "Ben" in prompt.messages[-1].text:
+            raise ControlTokenError("a control token")
+        if "Cleo" in prompt.messages[-1].text:
+            raise WindowError("too long")
+        return 1
+
+    monkeypatch.setattr(generation, "check_prompt", check)
+    model = Answerer({question: text for _, question, _, text in ROWS})
+    run = execute(spec_of(write_popqa(tmp_path)), load=lambda *_, **__: model)
+    excluded = run.facts["excluded"].dropna()
+    assert dict(excluded) == {1: generation.HAS_CONTROL, 2: NO_FIT}
 
 
 def test_aliases_are_part_of_a_runs_identity_where_there_are_any(tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""Batches for chat servers, which answer in free text.
+
+A chat server completes a sentence with a blank, and answers a line without one as a question. Its
+text is right if it contains the gold answer.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lama_core.models.generators import generate
+from lama_core.probes.cloze.batch import BATCH_SIZE, BatchLine, BatchModelAnswers, LineAnswer
+from lama_core.probes.generation.matching import is_part
+from lama_core.probes.generation.questions import completion, make_prompt
+from lama_core.probes.generation.spec import MAX_TOKENS
+from lama_core.probes.model_info import model_fields
+from lama_core.progress import OnProgress, Progress, ignore
+
+
+def generate_lines(
+    model: Any, lines: Sequence[BatchLine], on_progress: OnProgress = ignore
+) -> BatchModelAnswers:
+    """Return a chat server's answer to each line; an invalid line has the reason."""
+    answers = [LineAnswer(fault=line.fault) for line in lines]
+    rows = [row for row, line in enumerate(lines) if line.is_question or not line.fault]
+    for first in range(0, len(rows), BATCH_SIZE):
+        on_progress(Progress(model.name, first, len(lines), "sentences"))
+        some = rows[first : first + BATCH_SIZE]
+        prompts = [make_prompt(_question(lines[row]), (), "chat") for row in some]
+        for row, text in zip(some, generate(model, prompts, MAX_TOKENS), strict=True):
+            gold = lines[row].gold
+            right = None if gold is None else is_part(text.text, gold)
+            answers[row] = LineAnswer(generated=text, contains_gold=right)
+    return BatchModelAnswers(n_candidates=0, answers=tuple(answers), **model_fields(model))
+
+
+def _question(line: BatchLine) -> str:
+    return line.text if line.is_question else completion(line.query())
