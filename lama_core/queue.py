@@ -1,4 +1,4 @@
-"""Queues that limit how many queries and forward passes run at the same time.
+"""Queues that limit how many queries, forward passes and loads of models run at the same time.
 
 A queue has a fixed number of slots. A free slot goes to the waiting ticket with the lowest rank; of
 equal ranks, to the one that arrived first.
@@ -8,14 +8,19 @@ equal ranks, to the one that arrived first.
 - `PassQueue` schedules single forward passes: the next slot goes to the query whose passes took the
   smallest share of the time since the query began. Passes are short, so a short query is answered
   quickly while a long one runs, and a long query isn't blocked by many short ones.
+- `LoadQueue` schedules loads of models, one at a time: the next slot goes to the address that had
+  it longest ago. A query waits a limited time for a load.
 """
 
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from lama_core.errors import UserError
 
@@ -26,6 +31,9 @@ RESERVED = 20
 SLOTS_FOR_OTHERS = 2  # slots that one address can't hold
 LOOK_SECONDS = 0.25
 ROOM_SECONDS = 10.0
+MAX_ADDRESSES = 1000  # that a LoadQueue remembers
+
+Loaded = TypeVar("Loaded")
 
 
 @dataclass(eq=False)
@@ -236,6 +244,78 @@ class PassQueue(Queue):
                 if me in self._used:
                     start, used = self._used[me]
                     self._used[me] = (start, used + time.monotonic() - granted)
+
+
+class LoadQueue(Queue):
+    """One slot for loading models, shared fairly between addresses."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._last: dict[str, float] = {}  # address -> when its last load began, oldest first
+
+    def _rank(self, ticket: Ticket) -> tuple[float, ...]:
+        return self._last.get(ticket.address, -math.inf), ticket.since
+
+    def run(
+        self,
+        load: Callable[[], Loaded],
+        is_loaded: Callable[[], bool],
+        *,
+        name: str,
+        address: str,
+        seconds: float,
+    ) -> Loaded:
+        """Load a model in its turn, in a thread of its own, and return it.
+
+        A load that has begun continues after the time limit, so that a later query finds the model
+        loaded; one that hasn't begun leaves the queue.
+
+        Args:
+            load: Loads the model; returns it immediately if it is loaded.
+            is_loaded: Whether the model is loaded, so that the query doesn't need its turn.
+            name: The model's name in the error.
+            address: The visitor's network address.
+            seconds: The time limit.
+
+        Raises:
+            UserError: If the model isn't loaded within the time limit, or `load` raises it.
+        """
+        outcome: Future[Loaded] = Future()
+        since = time.monotonic()
+        ticket = Ticket(outcome, since, address)
+        threading.Thread(target=self._work, args=(ticket, outcome, load), daemon=True).start()
+        while True:
+            try:
+                return outcome.result(LOOK_SECONDS)
+            except TimeoutError:
+                if outcome.done():  # the load itself raised it
+                    raise
+            if is_loaded() and outcome.cancel():
+                return load()
+            if time.monotonic() - since >= seconds:
+                outcome.cancel()
+                raise UserError(
+                    f"{name} wasn't loaded within {seconds:.0f} seconds, the maximum here. Try "
+                    "again in a minute."
+                )
+
+    def _work(self, ticket: Ticket, outcome: Future[Loaded], load: Callable[[], Loaded]) -> None:
+        def wait(queued: Ticket) -> None:
+            while not queued.granted.wait(LOOK_SECONDS):
+                if outcome.cancelled():
+                    raise CancelledError
+
+        with suppress(CancelledError), self._slot(ticket, wait):
+            if not outcome.set_running_or_notify_cancel():
+                return
+            self._last.pop(ticket.address, None)
+            self._last[ticket.address] = time.monotonic()
+            if len(self._last) > MAX_ADDRESSES:
+                del self._last[next(iter(self._last))]
+            try:
+                outcome.set_result(load())
+            except BaseException as error:  # noqa: BLE001 - the query's thread raises it
+                outcome.set_exception(error)
 
 
 # One queue per process: its models share the CPU cores.

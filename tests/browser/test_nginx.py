@@ -4,24 +4,17 @@ import os
 import re
 import shutil
 import socket
-import ssl
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPSConnection
-from pathlib import Path
 
 import pytest
+from load.proxy import NAME, find_nginx, running_nginx, unverified
 from playwright.sync_api import Browser
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 pytestmark = pytest.mark.slow
-
-CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
-NAME = "lama.example.org"
 
 
 @dataclass(frozen=True)
@@ -35,77 +28,17 @@ class Site:
         return f"https://{NAME}:{self.port}"
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def configure(folder: Path, app: str, port: int) -> Path:
-    """The project's configuration with this test's ports, certificate and folders."""
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-         f"/CN={NAME}", "-keyout", key, "-out", certificate],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    text = CONFIGURATION.read_text(encoding="utf-8")
-    replaced = {
-        "http://127.0.0.1:8501": app.replace("localhost", "127.0.0.1"),
-        f"/etc/ssl/certs/{NAME}.pem": str(certificate),
-        f"/etc/ssl/private/{NAME}.key": str(key),
-        "listen 443": f"listen 127.0.0.1:{port}",
-        "listen 80": f"listen 127.0.0.1:{free_port()}",
-        f'"https://{NAME}" 0': f'"https://{NAME}:{port}" 0',
-    }
-    for old, new in replaced.items():
-        assert old in text
-        text = text.replace(old, new)
-    temporary = "".join(
-        f"{kind}_temp_path {folder / kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    whole = folder / "nginx.conf"
-    whole.write_text(
-        f"daemon off;\npid {folder / 'pid'};\nerror_log {folder / 'error.log'};\n"
-        + ("user root;\n" if os.geteuid() == 0 else "")
-        + "events {}\nhttp {\naccess_log off;\n"
-        + f"include /etc/nginx/mime.types;\n{temporary}{text}}}\n",
-        encoding="utf-8",
-    )
-    return whole
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]) -> Iterator[Site]:
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if nginx is None:
+    if find_nginx() is None:
         if os.environ.get("CI"):
             pytest.fail("no nginx: install Debian's nginx")
         pytest.skip("no nginx: install Debian's nginx")
-    folder = tmp_path_factory.mktemp("nginx")
     app = start_app(
         tmp_path_factory.mktemp("public"), LAMA_PUBLIC="1", STREAMLIT_SERVER_ALLOWED_HOSTS=NAME
     )
-    port = free_port()
-    command = [nginx, "-c", str(configure(folder, app, port)), "-p", str(folder)]
-    subprocess.run([*command, "-t"], check=True, capture_output=True)
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(100):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.1)
+    with running_nginx(tmp_path_factory.mktemp("nginx"), app) as port:
         yield Site(port)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def unverified() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
 
 
 def fetch(

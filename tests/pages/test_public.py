@@ -6,6 +6,7 @@ What an address names is a name alone; and jobs are their starters' own.
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -27,11 +28,12 @@ from streamlit.testing.v1 import AppTest
 from lama_core.candidates import lists
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError
+from lama_core.models.cache import load_model
 from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import ModelRequest, find_model
 from lama_core.probes.cloze.query import MAX_GOLD
 from lama_core.probes.plan import ProbeRequest
-from pages.ui.shared import jobs, share, visitors
+from pages.ui.shared import cache, jobs, query_queue, share, visitors
 from pages.ui.shared.text import PARTED, plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,6 +116,29 @@ def test_in_public_only_the_operators_models_are_asked(
     visitors._offered_at_start.cache_clear()
     with pytest.raises(UserError, match="'nobody', which is not on this machine"):
         visitors.offered_models()
+
+
+@pytest.mark.usefixtures("public")
+def test_a_visitors_query_waits_a_limited_time_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = threading.Event()
+    n_running: list[int] = []
+
+    def load(name: str, **options: Any) -> Any:
+        n_running.append(query_queue.QUEUE.n_running)
+        assert finish.wait(60)
+        return load_model(name, **options)
+
+    monkeypatch.setenv("LAMA_QUERY_LOADING", "1")
+    monkeypatch.setattr(cache, "load_model", load)
+    monkeypatch.setattr(cache, "_is_loaded", lambda *_: False)
+    query = {"text": "Berlin lies in ___.", "models": "minilm-mlm", "top_k": "7"}
+    cache.st.cache_resource.clear()
+    app = open_page("cloze", **query)
+    assert "MiniLM-MLM (embedded) wasn't loaded within 1 seconds" in said(app)
+    assert n_running == [1], "a load counts as a query of the visitor"
+    finish.set()
+    monkeypatch.setenv("LAMA_QUERY_LOADING", "60")
+    assert "wasn't loaded" not in said(open_page("cloze", **query))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Damage to a run's files is detected, and a damaged run doesn't hide the others."""
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from lama_core.runs.manage import list_kept, rename_run
 from lama_core.runs.parts import Parts
 from lama_core.runs.tags import change_tags, read_tags
 
-SEED = 30
+SEED = int(os.environ.get("LAMA_TEST_SEED", "30"))
 
 
 @pytest.fixture

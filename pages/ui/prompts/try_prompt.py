@@ -19,7 +19,7 @@ from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import draw_facts
-from pages.ui.shared import charts, links, query_queue
+from pages.ui.shared import cache, charts, links, query_queue
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
@@ -125,12 +125,11 @@ def _set_running(running: bool) -> None:
 
 def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
     """Query the model about the next batch of facts, in random order."""
-    from lama_core.models.cache import load_model
     from lama_core.probes.prompts.accuracy_growth import extended_trial
     from lama_core.probes.prompts.fact_queries import make_prepared_facts
 
     study, info = choice.study, choice.info
-    model = load_model(info.model, precision=info.precision)
+    model = cache.loaded_model(info.model, info.precision)
     state = st.session_state[STATE]
     if "facts" not in state:
         state["facts"] = make_prepared_facts(

@@ -276,9 +276,7 @@ def draw_correlates(choice: RunChoice) -> None:
     def matrix(runs: list[Run]) -> metrics.Correlations:
         vectors_of = None
         if with_vectors:
-            from lama_core.models.cache import load_model
-
-            vectors_of = getattr(load_model(run.model), "word_vectors", None)
+            vectors_of = getattr(cache.loaded_model(run.model, "auto"), "word_vectors", None)
         mentions = metrics.mentions_of(run.model) if is_model else metrics.wordfreq_mentions()
         return metrics.correlate(runs[0], mentions, vectors_of, source=source, **_options(choice))
 

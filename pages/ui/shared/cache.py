@@ -1,5 +1,7 @@
 """The cache of results between reruns; no other module of the pages caches results."""
 
+import math
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial, wraps
@@ -24,8 +26,8 @@ from lama_core.datasets.library.installed import (
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
 from lama_core.lessons.stored_answers import Stored, find_stored
-from lama_core.models.cache import Precision, load_model
-from lama_core.models.sources.catalog import known_models
+from lama_core.models.cache import CACHE, Precision, load_model
+from lama_core.models.sources.catalog import find_model, known_models
 from lama_core.models.sources.locations import locate
 from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers
 from lama_core.probes.cloze.query import ModelAnswer, query_model
@@ -44,9 +46,10 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.ranking import Ranking
 from lama_core.scoring.retrieval import FoundPassage, OpenBook, is_indexed, with_passage
-from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates, load_models
+from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
 from lama_core.types import Query
-from pages.ui.shared.query_queue import cached_answer
+from pages.ui.shared import visitors
+from pages.ui.shared.query_queue import LOADS, cached_answer, queue_slot
 
 if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     import pandas as pd
@@ -106,12 +109,59 @@ def queued(
     return decorate
 
 
-@cached(16)
+def loaded_model(name: str, precision: Precision, until: float | None = None) -> Any:
+    """A model, loaded if necessary.
+
+    A load counts as a query of the visitor. It is in the queue of loads and has a time limit,
+    except for visitors who may download models.
+
+    Args:
+        name: The model.
+        precision: The model's precision.
+        until: The deadline, on the clock of `time.monotonic`; by default the time limit from now.
+
+    Raises:
+        UserError: If the model can't be loaded, or isn't loaded before the deadline.
+    """
+    load = partial(load_model, name, precision=precision)
+    seconds = load_page_limits().loading
+    if visitors.may("fetch") or math.isinf(seconds) or _is_loaded(name, precision):
+        return load()
+    with queue_slot():
+        now = time.monotonic()
+        return LOADS.run(
+            load,
+            partial(_is_loaded, name, precision),
+            name=find_model(name).title,
+            address=visitors.address(),
+            seconds=seconds if until is None else max(0.0, until - now),
+        )
+
+
+def _is_loaded(name: str, precision: Precision) -> bool:
+    return CACHE.identity(name, precision) is not None
+
+
 def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
     """The chosen models' candidates, and model -> the candidates' columns in its vocabulary."""
-    models = load_models(settings)
-    candidates = choose_candidates(settings, models)
-    return candidates, {model.name: candidates.columns(model.vocabulary) for model in models}
+    found = _found_candidates(settings)
+    if not found:
+        settings.check()
+        until = time.monotonic() + load_page_limits().loading
+        models = [loaded_model(name, settings.precision, until) for name in settings.models]
+        candidates = choose_candidates(settings, models)
+        columns = {model.name: candidates.columns(model.vocabulary) for model in models}
+        found.append((candidates, columns))
+    return found[0]
+
+
+@cached(16)
+def _found_candidates(settings: ClozeSettings) -> list[tuple[Candidates, dict[str, Columns]]]:
+    """The result of `candidates_of`, empty until the models have been loaded once.
+
+    They are loaded outside of the cache, whose lock has no time limit.
+    """
+    return []
 
 
 def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
@@ -148,7 +198,7 @@ def cloze_answer(
     """
     query, (candidates, _) = with_passage(parse_query(text), passage), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
-    return query_model(load_model(name, precision=settings.precision), query, candidates, **options)
+    return query_model(loaded_model(name, settings.precision), query, candidates, **options)
 
 
 def passage_before(query: Query, book: str) -> FoundPassage | None:
@@ -180,7 +230,7 @@ def relation_answer(
     settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
 ) -> RelationModelAnswers:
     """One model's answers to a relation's wordings; arguments as for `cloze_answer`."""
-    model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
+    model, (candidates, _) = loaded_model(name, settings.precision), candidates_of(settings)
     return query_wordings(model, question, candidates, **_options(settings, name, renormalise))
 
 
@@ -192,7 +242,7 @@ def inspection(request: "InspectRequest", name: str) -> "Inspection":
     precision, candidates = request.precision, request.candidates
     shown = ClozeSettings(models=request.models, precision=precision, candidates=candidates)
     _, columns = candidates_of(shown)
-    model, query = load_model(name, precision=request.precision), parse_query(request.text)
+    model, query = loaded_model(name, request.precision), parse_query(request.text)
     return inspect_model(model, query, columns[name], request, load_page_limits())
 
 
@@ -220,7 +270,7 @@ def first_answers(
     on_progress: OnProgress,
 ) -> BatchModelAnswers:
     """One model's first answers to lines of a batch; lines after the time limit have none."""
-    model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
+    model, (candidates, _) = loaded_model(name, settings.precision), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"on_progress": on_progress}
     from lama_core.api.queries import query_lines
 
@@ -254,7 +304,7 @@ def complete_words(
     Returns:
         The longer word for each query; None if the answer is a complete word.
     """
-    loaded, parsed = load_model(model, precision=precision), list(map(parse_query, queries))
+    loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
     return ask_whole_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
 
 
@@ -272,7 +322,7 @@ def solution(
     from lama_core.probes.analogy.solve import solve
 
     models, candidates = (
-        [load_model(name, precision=settings.precision)],
+        [loaded_model(name, settings.precision)],
         candidates_of(settings)[0],
     )
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
@@ -292,7 +342,7 @@ def pair_scores(
     """One model's (pseudo-)perplexities of candidate pairs."""
     from lama_core.probes.analogy.score import score_pairs
 
-    models, limits = [load_model(name, precision=precision)], load_page_limits()
+    models, limits = [loaded_model(name, precision)], load_page_limits()
     options: Any = {"template": template, "normalise": normalise, "limits": limits}
     return score_pairs(models, query, pairs, **options).models[0]
 
@@ -307,7 +357,7 @@ def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
     """One model's ranking of a user's own answers; `name` is one of the request's models."""
     from lama_core.probes.statements.typed_answers import rank_answers
 
-    return rank_answers(load_model(name, precision=request.precision), request, load_page_limits())
+    return rank_answers(loaded_model(name, request.precision), request, load_page_limits())
 
 
 @queued(_of_model)
@@ -315,7 +365,7 @@ def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences"
     """One model's scores of whole sentences; `name` is one of the request's models."""
     from lama_core.probes.statements.sentences import score_sentences
 
-    model = load_model(name, precision=request.precision)
+    model = loaded_model(name, request.precision)
     return score_sentences(model, request, load_page_limits())
 
 
@@ -324,7 +374,7 @@ def generated_text(request: "AskRequest", name: str) -> "ModelText":
     """One model's generated answer to a question; `name` is one of the request's models."""
     from lama_core.api.generation import ask_model
 
-    return ask_model(load_model(name, precision=request.precision), request, load_page_limits())
+    return ask_model(loaded_model(name, request.precision), request, load_page_limits())
 
 
 @cached(24)

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.models.devices import requested_device
-from lama_core.queue import PASSES, VisitorQueue
+from lama_core.queue import PASSES, LoadQueue, VisitorQueue
 from pages.ui.shared import visitors
 
 AT_ONCE = 8
@@ -30,6 +30,7 @@ class _NotKeptError(Exception):
 
 
 QUEUE = VisitorQueue(AT_ONCE)
+LOADS = LoadQueue()
 ANSWERS: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # the keys contain all inputs of an answer
 _kept_lock = threading.Lock()
 _page = threading.local()  # each page is drawn in its own thread
@@ -81,7 +82,13 @@ def queue_last() -> None:
 
 @contextmanager
 def queue_slot() -> Iterator[None]:
-    """Wait for this visitor's slot in the queue and hold it; a caption shows the position."""
+    """Wait for this visitor's slot in the queue and hold it; a caption shows the position.
+
+    A nested call shares the page's slot.
+    """
+    if getattr(_page, "has_slot", False):
+        yield
+        return
     context = get_script_run_ctx()
     box = st.empty()
 
@@ -93,5 +100,9 @@ def queue_slot() -> Iterator[None]:
     _page.since = since = getattr(_page, "since", time.monotonic())
     with QUEUE.slot(context.session_id if context else "", tell, since, visitors.address()):
         box.empty()
-        with PASSES.query():
-            yield
+        _page.has_slot = True
+        try:
+            with PASSES.query():
+                yield
+        finally:
+            _page.has_slot = False
