@@ -113,7 +113,9 @@ def _write(
     exponent = np.clip(skill + 0.8 * facts.hardness + draw.normal(0, 0.4, n), 0, 4.3)
     rank = np.maximum(1, np.floor(10**exponent * 0.5)).astype(np.int32)
     out = draw.random(n) < 0.03
-    lacking = np.arange(N_WORDS) % N_LACKING == number if own_candidates else np.zeros(N_WORDS, bool)
+    lacking = (
+        np.arange(N_WORDS) % N_LACKING == number if own_candidates else np.zeros(N_WORDS, bool)
+    )
     out |= lacking[facts.gold]
     top = (facts.gold[:, None] + draw.integers(1, 200, (n, TOP_K))) % N_WORDS
     top[:, 0] = (facts.relation * 211 + 1 + draw.integers(0, 3, n)) % N_WORDS

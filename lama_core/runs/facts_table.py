@@ -206,6 +206,27 @@ def to_frame(table: pa.Table) -> "pd.DataFrame":
     return frame
 
 
+def read_some(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """Return some columns of `read_facts` by name; `origin` is null in runs made without it.
+
+    Raises:
+        UserError: If the file is missing or damaged.
+    """
+    with _reading(path):
+        stored = pq.read_schema(path).names
+    table = read_columns(path, [name for name in names if name in stored or name != "origin"])
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    if "origin" in names:
+        nulls = pa.nulls(table.num_rows, pa.string()).dictionary_encode()
+        columns.setdefault("origin", pa.chunked_array([nulls]))
+    return columns
+
+
+def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
+    """Return a column as in `read_facts`."""
+    return to_frame(pa.table({name: column}))[name]
+
+
 def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
     """Return the ten best words, object [row, 10], and log-probabilities, float32 [row, 10].
 
@@ -234,6 +255,13 @@ def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
     flat = column.flatten().dictionary_encode()
     values = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     codes[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
+    return codes, np.array([*flat.dictionary.to_pylist(), None], dtype=object)
+
+
+def encode_top(words: NDArray[np.object_]) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+    """Return words as `read_top_codes` does; words: object [row, 10]."""
+    flat = pa.array(words.ravel(), pa.string()).dictionary_encode()
+    codes = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False).reshape(words.shape)
     return codes, np.array([*flat.dictionary.to_pylist(), None], dtype=object)
 
 
