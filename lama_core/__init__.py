@@ -125,7 +125,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function of `lama_core.api`."""
+    """Return a function of `lama_core.api`, or the subpackage `models`."""
     if name in _MODULE_OF:
         return getattr(import_module(f"lama_core.api.{_MODULE_OF[name]}"), name)
     if name == "models":

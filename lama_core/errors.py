@@ -12,23 +12,23 @@ Choice = TypeVar("Choice", bound=str)
 class UserError(Exception):
     """A mistake that the user can fix: what is wrong, then what to do.
 
-    The command line prints it and exits with status 2; a page shows it as a message. Any other
-    exception is a bug in this project.
+    The command line prints the message and exits with status 2; a page shows the message. Any other
+    exception that reaches the user is a bug in this project.
     """
 
 
 class NotFetchedError(UserError):
-    """Data from a published source that isn't on this machine yet.
+    """Data from a published source are missing on this machine.
 
     Attributes:
         what: The missing data and its verb, such as `LPAQA's prompts are`.
-        source: Name of the source, as `data get` takes it.
+        source: Name of the source to download with `data get`.
     """
 
     def __init__(self, what: str, source: str) -> None:
         super().__init__(
-            f"{what} not here yet. Fetch it with `data get {source}`, or import your own copy with "
-            "`data import PATH`."
+            f"{what} not installed. Fetch it with `data get {source}`, or import your own copy "
+            "with `data import PATH`."
         )
         self.what = what
         self.source = source
@@ -39,8 +39,8 @@ class Unavailable:
     """Why a choice is unavailable.
 
     Attributes:
-        reason: A few words, such as `not here yet`.
-        source: The published source to fetch to make it available; empty if fetching can't help.
+        reason: A few words, such as `not installed`.
+        source: The published source that makes it available once downloaded; empty if none does.
     """
 
     reason: str
@@ -59,7 +59,7 @@ def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
     Args:
         name: The name that the user typed.
         known: All valid names.
-        what: What the names are of, for the error, such as `relation`.
+        what: What has such a name, as the error calls it, such as `relation`.
 
     Raises:
         UserError: If the name is unknown; suggests the most similar one and lists all.
@@ -74,7 +74,7 @@ def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
 
 
 def int_from_env(variable: str, default: int) -> int:
-    """Return an environment variable's value, a whole number from 0; `default` if it isn't set.
+    """Return an environment variable's value, an integer >= 0; `default` if it isn't set.
 
     Raises:
         UserError: If the value isn't such a number.

@@ -1,8 +1,8 @@
 """Atomic operations on files and folders: write, replace and remove.
 
 Unfinished files, and those being removed, are in a hidden folder `.work-*` next to the target. The
-process that uses it holds the lock file in it. A folder whose lock is free was left by a killed
-process; the next process that works in the same parent folder deletes it.
+process that uses the folder holds the lock file in it. A folder whose lock is free was left by a
+killed process; the next process that works in the same parent folder deletes it.
 """
 
 import gzip
@@ -80,7 +80,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def user_path(given: str | Path) -> Path:
-    """Return a path that the user typed, with `~` expanded; it need not exist.
+    """Return a path that the user typed, with `~` expanded; nothing need exist there.
 
     Raises:
         UserError: If no file can have this path, or `~NAME` isn't a user of this machine.
@@ -101,7 +101,7 @@ def open_file(path: Path, max_bytes: int | None = None) -> BufferedReader:
 
     Raises:
         UserError: If the file can't be read, has more than `max_bytes`, or is a folder, pipe,
-            socket or device, whose data may never end.
+            socket or device.
     """
     try:
         # Non-blocking: opening a pipe would wait for a writer.
@@ -131,7 +131,7 @@ def read_file(path: Path, max_bytes: int = MAX_FILE) -> bytes:
     """Return all bytes of a regular file.
 
     Raises:
-        UserError: As `open_file`; also for a file that grows past `max_bytes` while it is read.
+        UserError: As `open_file`, or if the file grows beyond `max_bytes` while it is read.
     """
     with open_file(path, max_bytes) as file:
         data = _read(file, path, max_bytes + 1)
@@ -191,7 +191,7 @@ def read_gzip_lines(path: Path) -> Iterator[str]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the bytes of all files in a folder, which may be in use; links aren't followed."""
+    """Return the bytes of all files in a folder; others may change it. Links aren't followed."""
     n_bytes = 0
     for parent, _folders, names in os.walk(folder):
         for name in names:
@@ -209,7 +209,7 @@ def format_bytes(n_bytes: int) -> str:
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete a folder and its contents: rename it away at once, then delete file by file.
+    """Delete a folder and its contents: move it to a work folder, then delete file by file.
 
     Links inside are deleted, their targets aren't.
 
@@ -228,7 +228,8 @@ def remove_folder(folder: Path) -> None:
 def replace_folder(new: Path, place: Path) -> None:
     """Move the folder `new` to `place`, replacing any folder there.
 
-    If the process is killed meanwhile, `current_folder` finds the complete old or new folder.
+    If the process is killed before the end, `current_folder` returns the old or the new folder,
+    which is complete.
     """
     with lock_for_changes(place):
         if place.exists():
@@ -250,7 +251,7 @@ def lock_for_changes(place: Path) -> Iterator[None]:
 
 
 def finish_replacement(place: Path) -> None:
-    """Finish an interrupted replacement: delete the old folder, or restore it without a new one.
+    """Finish an interrupted replacement: delete the old folder, or restore it if `place` is empty.
 
     Call this inside `lock_for_changes`.
     """
@@ -262,7 +263,7 @@ def finish_replacement(place: Path) -> None:
 
 
 def current_folder(place: Path) -> Path:
-    """Return `place`, or the old folder's temporary path if a replacement was interrupted."""
+    """Return `place`; if a replacement was interrupted, the path to which the old folder moved."""
     old = _set_aside(place)
     return old if old.is_dir() and not place.exists() else place
 

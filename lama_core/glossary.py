@@ -1,4 +1,4 @@
-"""The glossary docs/glossary.md, the source of the pages' help texts.
+"""The glossary, docs/glossary.md: the pages' help texts are its entries.
 
 Each third-level heading is a term; the paragraphs under it are its meaning. Measures of runs are
 explained by `lama_core.metrics` (`figures_text`) instead.

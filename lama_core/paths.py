@@ -23,13 +23,13 @@ DOCS = ROOT / "docs"
 # The folder that `python -m lama_core` needs on its path; a checkout isn't installed.
 IMPORT_ROOT = _CHECKOUT
 APP_NAME = "lama-explorer"
-# Packages with further models, one folder per model.
+# Optional packages that contain models, one folder per model.
 MODEL_PACKAGES = ("lama_explorer_twin",)
 CORPUS_SUMMARY = "corpus.json"
 
 
 def model_dir(name: str) -> Path:
-    """Return the folder of a model that comes with the project, whether or not it is installed."""
+    """Return the folder of a model in the project or an optional package; it may not exist."""
     folder = ASSETS / "models" / name
     if folder.is_dir():
         return folder
@@ -54,7 +54,7 @@ def training_dir() -> Path:
 def corpus_files() -> list[Path]:
     """Return the training files of the embedded model's corpus; [] if it isn't built yet."""
     folder = training_dir() / "corpus"
-    if not (folder / CORPUS_SUMMARY).is_file():  # written last: the corpus is incomplete
+    if not (folder / CORPUS_SUMMARY).is_file():  # written last; without it, files may be missing
         return []
     held_out = set(folder.glob("*.held-out.txt"))
     return sorted(set(folder.glob("*.txt")) - held_out)

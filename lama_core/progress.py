@@ -1,8 +1,9 @@
 """Progress reports of long-running work, for the terminal's progress bar and the pages' jobs.
 
-A callback receives a `Progress` for each step. Between processes, reports are lines of JSON on
-standard error with one key each: `{"progress": {...}}`, `{"note": "..."}`, `{"result": {...}}` and
-`{"error": "..."}`. `lama_core.cli.output` writes them; the pages' jobs read them.
+A callback receives a `Progress` for each step. A child process writes its reports to standard
+error, as lines of JSON with one key each: `{"progress": {...}}`, `{"note": "..."}`,
+`{"result": {...}}` or `{"error": "..."}`. `lama_core.cli.output` writes them; the pages' jobs read
+them.
 """
 
 import logging
@@ -36,6 +37,7 @@ class Progress:
         stage: The current activity, as users read it.
         done: Finished units.
         total: All units; None if unknown.
+        unit: What `done` and `total` count.
         resumed: How much of `done` was finished before this process started.
         result: The run, model or dataset that this step finished, if any.
     """
@@ -63,7 +65,7 @@ OnNote = Callable[[str], None]
 
 
 def ignore(_: object) -> None:
-    """Ignore progress or a note."""
+    """Do nothing: the default callback for progress and notes."""
 
 
 def log_note(text: str) -> None:
@@ -74,9 +76,9 @@ def log_note(text: str) -> None:
 class Pace:
     """The speed of a stage over the last minute.
 
-    A mean over the whole stage would be misleading: resumed parts pass in a moment, and some
-    queries take many times longer than others. If a step takes longer than a minute, the last two
-    reports count.
+    A mean over the whole stage would be misleading: resumed parts count as done in a moment, and
+    some queries take many times longer than others. If a step takes longer than a minute, the speed
+    is computed from the last two reports.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

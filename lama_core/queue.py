@@ -1,13 +1,13 @@
 """Queues that limit how many queries and forward passes run at the same time.
 
-A queue has a fixed number of slots. A free slot goes to the waiting ticket with the lowest rank,
-among equal ranks to the one that arrived first.
+A queue has a fixed number of slots. A free slot goes to the waiting ticket with the lowest rank; of
+equal ranks, to the one that arrived first.
 
 - `VisitorQueue` schedules whole queries: a visitor's second query waits until every other visitor
   with a waiting query has a slot.
-- `PassQueue` schedules single forward passes: the next slot goes to the query that has used the
-  smallest share of the time since it began. Passes are short, so a short query is answered quickly
-  while a long one runs, and a long query that has waited gets its turn.
+- `PassQueue` schedules single forward passes: the next slot goes to the query whose passes took the
+  smallest share of the time since the query began. Passes are short, so a short query is answered
+  quickly while a long one runs, and a long query isn't blocked by many short ones.
 """
 
 import os
@@ -78,7 +78,7 @@ class Queue:
         ticket: Ticket,
         wait: Callable[[Ticket], object] = lambda queued: queued.granted.wait(),
     ) -> Iterator[None]:
-        """Wait for a slot and hold it during the block; an exception while waiting gives up.
+        """Wait for a slot and hold it in the block; an exception in `wait` leaves the queue.
 
         Args:
             ticket: The ticket to queue.
@@ -170,8 +170,9 @@ class VisitorQueue(Queue):
                 address's first query ranks before any address's second. "" has no limits.
             tell: Receives the number of queries ahead whenever it changes; an exception from it
                 leaves the queue.
-            since: When the page was requested (`time.monotonic`), so that its queries to further
-                models rank before those of later visitors. Default: now.
+            since: When the page was requested (`time.monotonic`). A page that queries several
+                models gives it, so that all of them rank before queries of later visitors.
+                Default: now.
 
         Raises:
             UserError: If the queue is full, or has too many queries of this address.

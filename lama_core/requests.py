@@ -74,13 +74,16 @@ class RequestField:
     """One declared field of a request.
 
     Attributes:
+        name: Its name in Python.
         option: Name on the command line, such as `--top-k`; for an argument, the field's name.
+        help_text: One sentence for users.
         kind: The type without its annotations.
         checked: The type with its bounds, without None.
         default: The default; `dataclasses.MISSING` if the field is required.
         always: Records and exports always include the value, because the default depends on the
             machine.
         takes_dash: The argument may begin with `-`.
+        is_argument: It is an argument of the command, not an option.
         is_positional: The Python function takes it by position.
     """
 
@@ -176,7 +179,7 @@ def _read_choices(kind: type[Request]) -> Iterator[RequestField]:
 
 
 def _without_none(kind: Any) -> Any:
-    """Return the type without `| None`, because bounds apply to a number or text only."""
+    """Return the type without `| None`: bounds can't be checked on a union with None."""
     if get_origin(kind) not in (Union, UnionType):
         return kind
     return Union[tuple(item for item in get_args(kind) if item is not type(None))]  # noqa: UP007
@@ -222,7 +225,7 @@ def literal_values(kind: Any) -> tuple[str, ...]:
 
 
 def _changed(request: Request) -> Iterator[tuple[RequestField, Any]]:
-    """Yield the fields that define the request: arguments, and options without default values."""
+    """Yield the fields that define the request: arguments, and options that aren't the default."""
     for choice in request_fields(type(request)):
         value = getattr(request, choice.name)
         if choice.is_argument or choice.always or value != choice.default:
@@ -230,7 +233,7 @@ def _changed(request: Request) -> Iterator[tuple[RequestField, Any]]:
 
 
 def arguments(request: Request, *more: str) -> list[str]:
-    """Return the words after `lama-explorer` that make the same request, without default values.
+    """Return the words after `lama-explorer` that make the same request; defaults are omitted.
 
     Args:
         request: The request.
@@ -288,7 +291,7 @@ def field_values(request: Request) -> dict[str, Any]:
 
 
 def record(request: Request) -> dict[str, Any]:
-    """Return the fields that differ from their default, as JSON values."""
+    """Return the fields that differ from their default or are `always` recorded, as JSON values."""
     return {
         choice.name: _plain(value)
         for choice, value in _changed(request)

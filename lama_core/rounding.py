@@ -1,7 +1,7 @@
 """Numbers rounded as in papers: halves away from zero, so that 21.95 becomes 22.0.
 
-A number is rounded from its shortest decimal text. Python's formats would give 21.9, because the
-float 21.95 is slightly smaller than 21.95.
+A number is rounded from its shortest decimal text. Python's formats round the float itself and give
+21.9, because the float 21.95 is slightly smaller than the number 21.95.
 """
 
 import math
@@ -39,5 +39,5 @@ def _rounded(value: Decimal, digits: int) -> Decimal:
 def _text(value: Decimal, digits: int, *, signed: bool) -> str:
     if not value.is_finite():
         return str(float(value))
-    # Unsigned, -0.0 is printed without its minus (z); signed, the sign tells a rounded -0.04.
+    # Unsigned, -0.0 is printed without its minus (z). Signed, the minus is kept: -0.04 gives -0.0.
     return f"{_rounded(value, digits):{'+' if signed else 'z'},}"

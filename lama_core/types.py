@@ -15,8 +15,8 @@ class Prompt:
 
     Attributes:
         template: A text with one `[X]` (the subject) and one `[Y]` (the blank).
-        origin: Such as `manual`, `mined`, `paraphrased` or `user`.
-        weight: Weight in an ensemble, if its source publishes one.
+        origin: How it was made, such as `manual`, `mined`, `paraphrased` or `user`.
+        weight: The prompt's weight in an ensemble, if its source publishes one.
     """
 
     template: str
@@ -30,7 +30,7 @@ class Relation:
 
     Attributes:
         source: The knowledge source: `TREx`, `Google_RE`, `ConceptNet` or `Squad`.
-        type: 1-1, N-1 or N-M from LAMA's relations.jsonl; None if it has none.
+        type: 1-1, N-1 or N-M, as LAMA's relations.jsonl gives it; None if it gives none.
         prompts: The manual template, then paraphrases; empty if each fact has its own sentences
             (ConceptNet, SQuAD).
         answers: All possible objects, if the data list them (BEAR's answer spaces).
@@ -53,10 +53,10 @@ class Fact:
     """A triple (subject, relation, object) and the sentences that express it.
 
     Attributes:
-        id: Unique within its dataset, the same at each load.
+        id: Unique within its dataset, the same each time the dataset is loaded.
         sentences: Cloze sentences with `[MASK]` in place of the object, from the data.
-        negated_sentences: The negated sentences.
-        misprimed_sentences: The sentences after a misleading word.
+        negated_sentences: The sentences in negated form, from the data.
+        misprimed_sentences: The sentences with a misleading word in front, from the data.
         judgments: Yes and no votes of the annotators (Google-RE); None without annotation.
         origin: The source of the fact, if its file names one; else empty.
         aliases: Other names of the object, which a generated answer may use.

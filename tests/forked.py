@@ -131,11 +131,14 @@ def look(*folders: Path) -> dict[str, tuple[int, int, int]]:
     """Kind, size and time of everything in the folders, by path; of folders only the kind."""
     found = {}
     for folder in folders:
-        for parent, below, names in os.walk(os.fsencode(folder)):
-            below[:] = [name for name in below if name != b"__pycache__"]
-            for name in (*below, *names):
-                path = os.path.join(parent, name)
-                state = os.lstat(path)
-                about = (0, 0) if name in below else (state.st_size, state.st_mtime_ns)
-                found[os.fsdecode(path)] = (state.st_mode, *about)
+        left = [os.fsencode(folder)]  # os.walk takes a frame per level
+        while left:
+            for entry in os.scandir(left.pop()):
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if is_folder and entry.name == b"__pycache__":
+                    continue
+                left += [entry.path] if is_folder else []
+                state = entry.stat(follow_symlinks=False)
+                about = (0, 0) if is_folder else (state.st_size, state.st_mtime_ns)
+                found[os.fsdecode(entry.path)] = (state.st_mode, *about)
     return found

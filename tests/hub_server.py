@@ -15,9 +15,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Repository:
-    """A model repository of one commit.
+    """A model repository of one commit, and other revisions.
 
     refuse: file -> HTTP status and error code. cut: files whose connection breaks half-way.
+    revisions: branch or tag -> its files and commit, where they are others.
     """
 
     files: dict[str, bytes]
@@ -26,6 +27,14 @@ class Repository:
     info_fault: tuple[int, str] | None = None
     refuse: dict[str, tuple[int, str]] = field(default_factory=dict)
     cut: set[str] = field(default_factory=set)
+    revisions: "dict[str, Repository]" = field(default_factory=dict)
+
+    def at(self, revision: str) -> "Repository":
+        """The repository at a branch, tag or commit."""
+        for name, other in self.revisions.items():
+            if revision in (name, other.commit):
+                return other
+        return self
 
 
 @dataclass
@@ -56,13 +65,15 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith("/api/models/"):
             name, _, revision = path.removeprefix("/api/models/").partition("/revision/")
             if "/tree/" in name:
-                self._tree(name.partition("/tree/")[0], with_body)
+                name, _, revision = name.partition("/tree/")
+                self._tree(name, revision, with_body)
             else:
                 self._info(name, revision or "main", with_body)
             return
         name, _, rest = path.removeprefix("/").partition("/resolve/")
         revision, _, file = rest.partition("/")
         repository = self.hub.repositories.get(name)
+        repository = repository and repository.at(revision)
         if repository is None:
             self._fault(404, "RepoNotFound")
         elif file in repository.refuse:
@@ -73,12 +84,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._file(repository, file, with_body)
 
     def _info(self, name: str, revision: str, with_body: bool) -> None:
-        repository = self.hub.repositories.get(name)
-        if repository is None:
+        whole = self.hub.repositories.get(name)
+        repository = whole and whole.at(revision)
+        if whole is None or repository is None:
             self._fault(404, "RepoNotFound")
         elif repository.info_fault:
             self._fault(*repository.info_fault)
-        elif revision not in (*repository.references, repository.commit):
+        elif revision not in (*repository.references, repository.commit, *whole.revisions):
             self._fault(404, "RevisionNotFound")
         else:
             siblings = [
@@ -88,8 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.dumps(info | {"private": False, "tags": [], "downloads": 0}).encode()
             self._send(200, body, {"Content-Type": "application/json"}, with_body)
 
-    def _tree(self, name: str, with_body: bool) -> None:
-        files = self.hub.repositories[name].files
+    def _tree(self, name: str, revision: str, with_body: bool) -> None:
+        files = self.hub.repositories[name].at(revision).files
         entries = [
             {"type": "file", "path": file, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
             for file, data in files.items()

@@ -107,7 +107,7 @@ def build_corpus(*, on_progress: OnProgress = ignore) -> Corpus:
         on_progress: Called with a `Progress` for each step.
 
     Raises:
-        UserError: If a source isn't fetched and can't be.
+        UserError: If a source can't be downloaded.
     """
     return build.build_corpus(corpus_dir(), report=lambda stage: on_progress(Progress(stage)))
 

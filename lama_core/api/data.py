@@ -250,7 +250,7 @@ class MultiTokenAnswers:
 
 
 def find_multi_token_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> MultiTokenAnswers:
-    """Return the objects of several tokens in a model; cloze queries exclude their facts.
+    """Return the objects that are several tokens of a model; cloze queries exclude their facts.
 
     Args:
         dataset: The dataset; only objects of facts count, not other possible answers.

@@ -22,7 +22,7 @@ from lama_core.scoring.shared_fields import load_models
 
 
 def can_generate(name: str) -> bool:
-    """Return whether a model's kind generates text, as the catalogue says; True if it's unknown."""
+    """Return whether a model can generate text by its kind in the catalogue; True if unknown."""
     kind = find_model(name).kind
     return kind is None or kind in GENERATING_KINDS
 
@@ -41,7 +41,7 @@ ask = Function(
     frame_of,
     """Ask a question in free text, and compare the models' answers.
 
-    Instruct models are asked through their chat template, others with `Question: ... Answer:`. The
+    Instruct models get the question in their chat template, others as `Question: ... Answer:`. The
     answer is generated greedily and ends at the first line break.
 
     Returns:
@@ -62,7 +62,7 @@ generate = Function(
     GenerateRequest,
     _generate,
     lambda runs: runs,
-    """Ask models questions about a dataset's facts and match their texts: a run for each model.
+    """Ask models questions about a dataset's facts, in free text; make a run for each model.
 
     A text is right if it contains the right answer or one of its aliases.
 

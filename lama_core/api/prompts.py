@@ -424,7 +424,7 @@ class StudyAnalysis:
 
     Attributes:
         divergence: Divergence of pairs of prompts, in bins of edit distance.
-        found: `distance`, `divergence`, `curves`, and on request `transfer` and `patterns`.
+        found: `distance`, `divergence`, `curves`; if requested, `transfer` and `patterns`.
     """
 
     request: AnalyseRequest
@@ -478,7 +478,7 @@ analyse_prompts = Function(
     AnalyseRequest,
     _analyse,
     lambda analysis: analysis.frame,
-    """Analyse a study: divergence by edit distance, Top-K curves, and weights of another model.
+    """Analyse a study: divergence by edit distance, Top-K curves, another model's prompt weights.
 
     Returns:
         A DataFrame with a row for each bin of edit distance.
@@ -499,7 +499,7 @@ class BothWaysRequest(Request):
     study: Annotated[str, argument("Name or folder of a study.")] = field(kw_only=False)
     relations: shared_fields.Relations = ()
     n_prompts: Annotated[
-        int, option("Number of prompts, the most accurate ones.", name="--prompts", ge=1)
+        int, option("Number of most accurate prompts to use.", name="--prompts", ge=1)
     ] = 3
     n_objects: Annotated[
         int, option("Number of most probable objects to query backward.", name="--objects", ge=1)
@@ -562,7 +562,7 @@ both_ways = Function(
     BothWaysRequest,
     _both_ways,
     lambda table: table.frame,
-    """Measure whether adding the log-probability of the subject given the object helps.
+    """Measure P@1 with and without adding the log-probability of the subject given the object.
 
     Returns:
         A DataFrame with a row for each relation: accuracy forward, and forward and backward.

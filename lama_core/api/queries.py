@@ -284,7 +284,8 @@ inspect = Function(
         token, with the token's contribution to the log-probability of the answer. Lens trace: a row
         for each model, layer and token; prob: the answer's probability with a corrupted subject and
         the part restored; effect: prob minus the probability without restoration. Lens logit: a row
-        for each model and part of the logit (layer 0: the embeddings); the values add up to it.
+        for each model and part of the logit (layer 0: the embeddings); the values add up to the
+        logit.
 
     Raises:
         UserError: If the text doesn't have exactly one blank, or a model doesn't support the lens.

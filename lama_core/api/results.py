@@ -14,6 +14,7 @@ import pandas as pd
 
 from lama_core import metrics
 from lama_core.api.queries import frames
+from lama_core.api.series import SeriesResults, series_results
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import (
     CompareRequest,
@@ -80,13 +81,13 @@ class Results:
 
     @property
     def chance_columns(self) -> list[str]:
-        """The columns of the chance level; [] if no run knows how many answers it ranked."""
+        """The columns of the chance level; [] if no run shows one (see `RunInfo.guessable`)."""
         n_answers = ["n_answers"] if self.request.by == "relation" else []
         return [*n_answers, "chance"] if any(run.info.guessable for run in self.runs) else []
 
     @property
     def figures(self) -> list[Metric]:
-        """The figures of the table: of ranks, and of texts if any run's answers are generated."""
+        """The metrics of the table: of ranks, and of texts if any run's answers are generated."""
         known = (METRICS | TEXT_METRICS).items()
         return [metric for name, metric in known if name in self.frame]
 
@@ -214,7 +215,9 @@ def model_names(runs: Sequence[Run]) -> dict[str, str]:
     return names
 
 
-def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | ComparedWays:
+def _results(
+    request: ResultsRequest,
+) -> Results | WordingEffects | Slices | ComparedWays | SeriesResults:
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
     else:
@@ -229,6 +232,8 @@ def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | Com
             chosen[0].info.relation(name)  # raises UserError with the most similar name
     if request.verdicts:
         chosen = [with_verdicts(run) for run in chosen]
+    if request.series:
+        return series_results(request, chosen)
     if request.wording:
         return _wordings(request, chosen)
     if request.ways:
@@ -241,7 +246,7 @@ def _results(request: ResultsRequest) -> Results | WordingEffects | Slices | Com
 
 
 def _alignment_note(runs: Sequence[Run]) -> str:
-    """Return a note on the facts and candidates that aligned runs share; empty if none are."""
+    """Return a note on the facts and candidates of aligned runs; empty without aligned runs."""
     exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
     aligned = [run.info for run in runs if run.info.beside]
     if not aligned:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core.api.queries import frames
 from lama_core.datasets.passages import load_corpus
+from lama_core.errors import UserError
+from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
 from lama_core.probes.analogy import accuracy_tables
 from lama_core.probes.analogy import plan as analogy_probing
@@ -39,7 +41,7 @@ from lama_core.probes.tracing.roles import ROLES, RoleEffect, average_effects
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request
 from lama_core.runs import find
-from lama_core.runs.execute import execute_all
+from lama_core.runs.execute import RunStopped, execute_all
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.info import FACTS_FILE, Run, RunInfo
 from lama_core.runs.manage import (
@@ -136,14 +138,29 @@ def loader(request: Request) -> Callable[..., Any]:
 
 
 def run_planned(request: RunSettings, planned: Planned[Any]) -> Runs:
-    """Make the planned runs, model by model unless the executor computes them together."""
+    """Make the planned runs, model by model unless the executor computes them together.
+
+    A checkpoint whose run fails is excluded with a note if another checkpoint of its series has a
+    run.
+    """
     executor = make_executor(request.executor)
     groups = [[spec] for spec in planned.specs] if executor.here else [[*planned.specs]]
-    runs = [
-        run
-        for specs in groups
-        for run in make_runs(request, specs, out=request.out, executor=executor)
-    ]
+    runs: list[Run] = []
+    failed: dict[str, UserError] = {}
+    for specs in groups:
+        try:
+            runs += make_runs(request, specs, out=request.out, executor=executor)
+        except UserError as error:
+            place = checkpoint_of(specs[0].model_name)
+            damaged = not isinstance(error, RunStopped) and not isinstance(error.__cause__, OSError)
+            if len(specs) > 1 or place is None or not damaged:
+                raise
+            failed[place.series] = error
+            request.on_note(f"{specs[0].model_name} has no run: {error}")
+    known = {run.info.checkpoint.series for run in runs if run.info.checkpoint}
+    for series, error in failed.items():
+        if series not in known:
+            raise error
     return Runs(request, tuple(runs))
 
 

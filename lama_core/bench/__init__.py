@@ -1,4 +1,4 @@
-"""Benchmarks: speed and memory, measured in one run with an alternative and a limit.
+"""Benchmarks: speed and memory, compared with an alternative and with the best possible value.
 
 Compare the ratios, not the seconds, because machines are shared and noisy. Each benchmark is a
 module with `run(**options) -> list[BenchRow]` and an entry in `bench.report.BENCHMARKS`.
@@ -17,7 +17,7 @@ from typing import Any
 
 from lama_core.paths import IMPORT_ROOT
 
-BOUND = "the bound this project sets itself"
+TARGET = "this project's target"
 
 Way = Callable[[], object]
 
@@ -31,7 +31,10 @@ class BenchRow:
         unit: Unit of all values, such as `queries/s` or `s`.
         ours: The value of this library.
         peer: The value of an alternative; None if there is none.
-        limit: The best possible value, such as that of the bare forward passes; None if unknown.
+        peer_name: The alternative.
+        limit: The best possible value, such as that of the forward passes alone, or this
+            project's target; None if unknown.
+        limit_name: What the limit is.
     """
 
     what: str
@@ -56,13 +59,13 @@ def medians(
 ) -> list[float]:
     """Return the median seconds of each function.
 
-    The functions run in turn, so that other load on the machine slows all of them equally. A first
-    round warms up and isn't counted.
+    Each round runs every function once, so that other load on the machine slows all of them
+    equally. The first round warms up and isn't counted.
 
     Args:
         ways: The functions to measure.
         repetitions: Number of counted rounds.
-        clock: `time.process_time` counts CPU seconds.
+        clock: Returns the time in seconds; `time.process_time` counts CPU seconds.
     """
     seconds: list[list[float]] = [[] for _ in ways]
     for repetition in range(repetitions + 1):
@@ -77,7 +80,7 @@ def medians(
 def rates(
     n: int, ways: Sequence[Way], repetitions: int, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Return the items per second of functions that process `n` items, measured as `medians`."""
+    """Return the items per second of each function; each processes `n` items. See `medians`."""
     return [n / seconds for seconds in medians(ways, repetitions, clock)]
 
 

@@ -1,9 +1,10 @@
 """`bench analogy`: the speed of the unsupervised analogy probes.
 
-Workload: the four probes of one relation as in a probe run, drawn with one seed, so that the right
-pairs' sentences recur in every probe. Limit: only the forward passes of the distinct sentences, on
-prepared tensors, projecting only the scored positions to the vocabulary. Peer: a simple script that
-scores one sentence at a time and projects all positions.
+Workload: the four probes of one relation as in a probe run, drawn with one seed, so that every
+probe contains the sentences of the same right pairs. Lower bound of the time (the limit): the
+forward passes of the distinct sentences alone, on prepared tensors, with logits at the scored
+positions only. Peer: a simple script that scores one sentence at a time, with logits at all
+positions.
 """
 
 from collections.abc import Callable, Sequence
@@ -87,7 +88,7 @@ def _no_features(*_: object) -> Any:
 
 
 def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """Return a function that runs the forward passes of all masked copies."""
+    """Return a function that runs the forward passes of copies with one token masked each."""
     copies = []
     for text in texts:
         ids = model.framed(text)
@@ -99,7 +100,7 @@ def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """Return a function that scores the masked copies of one sentence at a time."""
+    """Return a function that scores one sentence at a time, by copies with one token masked."""
 
     def scores() -> None:
         for text in texts:
@@ -115,7 +116,7 @@ def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """Return a function that runs as many tokens as the sentences have distinct prefixes."""
+    """Return a function that runs one token for each distinct prefix of the sentences."""
     rows = [model.text_ids(text) for text in texts]
     prefixes = {tuple(row[:end]) for row in rows for end in range(1, len(row))}
     return full_passes(model, len(prefixes))

@@ -1,9 +1,9 @@
 """`bench devices`: the speed of the models on each device, compared with bare forward passes.
 
 For each model, device and precision: cloze queries per second (also with other batch sizes, to
-choose the default bounds) and tokens of texts per second. Limit: only the forward passes of the
-same batches. On a CPU, CPU seconds of all cores are counted, because other load on the machine
-affects them little.
+choose the default size) and tokens of texts per second. Lower bound of the time (the limit): the
+forward passes of the same batches alone. On a CPU, the CPU seconds of all cores are counted,
+because other load on the machine affects them little.
 """
 
 import os
@@ -42,7 +42,7 @@ PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
 
 def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
-    """Measure the models that are on this machine.
+    """Measure the models that are on this machine, in fp32 and bf16.
 
     Raises:
         UserError: If the chosen device is missing.
@@ -72,7 +72,7 @@ def measured_devices() -> tuple[str, ...]:
 
 @contextmanager
 def computing_on(device: str) -> Iterator[None]:
-    """Load models on that device during the block."""
+    """Load models on this device in the block."""
     before = os.environ.get(VARIABLE)
     use_device(device)
     try:
@@ -92,7 +92,7 @@ def seconds_of(model: Any) -> tuple[Callable[[], float], str]:
 
 
 def long_texts() -> list[str]:
-    """Return a text of several sentences for each subject; all have different beginnings."""
+    """Return a text of several sentences for each subject; no two texts begin alike."""
     texts = []
     for first, subject in enumerate(SUBJECTS[:N_TEXTS]):
         numbers = range(first, first + SENTENCES_PER_TEXT)
@@ -102,7 +102,7 @@ def long_texts() -> list[str]:
 
 
 def of_queries(model: Any, queries: list[Query], what: str, repetitions: int) -> list[BenchRow]:
-    """Measure cloze queries per second with the default bounds and with other batch sizes."""
+    """Measure cloze queries per second with the default batch size and with others."""
     columns = common_vocabulary([model.vocabulary]).columns(model.vocabulary)
     bounds: list[dict[str, int]] = [{}, *({"max_rows": n, "max_tokens": UNBOUNDED} for n in ROWS)]
     ways: list[Way] = [

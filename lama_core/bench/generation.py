@@ -1,10 +1,10 @@
 """`bench generation`: answers generated to questions about the starter facts, with SmolLM2.
 
-Ours compared with `transformers.generate` on batches of 32 prompts sorted by length, and, where
-lm-evaluation-harness is installed, with its `generate_until` at the same batch size. All read the
-same chats, generate greedily and stop at the line break. The limit is one forward pass for each
-batch of prompts and one for each generated token, without stopping rules, decoding or padding
-beyond the batch's own; each text takes as many tokens as it really has.
+Peers: `transformers.generate` on batches of 32 prompts sorted by length, and, if
+lm-evaluation-harness is installed, its `generate_until` with the same batch size. All read the same
+chats, generate greedily and stop at the line break. Lower bound of the time (the limit): the
+forward passes alone, without decoding or stopping rules. Each batch is read in one pass; then each
+pass adds one token to the texts that aren't finished, until each has as many tokens as ours.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,12 @@ MAX_TOKENS = 32
 
 
 def chats(n_queries: int, shots: int) -> list[Chat]:
-    """Return the first questions of a run on the starter facts, spread over its relations."""
+    """Return prompts of `n_queries` starter facts, taken from each relation in turn.
+
+    Args:
+        n_queries: Number of prompts.
+        shots: Number of examples in each prompt.
+    """
     from lama_core.datasets import load_dataset
     from lama_core.probes.generation.questions import draw_examples, make_prompt, question_of
 
@@ -40,7 +45,7 @@ def chats(n_queries: int, shots: int) -> list[Chat]:
 
 
 def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
-    """Return a row for questions without and with examples. n_queries: how many questions."""
+    """Measure `n_queries` questions per second, without examples and with three each."""
     from lama_core.models.cache import load_model
 
     model: Any = load_model(MODEL, precision="fp32")
@@ -72,7 +77,7 @@ def _sorted_batches(model: Any, prompts: Sequence[Chat]) -> list[list[list[int]]
 
 
 def _padded(model: Any, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Rows padded on the left, as `generate` reads them."""
+    """Return the inputs of rows padded on the left, as `transformers.generate` needs them."""
     import torch
 
     width = max(map(len, rows))
@@ -84,7 +89,7 @@ def _padded(model: Any, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
 
 
 def by_transformers(model: Any, prompts: Sequence[Chat]) -> list[str]:
-    """Generate with `transformers.generate`, which stops a batch when all its texts have ended."""
+    """Generate with `transformers.generate`, which computes a batch until all its texts end."""
     import torch
 
     texts = []
@@ -106,13 +111,19 @@ def by_transformers(model: Any, prompts: Sequence[Chat]) -> list[str]:
 
 
 def _lengths(model: Any, prompts: Sequence[Chat]) -> list[int]:
-    """The tokens of each text, in the order of `_sorted_batches`."""
+    """Return the number of generated tokens of each text, in the order of `_sorted_batches`."""
     order = sorted(prompts, key=lambda one: len(prompt_ids(model, one)), reverse=True)
     return [max(1, len(one.tokens)) for one in generate(model, order, MAX_TOKENS)]
 
 
 def bare_passes(model: Any, prompts: Sequence[Chat], lengths: Sequence[int]) -> None:
-    """Read each batch, then one token of every text that goes on, with a cache."""
+    """Run the forward passes that generate texts of these lengths, with a cache.
+
+    Args:
+        model: The model.
+        prompts: The prompts.
+        lengths: Number of generated tokens of each text, as `_lengths` returns them.
+    """
     import torch
 
     at = 0
@@ -140,7 +151,7 @@ def bare_passes(model: Any, prompts: Sequence[Chat], lengths: Sequence[int]) -> 
 
 
 def _harness(model: Any) -> Any | None:
-    """The model as lm-evaluation-harness wraps it; None if the harness isn't installed."""
+    """Return the model in lm-evaluation-harness's wrapper; None if it isn't installed."""
     try:
         from lm_eval.models.huggingface import HFLM
     except ModuleNotFoundError:

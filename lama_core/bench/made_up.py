@@ -35,7 +35,7 @@ SOURCES = {"Google_RE": 3, "TREx": 41, "ConceptNet": 14, "Squad": 1}  # 59 relat
 N_FACTS = 34_000
 N_WORDS = 21_018
 N_LACKING = 100  # a run with its own candidates lacks every hundredth word
-SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # log10 of a typical rank
+SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # log10 of each model's typical rank
 
 
 def make_runs(
@@ -52,10 +52,10 @@ def make_runs(
 
     Args:
         folder: The folder of the runs.
-        n_relations: Number of relations, all of T-REx.
+        n_relations: Number of relations, whose source is T-REx.
         n_facts: Number of facts.
         seed: Seed of the random numbers.
-        sources: Number of relations of each source, such as `SOURCES`, instead of `n_relations`.
+        sources: Number of relations of each source, such as `SOURCES`; replaces `n_relations`.
         n_runs: Number of models, with one run each.
         own_candidates: Whether each run stores its ranked words and lacks one word in `N_LACKING`.
     """

@@ -1,4 +1,4 @@
-"""Bare forward passes without any work before or after: the limit of speed."""
+"""Bare forward passes without any work before or after them: the maximum speed."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,8 +47,8 @@ def copy_passes(model: Any, copies: Iterable[tuple[Sequence[int], int]]) -> Call
 
     Args:
         model: A masked model.
-        copies: Token ids and the position of the masked token. Copies of equal length share
-            batches.
+        copies: The token ids of each copy, and the position of its masked token. Copies of equal
+            length share batches.
     """
     by_length: dict[int, list[tuple[Sequence[int], int]]] = defaultdict(list)
     for copy in copies:
@@ -74,7 +74,7 @@ def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 def full_passes(model: Any, n_tokens: int) -> Callable[[], None]:
     """Return a function that runs `n_tokens` tokens in full batches without padding.
 
-    This is the minimum for a causal model: each token once, with the normaliser of its logits.
+    A causal model must compute at least this: each token once, and the normaliser of its logits.
     """
     width = min(WIDTH, model.max_tokens)
     whole, rest = divmod(n_tokens, width)

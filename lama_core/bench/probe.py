@@ -1,11 +1,12 @@
 """`bench probe`: speed, memory and saving of a whole probing run.
 
 - Speed: `runs.execute` on facts like T-REx's, from the dataset's files to the saved run, with a
-  random model of BERT-base size. Limit: only the encoder, on the same batches.
+  random model of BERT-base size. Lower bound of the time (the limit): the encoder alone, on the
+  same batches.
 - Memory: a run of as many facts as T-REx has, in its own process. To save time, one of every
   `EVERY` batches goes through the model; the others get random scores of the same shape.
 - Saving: finished parts, one file each. Peer: a log to which each batch is appended with a
-  checksum. Limit: one file written once. All are flushed to the disk.
+  checksum. Lower bound of the time (the limit): one file written once. All are flushed to the disk.
 """
 
 import os
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.bench import BOUND, BenchRow, called_in_a_fresh_process, rates
+from lama_core.bench import TARGET, BenchRow, called_in_a_fresh_process, rates
 from lama_core.bench.passes import bare_passes, planned
 from lama_core.bench.workload import base_sized_model, write_lama
 from lama_core.candidates.columns import Columns
@@ -56,7 +57,7 @@ def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
         number = count()
 
         def whole_run() -> None:
-            # A finished run would only be loaded; another limit makes a new run of the same work.
+            # A run that exists would only be loaded: a higher limit makes a new run of all facts.
             fresh = replace(spec, limit=n_facts + next(number))
             execute(fresh, folder=Path(folder) / "runs", load=lambda *_, **__: model)
 
@@ -109,11 +110,11 @@ def memory(n_facts: int) -> list[BenchRow]:
     """Measure the peak memory of a run in its own process."""
     _, peak = called_in_a_fresh_process(run_once, n_facts)
     what = f"peak memory, a run of {n_facts:,} facts, a BERT-base-sized model"
-    return [BenchRow(what, "GB", peak / 1e9, None, "", GIGABYTES, BOUND)]
+    return [BenchRow(what, "GB", peak / 1e9, None, "", GIGABYTES, TARGET)]
 
 
-def keeping(n_facts: int, repetitions: int) -> list[BenchRow]:
-    """Measure the saving of scores, without the scoring."""
+def saving(n_facts: int, repetitions: int) -> list[BenchRow]:
+    """Measure how many scored queries are saved per second; scoring isn't included."""
     rows = np.zeros(n_facts, dtype=ROW)
     rows["query"] = np.arange(n_facts)
     part_size = BATCHES * MAX_ROWS
@@ -151,8 +152,8 @@ def run(
     """Measure speed, saving and memory.
 
     Args:
-        n_queries: Facts of the run whose speed is measured.
-        memory_facts: Facts of the run whose memory and saving are measured.
+        n_queries: Number of facts of the run whose speed is measured.
+        memory_facts: Number of facts whose memory and saving are measured.
         repetitions: Number of measurements.
 
     Raises:
@@ -160,6 +161,6 @@ def run(
     """
     return [
         *throughput(n_queries, repetitions),
-        *keeping(memory_facts, repetitions),
+        *saving(memory_facts, repetitions),
         *memory(memory_facts),
     ]

@@ -1,7 +1,7 @@
 """`bench releases`: ELMo, Transformer-XL and fconv in their real sizes, compared with BERT base.
 
-The weights are random, so that no release is needed; speed and memory don't depend on them. Each
-model answers the same queries over 16,000 candidates in its own process. Peak memory includes
+The weights are random, so that no release is needed; speed and memory don't depend on their values.
+Each model answers the same queries over 16,000 candidates in its own process. Peak memory includes
 imports and the vocabulary.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.bench import BenchRow, called_in_a_fresh_process, rates
+from lama_core.bench import TARGET, BenchRow, called_in_a_fresh_process, rates
 from lama_core.bench.workload import first_answers, plain_base_sized_model, trex_like_queries
 from lama_core.candidates.columns import Candidates
 from lama_core.models.classic.converted import (
@@ -35,8 +35,8 @@ from lama_core.models.sources.locations import LocatedModel
 from lama_core.types import Query
 
 N_CANDIDATES = 16_000
-SCALE = 0.02  # of the random weights
-BOUND = 4096  # MiB, maximum for ELMo
+SCALE = 0.02  # standard deviation of the random weights
+ELMO_MEBIBYTES = 4096  # this project's target: maximum memory of ELMo
 BERT = "BERT of base size"
 FCONV_LAYERS = (
     "[(850, 6)] * 3 + [(850, 1)] * 1 + [(850, 5)] * 4 + [(850, 1)] * 1 + [(850, 4)] * 3 "
@@ -49,6 +49,10 @@ class Size:
     """The size of a released model.
 
     Attributes:
+        title: Its name in the results.
+        family: Its `model_type`.
+        kind: The kind of model.
+        n_words: Size of the vocabulary.
         config: The configuration as `models convert` writes it, without the special tokens.
         signs: The special tokens.
     """
@@ -116,7 +120,7 @@ SIZES = (
 
 
 class Drawn:
-    """A random table whose rows are drawn when they are written, to save memory."""
+    """A random array whose rows are drawn when they are read, to save memory."""
 
     def __init__(self, shape: Sequence[int]) -> None:
         self.shape = tuple(shape)
@@ -156,7 +160,7 @@ def make_release(size: Size, folder: Path, queries: Sequence[Query]) -> int:
 
 
 def queries_a_second(folder: str, kind: Kind, n_queries: int, repetitions: int) -> float:
-    """Return the queries per second of a model folder."""
+    """Return the cloze queries per second of the model in a folder."""
     queries = trex_like_queries(n_queries)
     model = open_model("random", LocatedModel(Path(folder), "random"), kind, "fp32")
     words = tuple(islice(model.vocabulary.forms("after space"), N_CANDIDATES))
@@ -185,9 +189,9 @@ def run(*, n_queries: int = 32, repetitions: int = 1) -> list[BenchRow]:
             n = make_release(size, Path(name), trex_like_queries(n_queries))
             speed, memory = measured(name, size.kind, n_queries, repetitions)
         what = f"{n_queries} cloze queries, {size.title} ({n / 1e6:,.0f}M weights)"
-        bound = (BOUND, "bound") if size.family == ELMO else (None, "")
+        target = (ELMO_MEBIBYTES, TARGET) if size.family == ELMO else (None, "")
         rows += [
             BenchRow(what, "queries/s", speed, bert_speed, BERT),
-            BenchRow(f"peak memory, {size.title}", "MiB", memory, bert_memory, BERT, *bound),
+            BenchRow(f"peak memory, {size.title}", "MiB", memory, bert_memory, BERT, *target),
         ]
     return rows

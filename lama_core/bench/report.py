@@ -40,7 +40,8 @@ def measure(name: str, **options: int | None) -> list[BenchRow]:
 
     Args:
         name: Name of the benchmark.
-        **options: Options; None, and options that the benchmark doesn't have, are ignored.
+        **options: Arguments of the benchmark's `run`; those that are None or that it doesn't have
+            are ignored.
     """
     run = BENCHMARKS[name]
     known = signature(run).parameters

@@ -2,10 +2,10 @@
 
 Workload: six made-up runs (see `bench pages`), one file each.
 
-- Writing: `facts_table.write_facts`. Peer: pyarrow's defaults. Limit: the columns' bytes as they
-  are in memory. All are flushed to the disk.
+- Writing: `facts_table.write_facts`. Peer: pyarrow's defaults. Lower bound of the time (the limit):
+  writing the columns' bytes as they are in memory. All are flushed to the disk.
 - Reading: the column for P@1, file by file as a page does. Peer: pyarrow's scan over all files.
-  Limit: the same numbers as a plain file.
+  Lower bound of the time (the limit): reading the same numbers from one plain file.
 """
 
 import os
@@ -29,7 +29,7 @@ COLUMN = "rank_filtered"
 
 
 def run(*, n_queries: int = 200_000, repetitions: int = 3) -> list[BenchRow]:
-    """Measure writing and reading; `n_queries` is the number of rows of each run."""
+    """Measure writing and reading of runs with `n_queries` rows each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = make_runs(folder / "runs", n_facts=n_queries)

@@ -1,9 +1,9 @@
 """`bench statements`: ranking answers by whole statements, compared with lm-pub-quiz and minicons.
 
 Workload: the statements of three relations of the starter facts. Each system runs in its own
-process, one after the other. Limit: the minimal forward passes in full batches without padding; for
-a causal model each distinct prefix once, for a masked model each distinct masked text once. The
-scores are compared, too.
+process, one after the other. Lower bound of the time (the limit): the minimal forward passes in
+full batches without padding; for a causal model one token for each distinct prefix, for a masked
+model each distinct masked text once. The scores are compared, too.
 """
 
 import os
@@ -71,7 +71,7 @@ def make_relations(n_statements: int) -> list[Relation]:
 
 
 Score = Callable[[Relation], NDArray[np.float64]]
-"""Returns the scores of a relation's statements, float64 [fact, answer]."""
+"""A function that returns the scores of a relation's statements, float64 [fact, answer]."""
 
 
 def ours(model: str, precision: str) -> Score:
@@ -128,7 +128,7 @@ def minicons(model: str, precision: str) -> Score:
 
 
 def _plain(model: str, precision: str) -> tuple[Any, Any, str]:
-    """Load a listed model with transformers; return it, its tokenizer and its kind."""
+    """Load a model of the catalogue with transformers; return it, its tokenizer and its kind."""
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
     entry = find_model(model)
@@ -209,8 +209,9 @@ def _peer(name: str, *args: Any) -> Measured | None:
 
 
 def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
-    """Measure statements per second in fp32 and bf16, and differences of the scores.
+    """Measure statements per second in fp32 and bf16, and compare the scores.
 
+    Ours in bf16 is compared with fp32 by first answers; peers by the largest difference of a score.
     A peer that isn't installed, or fails, has no value.
 
     Args:

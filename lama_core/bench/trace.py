@@ -23,7 +23,7 @@ from lama_core.scoring.blanks import parse_query
 
 TEXT = "It is widely known that the capital of Norway is the old city of ___."
 N_TOKENS, N_DRAWS = 12, 2
-PAPER_BATCH = 10  # draws of noise, in one pass
+PAPER_BATCH = 10  # draws of noise in one pass
 PARTS: tuple[TracedPart, ...] = ("states", "mlp")
 
 

@@ -36,7 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "trace": ("runs:trace", "Average causal traces over a relation's facts, by token role."),
     "ask": ("generation:ask", "Ask a question and compare the models' texts."),
-    "generate": ("generation:generate", "Ask about a dataset's facts and match the texts."),
+    "generate": (
+        "generation:generate",
+        "Ask models free-text questions about a dataset's facts.",
+    ),
     "extract": ("runs:extract", "Extract relations from sentences: LAMA's RE_n and RE_o."),
     "read": ("runs:read", "Find answers in a text with question-answering models."),
     "results": ("results:results", "Score finished runs: P@1, P@10, MRR, mean rank."),
@@ -45,7 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:runs", "List finished and unfinished runs; rename or delete one."),
     "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
     "app": ("app:app", "Open the web app."),
-    "bench": ("bench:bench", "Measure speed and memory, compared with alternatives and limits."),
+    "bench": ("bench:bench", "Measure speed and memory, compared with alternatives."),
 }
 
 

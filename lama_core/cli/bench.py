@@ -37,7 +37,7 @@ def run(
     device: commands.Device = None,
     json: commands.Json = False,
 ) -> None:
-    """Measure speed and memory, compared with alternatives and limits measured in the same run."""
+    """Measure speed and memory, next to an alternative and the best possible value (limit)."""
     from lama_core.api.models import use_device
     from lama_core.bench.report import BENCHMARKS, measure  # slow: imports torch
 

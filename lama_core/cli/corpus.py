@@ -82,10 +82,10 @@ def _print_found(found: CorpusSearch) -> None:
     output.print_table(
         ("source", "passages", "pairs", "verbatim", "almost verbatim", "wordings"),
         [(name, *(f"{n:,}" for n in counts)) for name, *counts in rows],
-        title=f"pairs: subject-object pairs that co-occur in a passage, of {found.n_pairs:,}\n"
-        "verbatim, almost verbatim: probe sentences that occur in a passage, of "
-        f"{record['sentences']:,}\n"
-        f"wordings: those with a sentence form of the source, of {len(found.wordings):,}",
+        title=f"pairs: how many of {found.n_pairs:,} subject-object pairs co-occur in a passage\n"
+        f"verbatim, almost verbatim: how many of {record['sentences']:,} probe sentences occur in "
+        "a passage\n"
+        f"wordings: how many of {len(found.wordings):,} have a sentence form of the source",
     )
     seen = [wording for wording in found.wordings if wording.form_in or wording.n_almost]
     if seen:

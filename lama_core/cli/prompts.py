@@ -45,7 +45,7 @@ def print_selected(result: StudyResult) -> None:
     rows = result.prompts()
     for study in result.relations:
         output.print_table(
-            ("prompt", "from", "training", "test", "right only here", "shows the subject"),
+            ("prompt", "from", "training", "test", "right only with it", "shows the subject"),
             [
                 (
                     row["template"],
@@ -102,7 +102,7 @@ def print_study(result: StudyResult) -> None:
 
 
 def print_analysis(analysis: StudyAnalysis) -> None:
-    """Print divergence by edit distance, Top-K curves, and on request patterns and transfer."""
+    """Print divergence by edit distance, Top-K curves, and patterns and transfer if requested."""
     found, study = analysis.found, analysis.study
     output.print_table(
         (f"edit distance, {found['distance']}", "pairs", "mean divergence", "quartiles"),
@@ -126,7 +126,10 @@ def print_analysis(analysis: StudyAnalysis) -> None:
         _print_patterns(found["patterns"], analysis.request.combination)
     if rows := found.get("transfer"):
         own, foreign = (sum(row[name] for row in rows) / len(rows) for name in ("own", "other"))
-        print(f"P@1 with its own weights {percent(own)}, with the other model's {percent(foreign)}")
+        print(
+            f"P@1 with prompt weights of the study's model {percent(own)}, of the other study's "
+            f"model {percent(foreign)}"
+        )
 
 
 def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:

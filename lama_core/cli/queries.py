@@ -157,7 +157,7 @@ def print_sentences(answer: SentencesAnswer) -> None:
     """Print the log-probabilities of the sentences and of their tokens."""
     for model in answer.models:
         output.print_table(
-            ("total log-prob.", "minus the first's", "mean", "tokens", "sentence"),
+            ("total log-prob.", "minus first sentence", "mean", "tokens", "sentence"),
             [
                 (
                     _score(sentence.total, 3),

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from math import isnan
-from typing import Any
+from typing import Any, Literal
 
 from lama_core import rounding
 from lama_core.api import results as api
@@ -26,6 +26,7 @@ from lama_core.api.results import (
     what_differs,
 )
 from lama_core.api.runs import Runs
+from lama_core.api.series import SeriesResults, TrainedSeries
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 
@@ -48,12 +49,18 @@ def runs_json(runs: Runs) -> object:
     return results_of(runs).to_json()
 
 
-def print_results(found: Results | WordingEffects | Slices | ComparedWays) -> None:
+def print_results(
+    found: Results | WordingEffects | Slices | ComparedWays | SeriesResults,
+) -> None:
     """Print the table that the options of `results` chose."""
     if isinstance(found, WordingEffects):
         _print_wordings(found)
     elif isinstance(found, Slices):
         _print_slices(found)
+    elif isinstance(found, SeriesResults):
+        for number, series in enumerate(found.found):
+            print("\n" * bool(number), end="")
+            _print_series(series, "source" if found.request.by == "source" else "relation")
     elif isinstance(found, ComparedWays):
         for number, one in enumerate(found.found):
             print("\n" * bool(number), end="")
@@ -249,6 +256,61 @@ def _print_ways(found: WaysOfAsking) -> None:
             for line in facts.head(MAX_FLIPS).to_dict("records")
         ],
         title=f"\nFacts known in one way only ({min(MAX_FLIPS, len(facts))} of {len(facts):,})",
+    )
+
+
+def _print_series(found: TrainedSeries, by: Literal["source", "relation"]) -> None:
+    """Print a row for each step, then each relation or source with its P@k at each step."""
+    series, training = found.series, found.training
+    print(
+        f"{series.name} on {series.last.dataset}, prompts {series.last.prompts}: "
+        f"{len(training.facts):,} facts that count at all {len(series.steps)} steps; "
+        f"{training.n_learned:,} are right at the last step, {training.n_forgotten:,} are forgotten"
+    )
+    output.print_table(
+        (
+            *("step", f"P@{training.k}", "95% interval", "mean rank", "log-prob of the answer"),
+            *("stay right from here", "run"),
+        ),
+        [
+            (
+                f"{line['step']:,}",
+                percent(line["p_at_k"]),
+                _interval(line["p_at_k_low"], line["p_at_k_high"]),
+                "" if isnan(line["mean_rank"]) else rounding.fixed(line["mean_rank"], 1),
+                "" if isnan(line["log_prob"]) else rounding.fixed(line["log_prob"], 2),
+                f"{line['n_learned']:,}",
+                line["run"],
+            )
+            for line in found.curves().to_dict("records")
+        ],
+        title=f"Means over relations; P@{training.k} in percent; {METHOD_OF_MEANS}",
+    )
+    curves = found.curves(by)
+    p_at_k = {
+        group: [percent(value) for value in lines["p_at_k"]]
+        for group, lines in curves.groupby("group", sort=False)
+    }
+    relations = training.relations()
+    steps = [f"{step:,}" for step in series.steps]
+    if by == "source":
+        rows = [(group, *values) for group, values in p_at_k.items()]
+        output.print_table(("source", *steps), rows, title=f"\nP@{training.k} at each step")
+        return
+    output.print_table(
+        ("relation", "facts", "learned at", "forgotten", *steps),
+        [
+            (
+                f"{line['relation']} {line['label']}".strip(),
+                f"{line['n']:,}",
+                "never" if isnan(line["learned"]) else f"{int(line['learned']):,}",
+                f"{line['n_forgotten']:,}",
+                *p_at_k[line["relation"]],
+            )
+            for line in relations.to_dict("records")
+        ],
+        title=f"\nRelations in the order in which they are learned, with P@{training.k} at each "
+        "step. Learned at: half of the facts that are right at the end stay right from this step",
     )
 
 

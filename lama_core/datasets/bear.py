@@ -96,7 +96,7 @@ def _domains(row: JsonObject) -> Texts:
 
 
 def _read_relations(reading: Reading) -> dict[str, tuple[Relation, Texts]]:
-    """Return relation name -> relation and all its answers by index, also the excluded ones."""
+    """Return relation name -> (relation, all its answers by index, with excluded ones)."""
     domains = _read_domains(reading)
     path = reading.root / RELATIONS_FILE
     found = {}

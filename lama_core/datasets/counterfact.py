@@ -6,9 +6,9 @@ target (`target_new`) is not read.
 
 Each prompt ends where the object follows, so `[MASK]` and a full stop are added. A fact's sentences
 are its own prompt, then its paraphrases. A neighborhood prompt is about another subject with the
-same object: it becomes a fact with the origin `neighborhood` if it has the form of a prompt of its
-relation, since its subject is known only then. Facts of cases have the origin `case`, and come
-before all others of their relation.
+same object. It becomes a fact with the origin `neighborhood` if it has the form of a prompt of its
+relation; otherwise its subject is unknown. Facts of cases have the origin `case`, and come before
+all others of their relation.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ CASE, NEIGHBORHOOD = "case", "neighborhood"
 
 @dataclass
 class _Relation:
-    """What the cases of one relation have: facts, prompts as (before, after), neighbors."""
+    """Facts, prompts as (text before the subject, text after it) and neighbors of a relation."""
 
     facts: list[Fact] = field(default_factory=list)
     prompts: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -86,14 +86,14 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
 def _read_case(
     row: JsonObject, number: int, found: dict[str, _Relation], ids: dict[str, int]
 ) -> None:
-    """Add a case to its relation. ids: the items by their ids."""
+    """Add a case to its relation. ids: Id of a fact -> number of its item."""
     rewrite = as_object(row.get("requested_rewrite"))
     name = required_text(rewrite, "relation_id")
     prompt, subject = required_text(rewrite, "prompt"), required_text(rewrite, "subject")
     target = as_object(rewrite.get("target_true"))
     obj = required_text(target, "str")
     if prompt.count(SUBJECT) != 1:
-        raise Rejected(f"the prompt {prompt!r} has not exactly one {SUBJECT} for the subject")
+        raise Rejected(f"the prompt {prompt!r} needs exactly one {SUBJECT} for the subject")
     paraphrases = text_list(row, "paraphrase_prompts")
     neighbors = text_list(row, "neighborhood_prompts")
     fact_id = f"{name}:{optional_text(row, 'case_id') or f'{subject}|{obj}'}"
@@ -137,9 +137,10 @@ def _sentences(prompts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _neighborhood(relation: _Relation) -> tuple[list[Fact], int]:
-    """Return the neighbors as facts with their subjects, and the number without a known form.
+    """Return the neighbors as facts, and the number of neighbors whose subject isn't found.
 
-    A pair of subject and object that is there already, in whatever words, is not added again.
+    The subject is found if the neighbor has the form of a prompt of the relation. A neighbor is
+    skipped if its pair of subject and object is already a fact, even in another wording.
     """
     pairs = {(fact.subject, fact.object) for fact in relation.facts}
     facts, unknown = [], 0
@@ -154,7 +155,7 @@ def _neighborhood(relation: _Relation) -> tuple[list[Fact], int]:
 
 
 def _subject_of(text: str, prompts: Iterable[tuple[str, str]]) -> str:
-    """Return the subject of a prompt, by the form with the most words in common; else nothing."""
+    """Return the subject of a prompt, by the longest form that fits; empty if none fits."""
     fits = [
         (len(before) + len(after), text[len(before) : len(text) - len(after)].strip())
         for before, after in prompts

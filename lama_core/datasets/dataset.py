@@ -42,7 +42,7 @@ _HASHED = attrgetter(
     "misprimed_sentences",
     "judgments",
 )
-# Also in the digest, but only where a fact has them: the digest of any other data stays the same.
+# In the digest only if a fact has them, so that the digest of data without them stays the same.
 _HASHED_IF_SET = ("aliases", "question", "popularity")
 
 

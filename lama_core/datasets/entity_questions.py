@@ -40,12 +40,12 @@ def find_root(path: Path) -> Path | None:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a file is named as those of EntityQuestions."""
+    """Return whether a file's name is like those of EntityQuestions."""
     return _FILE.fullmatch(path.name) is not None
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
-    """Return the facts of all relations, those with the smallest numbers first.
+    """Return the facts of all relations, in the order of the relations' numbers.
 
     Raises:
         UserError: If there are no such files, or they have no usable question.
@@ -80,14 +80,14 @@ def _relation_of(file: Path) -> str:
 
 
 def _read_relation(reading: Reading, file: Path, ids: set[str]) -> None:
-    """Add the facts of one relation's file. ids: of the facts of all files."""
+    """Add the facts of one relation's file. ids: The ids of all facts so far."""
     relation = _relation_of(file)
     facts: list[Fact] = []
     for number, row in json_items(reading, file):
         with reading.line(file, 0, named(number)):
             fact = _read_fact(relation, row)
             if fact.id in ids:
-                raise Rejected(f"{fact.question!r} with {fact.object!r} is there already")
+                raise Rejected(f"duplicate question: {fact.question!r} with {fact.object!r}")
             ids.add(fact.id)
             facts.append(fact)
     subjects = subjects_of([fact.question for fact in facts])

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lama_core.datasets.nested_folders import find_folder
+from lama_core.errors import UserError
+from lama_core.files import open_file
 
 HEAD_BYTES = 1 << 16
 IsWanted = Callable[[Path], bool]
@@ -31,7 +33,7 @@ def files_in(folder: Path, is_wanted: IsWanted) -> list[Path]:
 def head_of(path: Path) -> bytes:
     """Return the first bytes of a file, by which its format is recognised; empty if unreadable."""
     try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES)
-    except OSError:
+        with open_file(path) as file:
+            return file.read(HEAD_BYTES) or b""
+    except (UserError, OSError):
         return b""

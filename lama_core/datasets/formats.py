@@ -23,7 +23,7 @@ from lama_core.datasets.dataset import AnalogyDataset, Content, Dataset
 from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 
-# Takes the path, and `load`'s keyword arguments.
+# Reads the data at a path; has the keyword arguments of `load`.
 Load = Callable[..., Dataset | AnalogyDataset]
 
 
@@ -63,7 +63,7 @@ def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset
     return user_table.load(file, name=name, columns=None, **about)
 
 
-# In the order in which they are tried: the later ones could also match folders of earlier ones.
+# In the order in which they are tried: later ones could also match the folders of earlier ones.
 FORMATS: tuple[Format, ...] = (
     Format("lpaqa", "LPAQA's folders", "prompts", lpaqa.find_root, lpaqa.load),
     Format("pararel", "ParaRel's folders", "facts", pararel.find_root, pararel.load),

@@ -12,7 +12,7 @@ MAX_BYTES = 512 << 20  # CounterFact, the largest, has about 45 MB
 
 
 def json_items(reading: Reading, path: Path) -> Iterator[tuple[int, JsonObject]]:
-    """(number from 1, object) of each item of the list.
+    """Yield (number from 1, object) for each item of the list.
 
     An item that is not an object is excluded, and so is a file that is not a list.
 

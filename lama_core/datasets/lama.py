@@ -8,8 +8,9 @@ Accepted: lines without `evidences` or `judgments`, `sub`/`obj` for `sub_label`/
 as ids, the fields `masked_negations` and `masked_misprimed` (Kassner & Schütze 2020), extra fields.
 Excluded: lines without a usable query or answer.
 
-Of a fact's `evidences`, those with exactly one blank are kept; if there are more than
-`max_sentences`, that many are drawn at random, seeded by the fact's id.
+A fact's sentences are its masked sentences, and those of its `evidences` with exactly one blank. If
+these are more than `max_sentences`, evidences are drawn at random up to this number, with the
+fact's id as seed.
 Departure: Evidence sentences that are kept
 """
 
@@ -36,7 +37,11 @@ MAX_SENTENCES = 10
 
 @dataclass
 class _Reading(Reading):
-    """described: line and content of each row of relations.jsonl. relations: those of the facts."""
+    """The facts and the report of LAMA while it is read.
+
+    described: Name -> line and relation, for each row of relations.jsonl. relations: the relations
+    of the facts read so far, by name.
+    """
 
     max_sentences: int = MAX_SENTENCES
     described: dict[str, tuple[int, Relation]] = field(default_factory=dict)
@@ -188,7 +193,7 @@ def _relation_name(source: str, file: Path, row: JsonObject) -> str:
 
 
 def _relation_of(reading: _Reading, source: str, plain: str) -> Relation:
-    """Return the relation of that source; made at its first fact."""
+    """Return the source's relation called `plain` in the file; made at its first fact."""
     name, known = plain, reading.relations
     if name in known and known[name].source != source:
         name = f"{source}:{name}"  # two sources use the same name

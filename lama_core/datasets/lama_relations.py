@@ -38,7 +38,7 @@ GOOGLE_RE_RELATIONS = {
 
 
 def read_rows(reading: Reading, path: Path) -> dict[str, tuple[int, Relation]]:
-    """Return relation name -> its line and the relation; `source` is empty."""
+    """Return relation name -> (line, relation); the relations' `source` is empty."""
     rows: dict[str, tuple[int, Relation]] = {}
     for number, row in reading.objects(path):
         faults: list[str] = []

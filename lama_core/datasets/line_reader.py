@@ -1,8 +1,8 @@
 """Reading lines and JSON objects from dataset files, with a report of excluded lines.
 
 Lines are read as bytes, with a maximum length: a file without line breaks can't fill the memory.
-Each line is decoded separately: a broken one only costs itself. A file with too many broken lines
-is refused before the report of them fills the memory.
+Each line is decoded separately, so that only broken lines are excluded. A file with too many broken
+lines is refused before the report on them fills the memory.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ JsonObject = dict[str, object]
 
 
 class Rejected(Exception):
-    """Raised for a line that is excluded, with the reason as a clause; never leaves a reader."""
+    """Raised for a line to exclude, with the reason as a clause; the readers catch it."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Reading:
     def at(cls, root: Path | None, path: Path, missing: str) -> Self:
         """Start to read the dataset found at `root`, which is at or under `path`.
 
-        Raises UserError if none was found; missing: what `path` lacks, as a clause.
+        Raises UserError if none was found. missing: The error's text after the path.
         """
         if root is None:
             raise UserError(f"{path} {missing}")
@@ -123,7 +123,7 @@ class Reading:
             fact: The fact.
             line: Its line.
             lines: Id -> line of the file's facts so far; the new one is added.
-            what: Names the fact in the reason. Default: subject and object.
+            what: How the reason names the fact. Default: subject and object.
         """
         if fact.id in lines:
             what = what or f"{fact.subject!r} with {fact.object!r}"

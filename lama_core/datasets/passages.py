@@ -5,7 +5,7 @@
     FILE.txt    UTF-8, one paragraph per line
     FILE.jsonl  one object per line, with the paragraph under "text"
 
-A passage is a run of a paragraph's sentences of at most 60 words; a longer sentence is cut.
+A passage has successive sentences of a paragraph, at most 60 words; a longer sentence is cut.
 Characters that a model could take for a blank or a special token are replaced: [MASK] becomes
 (MASK), and three or more underscores become "…".
 """
@@ -44,7 +44,7 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the files' content and the version of the cutting rules; names don't count."""
+        """SHA-256 of the files' content, without names, and the version of the cutting rules."""
         parts = [str(CUT)]
         for path in self.files:
             with open_file(path) as file:  # refuses what isn't a regular file

@@ -4,7 +4,7 @@ A TSV file with the columns id, subj, prop, obj, question, possible_answers (a J
 (a JSON list), s_uri, o_uri and s_pop (page views of the subject in a month). Other columns are
 ignored.
 
-The right answers are PopQA's own: `possible_answers`, and `o_aliases` only where that is empty.
+Right answers are the object and `possible_answers`, or `o_aliases` if `possible_answers` is empty.
 There are no cloze sentences, so these facts are for runs of generated answers.
 """
 
@@ -83,7 +83,7 @@ def _read_fact(row: JsonObject) -> Fact:
 
 
 def _names(row: JsonObject, column: str) -> tuple[str, ...]:
-    """Return the texts of a cell with a JSON list, each once; empty if the cell is."""
+    """Return the texts of a cell with a JSON list, each once; () for an empty cell."""
     cell = optional_text(row, column)
     try:
         names = text_list({column: orjson.loads(cell)}, column) if cell else ()

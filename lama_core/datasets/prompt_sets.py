@@ -7,7 +7,8 @@
     user                written by the user
 
 Prompts that differ only in spaces are duplicates: `[X] of [Y] .` and `[X] of [Y].` give the same
-tokens with every model. Case and the full stop do count. The released files have such duplicates
+tokens with every model. Prompts that differ in case or the full stop are not duplicates. The
+released files have duplicates
 (20 of 527 paraphrases of mined prompts, 19 of 510 of manual ones): the first of a file is kept, and
 the others are listed in the notes. Duplicates in a user's prompts are refused.
 """
@@ -125,7 +126,7 @@ class PromptPool:
         return replace(self, entries=tuple(self.entries[number] for number in sorted(kept)))
 
     def combinations(self) -> tuple[str, ...]:
-        """Return the combinations whose sets all have prompts here, in the paper's order."""
+        """Return the combinations of sets that all have prompts here, in the paper's order."""
         here = {origin for entry in self.entries for origin in entry.origins}
         wanted = COMBINATIONS | {"all": tuple(here)} if here else COMBINATIONS
         return tuple(name for name, parts in wanted.items() if here.issuperset(parts))
@@ -216,8 +217,8 @@ def load_pool(
 
     Args:
         relation: Has the manual template and its paraphrases.
-        folder: Folder with LPAQA's `mine`, `paraphrase` and `manual_paraphrase`, or with `prompt`,
-            which has these; None for no prompts of LPAQA.
+        folder: Folder that contains LPAQA's `mine`, `paraphrase` and `manual_paraphrase`, directly
+            or in a folder `prompt`; None for no prompts of LPAQA.
         user: The user's templates.
 
     Raises:

@@ -62,7 +62,7 @@ class Columns:
         object: The same for objects.
         relation: The same for relations.
         template: The same for templates.
-        templates: Relation -> template with [X] and [Y]; "" for all other relations.
+        templates: Relation -> template with [X] and [Y]; the key "" is for all other relations.
     """
 
     subject: str = ""
@@ -158,7 +158,7 @@ def load(
     reading, relations, lines = _read(path, columns)
     facts = []
     for fact in reading.facts:
-        if _is_asked(fact, relations):
+        if _can_be_queried(fact, relations):
             facts.append(fact)
         else:
             reason = f"nothing to query: {fact.relation} has no template, and the row no sentence"
@@ -178,12 +178,12 @@ def load(
 def scan(path: Path, columns: Columns) -> Scan:
     """Return the content of a table. Raises UserError without subject and object columns."""
     reading, relations, _ = _read(path, columns)
-    asked = [fact for fact in reading.facts if _is_asked(fact, relations)]
-    unasked = (fact.relation for fact in reading.facts if not _is_asked(fact, relations))
+    queried = [fact for fact in reading.facts if _can_be_queried(fact, relations)]
+    unasked = (fact.relation for fact in reading.facts if not _can_be_queried(fact, relations))
     return Scan(
         tuple(relations),
         tuple(dict.fromkeys(unasked)),
-        len(asked),
+        len(queried),
         tuple(dict.fromkeys(fact.object for fact in reading.facts)),
         tuple(reading.dropped),
     )
@@ -234,7 +234,7 @@ def _is_jsonl(path: Path) -> bool:
     return path.suffix.lower() == ".jsonl"
 
 
-def _is_asked(fact: Fact, relations: Mapping[str, Relation]) -> bool:
+def _can_be_queried(fact: Fact, relations: Mapping[str, Relation]) -> bool:
     return bool(fact.sentences or relations[fact.relation].prompts)
 
 

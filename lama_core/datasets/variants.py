@@ -46,7 +46,7 @@ Variant = tuple[Dataset, tuple[Excluded, ...]]
 
 
 def uhn(dataset: Dataset, *, guess: Guess | None = None) -> Variant:
-    """Return LAMA-UHN: the dataset without facts whose object the subject's name gives away.
+    """Return LAMA-UHN: the dataset without facts whose object can be guessed from the subject.
 
     The substring filter comes first, then, with a name guesser, the name filter. Only Google-RE and
     T-REx are filtered; facts of other sources are kept.
@@ -141,7 +141,7 @@ def wrong_word(pool: Sequence[str], right: set[str], fact_id: str) -> str | None
 
 
 def _without(dataset: Dataset, reason: Callable[[Fact], str | None], variant: str) -> Variant:
-    """Return the dataset without the facts that `reason` gives a reason to exclude, and these."""
+    """Return the dataset without the facts that have a `reason`, and the excluded facts."""
     kept, excluded = [], []
     for fact in dataset.facts:
         why = reason(fact)

@@ -35,7 +35,7 @@ QUESTIONS = "questions"  # relation of rows that name none
 
 def is_zsre(path: Path) -> bool:
     """Return whether a file is JSONL and one of its first rows has `input` and `output`."""
-    # One row may be broken, so all that fit into the beginning are tried.
+    # A row may be broken, so all rows in the first bytes are tried.
     return path.suffix.lower() == ".jsonl" and any(map(_has_fields, head_of(path).splitlines()))
 
 
@@ -117,7 +117,7 @@ def _first_question(row: JsonObject) -> str:
 
 
 def _subject_of(question: str, outputs: list[JsonObject]) -> str:
-    """Return the title of an answer's page that the question contains, else the question."""
+    """Return the first title of an answer's page that is in the question, else the question."""
     for output in outputs:
         if isinstance(output.get("provenance"), list):
             for page in _objects(output, "provenance"):

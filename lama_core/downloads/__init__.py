@@ -10,7 +10,7 @@ class SourceFile:
     """A file to download.
 
     size: bytes, approximate without a checksum. max_bytes: larger responses are refused.
-    by_hand: how to use a file that the user got another way, for error messages.
+    by_hand: how to install a file that the user downloaded another way, for error messages.
     """
 
     url: str

@@ -1,9 +1,9 @@
 """Safe unpacking of untrusted archives: only into the given folder, within limits of size.
 
-Refused, before or while unpacking: absolute paths and `..`, links and devices, encrypted members,
-unsafe names, and more members, bytes or nested archives than the budget allows, which an archive
-and those nested in it share. Declared sizes are not trusted: bytes are counted as they are read and
-written.
+Refused before or during unpacking: absolute paths and `..`, links and devices, encrypted members,
+unsafe names, and more members, bytes or levels of nested archives than allowed. An archive and the
+archives nested in it share one budget. Declared sizes are not trusted: bytes are counted as they
+are read and written.
 """
 
 import bz2
@@ -92,8 +92,9 @@ class Budget:
             self.on_bytes(self.written)
 
     def spend_read(self, n_bytes: int) -> None:
-        """Count bytes read from a compressed stream. Raises UserError far above the limit."""
+        """Count bytes read from a compressed stream. Raises UserError far above `max_bytes`."""
         self.read += n_bytes
+        # Headers and padding are read but not written, so more may be read than written.
         if self.read > 2 * self.max_bytes + _FREE_BYTES:
             self.check(self.read)
 
@@ -150,7 +151,7 @@ def unpack(
 
 
 def unpack_nested(folder: Path, budget: Budget) -> None:
-    """Unpack the archives in a folder, each in its place (LPAQA's TREx_train.tar.gz).
+    """Replace the archives in a folder by their content, such as LPAQA's TREx_train.tar.gz.
 
     Raises UserError for more than `MAX_DEPTH` levels of nested archives.
     """
@@ -190,7 +191,7 @@ def _archives_in(path: Path) -> list[Path]:
 
 
 def unpack_into(archive: Path, folder: Path, budget: Budget) -> None:
-    """Unpack an archive, but none nested in it. Raises UserError if broken, too large or unsafe."""
+    """Unpack an archive, but not those nested in it; raises UserError as `unpack`."""
     shown = _shown(archive.name)
     try:
         with open_file(archive) as raw:
@@ -203,7 +204,7 @@ def unpack_into(archive: Path, folder: Path, budget: Budget) -> None:
 
 
 class _LimitedStream:
-    """A stream that limits the size of a read, and counts the bytes.
+    """A stream that refuses reads of more than `_MAX_HEADER` bytes, and counts the bytes.
 
     The standard library reads headers of any declared length, even of gigabytes.
     """
@@ -214,7 +215,7 @@ class _LimitedStream:
         self._count = count
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes. Raises UserError for more than a header needs."""
+        """Return at most `size` bytes. Raises UserError above `_MAX_HEADER`."""
         if size > _MAX_HEADER:
             raise UserError(
                 f"Refused: {self._shown} has a header of {size:,} bytes (likely malicious)"

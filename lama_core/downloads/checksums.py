@@ -18,7 +18,7 @@ class Pins:
     fields: frozenset[str] = frozenset()
 
     def read(self) -> dict[str, Any]:
-        """Return all pins. Raises UserError if the file is damaged, so that nothing is accepted."""
+        """Return all pins. Raises UserError if the file is damaged, so no download is accepted."""
         if not os.path.lexists(self.path):
             return {}
         try:

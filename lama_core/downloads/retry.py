@@ -16,9 +16,9 @@ T = TypeVar("T")
 class Patience:
     """Timeouts and retries; times in seconds.
 
-    connect: until the connection is made. read: without a received byte. whole: for a complete
-    response that is read into memory. attempts: attempts in a row without progress before giving
-    up. pause: before the second attempt, doubled for each further one.
+    connect: limit for connecting. read: limit for a pause between received bytes. whole: limit for
+    a complete response that is read into memory. attempts: maximum number of successive attempts
+    without progress. pause: wait before the second attempt, doubled for each further one.
     """
 
     connect: float = 10.0
@@ -29,7 +29,7 @@ class Patience:
 
 
 class TryAgain(Exception):
-    """A failure that may be temporary. wait: seconds to wait that the server requested."""
+    """A failure that may be temporary. wait: seconds that the server asked to wait."""
 
     def __init__(self, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason)
@@ -53,7 +53,7 @@ def passing_faults(patience: Patience) -> Iterator[None]:
 
 
 def retried(work: Callable[[], T], patience: Patience, done: Callable[[], int] = lambda: 0) -> T:
-    """Return `work()`, retried after TryAgain; the last TryAgain is raised in the end.
+    """Return `work()`, retried after TryAgain; raises the last TryAgain if no attempt succeeds.
 
     done: returns the progress so far; an attempt with progress resets the count of attempts.
     """

@@ -38,7 +38,7 @@ def fetched(
     patience: Patience | None = None,
     repin: bool = False,
 ) -> Iterator[list[Path]]:
-    """Download the missing files to `folder`, and yield the paths for a block that reads them.
+    """Download the missing files to `folder`, and yield all paths to a block that reads them.
 
     If the block raises UserError, the files and their pins are deleted: servers may send an error
     or login page with status 200.
@@ -187,7 +187,7 @@ def _check_size(file: SourceFile, size: int) -> None:
 
 
 def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | None:
-    """Return why a complete file isn't the right one, or None."""
+    """Return why a complete file has a wrong checksum, as an error message, or None."""
     for algorithm, published in (("sha256", file.sha256), ("sha1", file.sha1)):
         if published and _digest(path, algorithm) != published:
             return f"{file.url} is not the published file: its checksum differs; nothing was kept"

@@ -123,7 +123,7 @@ def _points(difference: float) -> str:
 
 
 def _totals(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """Return P@k over facts and over relations; for two runs with notes on their difference."""
+    """Return P@k over facts and over relations; of two runs, also notes on their difference."""
     lines = []
     for run in runs:
         table = metrics.score_table([run], k=step.k, relations=step.relations)
@@ -304,7 +304,7 @@ FIGURES: dict[Figure, FigureKind] = {
 
 
 def missing_relations_note(infos: Sequence[RunInfo], step: ShowRun) -> str:
-    """Return a note on a step's relations that are in none of the runs; empty without any."""
+    """Return a note on a step's relations that are in none of the runs; empty if there are none."""
     if step.figure == "analogies":
         return ""  # it shows all relations
     known = {relation.name for info in infos for relation in info.relations}

@@ -76,7 +76,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         self.check()
 
     def check(self) -> None:
-        """Check nothing more."""
+        """Do nothing; subclasses check their fields here."""
 
 
 class Text(Step, frozen=True, kw_only=True, tag="text"):
@@ -143,7 +143,7 @@ class Predict(Step, frozen=True, kw_only=True, tag="predict"):
 
 
 class ModelStep(Step, frozen=True, kw_only=True):
-    """A step about models, which are given by name."""
+    """A step that shows models; `models` has their names."""
 
     models: Annotated[tuple[str, ...], Meta(min_length=1, max_length=4)] = DEFAULT_MODELS
 
@@ -158,7 +158,7 @@ class ModelStep(Step, frozen=True, kw_only=True):
 
 
 class Live(ModelStep, frozen=True, kw_only=True):
-    """A step that queries models now; context: of causal models, as on the page Ask."""
+    """A step that queries models now; context: What causal models see, as on the page Ask."""
 
     context: Context = "auto"
 
@@ -208,11 +208,11 @@ class Compare(Live, frozen=True, kw_only=True, tag="compare"):
         """Raise ValueError for queries without one blank, or a wrong number of answers."""
         n_golds, n = len(self.golds), len(self.queries)
         _require(
-            n_golds in (0, 1, n), f"there are {n_golds} golds for {n} queries: write one for each"
+            n_golds in (0, 1, n), f"golds has {n_golds} answers for {n} queries: write one for each"
         )
         _require(
             len(self.wrong) in (0, n),
-            f"there are {len(self.wrong)} wrong for {n} queries: write one for each",
+            f"wrong has {len(self.wrong)} answers for {n} queries: write one for each",
         )
         _each_once("queries", self.queries)
         _check_queries(self.queries)
@@ -252,7 +252,7 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
         relations: The relations; () is all.
         k: The k of P@k.
         by: The slicing of the figure `slices`.
-        of: The names that the figure `mentions` counts.
+        of: Whether the figure `mentions` counts mentions of objects or of subjects.
     """
 
     figure: Figure

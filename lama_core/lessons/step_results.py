@@ -103,7 +103,7 @@ def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) 
 
 
 def missing_row_note(step: Predict, shown: Shown | None) -> str:
-    """Return a note if the chart lacks a row that a prediction needs; empty if it has all."""
+    """Return a note if the chart lacks a row that a prediction needs; empty if it lacks none."""
     lines = list(dict.fromkeys(row for row, _ in shown.values)) if shown is not None else []
     rows = (step.row,) if step.between else step.choices
     for row in rows if lines else ():

@@ -18,7 +18,7 @@ def freq_ranks(relations: Ints, objects: Ints, subjects: Ints | None = None) -> 
         relations: Codes of the relations, int64 [fact].
         objects: Codes of the objects, int64 [fact].
         subjects: Codes of the subjects, int64 [fact]. If given, other objects of the same relation
-            and subject are removed (filtered ranking); None is the raw ranking.
+            and subject are removed (filtered ranking). None: raw ranking.
     """
     facts = pd.DataFrame({"relation": relations, "object": objects})
     words = facts.groupby(["relation", "object"], sort=False).size()

@@ -129,7 +129,7 @@ class Comparison:
         mcnemar: McNemar's test over all paired facts.
         agreement: How far the runs agree.
         pairs: One row per paired fact, with `right_a`, `right_b`, ranks and first answers.
-        n_unpaired: Rows that only one run counts.
+        n_unpaired: Number of rows that only one run counts.
     """
 
     over_facts: Difference
@@ -302,7 +302,8 @@ def _differences(
 ) -> tuple[Difference, ...]:
     """Return the difference of each group.
 
-    right: for each group, the facts that A, B, only A and only B get right. totals: facts.
+    right: for each group, the numbers of facts that A, B, only A and only B get right. totals:
+    numbers of facts.
     """
     n = totals.to_numpy().astype(np.int64)
     a, b, only_a, only_b = (right[name].to_numpy() for name in ("a", "b", "only_a", "only_b"))

@@ -3,8 +3,9 @@
     n        facts with this gold answer and this first answer
     share    n / facts with this gold answer that have a first answer
 
-Words are compared ignoring case. The matrix has the most frequent gold and first answers. All
-others share one row and one column, so that the cells sum up to all facts.
+Words are compared ignoring case. The matrix has a row for each of the most frequent gold answers
+and a column for each of the most frequent first answers. All others share one row and one column,
+so that the cells add up to all facts.
 """
 
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
 
 
 def _by_frequency(words: pd.Categorical, rows: Ints) -> tuple[NDArray[np.object_], Ints]:
-    """Return the words of some rows by frequency, object [word], and each row's index, int64."""
+    """Return the distinct words of some rows by frequency, and each row's index into these."""
     spelled = np.array([str(word) for word in words.categories], dtype=object)
     merged, _ = pd.factorize(np.array([word.lower() for word in spelled], dtype=object))
     codes = merged[words.codes[rows]]

@@ -70,13 +70,13 @@ def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def save_stated(pairs: Iterable[Pair], stated: frozenset[Pair], path: Path) -> None:
-    """Write which of the pairs co-occur; the same pairs give the same bytes."""
+    """Write whether each pair co-occurs; the same pairs give the same bytes."""
     known = sorted(set(pairs))
     write_gzip_lines(path, ("\t".join((*one, str(int(one in stated)))) for one in known))
 
 
 def load_stated(path: Path) -> dict[Pair, bool]:
-    """Return whether each searched pair co-occurs, or raise UserError for another kind of file."""
+    """Return searched pair -> whether it co-occurs; raise UserError for another kind of file."""
     rows = read_counts(path, "stated facts")
     return {(subject, gold): bool(is_stated) for subject, gold, is_stated in rows}
 
@@ -111,7 +111,7 @@ def _label_of(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
 
 
 def _of_model(name: str) -> Mapping[Pair, bool]:
-    """Return the pairs searched for in a model's training text; {} for models without the file."""
+    """Return `load_stated` of a model's training text; {} if the model has no such file."""
     path = text_file(name, STATED_FILE)
     return _read(path, path.stat().st_mtime_ns) if path is not None else {}
 

@@ -49,9 +49,10 @@ WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Mentions:
-    """Counts of names in some text.
+    """A way of counting names in a text.
 
-    source: what was counted, as a caption. count: names -> float64 [name], NaN if unknown.
+    source: what is counted, as a caption. count: returns the counts of names, float64 [name], NaN
+    if unknown.
     """
 
     source: str

@@ -82,13 +82,14 @@ class AnswerFilter:
     """A filter of rows; a field with its default value lets all rows pass.
 
     Attributes:
-        of: Number of the run to which `counting`, `rank_*`, `confidence_*`, `margin_*`, `answer`,
+        of: Index of the run to which `counting`, `rank_*`, `confidence_*`, `margin_*`, `answer`,
             `wrong_kind`, `pieces_*`, `answers_*` and `tags` apply.
-        right: Numbers of runs that must be right, in the order of joining.
-        wrong: Numbers of runs that must be wrong.
+        right: Indices of the runs that must be right, in the order of joining.
+        wrong: Indices of the runs that must be wrong.
         types: Types of relation; "" is a relation without a type.
         origins: Origins of facts; "" is a fact without an origin.
-        domains: Topics, at least one of which the relation must have; "" is a relation without.
+        domains: Topics, at least one of which the relation must have; "" is a relation without
+            topics.
         stated: Accepted labels of `JoinedAnswers.stated`.
         wording: Accepted labels of `JoinedAnswers.wording`.
         confidence_min: Exclusive lower end, as in the reliability diagram; 0 is inclusive.
@@ -102,8 +103,8 @@ class AnswerFilter:
         answer: The run's answer, ignoring case.
         tags: Tags, at least one of which the row must have.
         text: Part of the subject, gold answer, query or an answer, ignoring case.
-        popularity_min: Popularity of the subject; facts whose data give none don't pass once an end
-            is set.
+        popularity_min: Popularity of the subject; if an end is set, facts without popularity don't
+            pass.
     """
 
     of: int = 0
@@ -161,7 +162,7 @@ class JoinedAnswers:
 
     @cached_property
     def popularity(self) -> NDArray[np.float64]:
-        """Popularity of the subject, float64 [row]; NaN where no run has it from the data."""
+        """Popularity of the subject, float64 [row]; NaN if no run has it."""
         known: dict[str, float] = {}
         for run in self.runs:
             if "popularity" in (facts := run.run.facts):
@@ -270,7 +271,7 @@ class JoinedAnswers:
         return holds
 
     def tags(self, number: int) -> list[tuple[str, ...]]:
-        """Return the tags of each row in a run, read from its file."""
+        """Return the tags of each row in the run with this index, read from the run's file."""
         known = read_tags(self.runs[number].run.info)
         if not known:
             return [()] * len(self.facts)
@@ -278,7 +279,7 @@ class JoinedAnswers:
         return [known.get(row, ()) for row in rows]
 
     def verdicts(self, number: int) -> dict[int, bool]:
-        """Return the user's verdicts on a run's texts: row -> whether the text is right."""
+        """Return row -> whether the user judged the text of the run with this index right."""
         own = overridden(self.runs[number].run)
         if not own:
             return {}
@@ -286,7 +287,7 @@ class JoinedAnswers:
         return {row: own[place] for row, place in at if place in own}
 
     def right(self, number: int, k: int = 1) -> Bools:
-        """Whether the gold answer is among the run's k best, bool [row]; False where excluded."""
+        """Whether the gold answer is among a run's k best, bool [row]; False where excluded."""
         with np.errstate(invalid="ignore"):
             return self.runs[number].rank <= k
 
@@ -305,7 +306,7 @@ def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
 def join_answers(
     runs: Sequence[Run], *, ranking: Ranking = "filtered", readers: Sequence[str] = ()
 ) -> JoinedAnswers:
-    """Join the answers of runs by fact and prompt; rows that the first run doesn't have come last.
+    """Join the answers of runs by fact and prompt; rows that the first run lacks come last.
 
     readers: models whose training texts are used; by default the runs' models.
     """
@@ -332,7 +333,7 @@ def join_answers(
 def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame:
     """Return the most frequent wrong answers of each run on these rows, at most n per run.
 
-    Columns: number (of the run), answer, n, share (of the run's wrong answers), n_relations,
+    Columns: number (index of the run), answer, n, share (of the run's wrong answers), n_relations,
     right_type (share that are objects of the relation).
     """
     names = ["number", "answer", "n", "share", "n_relations", "right_type"]
@@ -436,7 +437,7 @@ def _n_answers(run: Run) -> NDArray[np.float32]:
 
 
 def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -> Bools:
-    """Return `is_object`, with the `moved` rows looked up among the objects in the run."""
+    """Return `is_object`; the values of the rows `moved` are looked up among the run's objects."""
     rows = np.flatnonzero(moved & facts[name].notna().to_numpy())
     if not len(rows):
         return is_object
@@ -449,7 +450,7 @@ def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -
 
 
 def by_word(column: "pd.Categorical | pd.Series", of: Callable[[str], Any], none: Any) -> Any:
-    """Apply a function once per category, and return its values [row]; `none` for missing words."""
+    """Apply `of` once per category, and return the values [row]; `none` for missing words."""
     words: pd.Categorical = column.array if isinstance(column, pd.Series) else column
     values = [*(of(str(word)) for word in words.categories), none]
     return np.array(values, dtype=object if isinstance(none, str) else None)[words.codes]

@@ -17,7 +17,7 @@ from lama_core.metrics.intervals import Interval, Intervals, mean_interval
 from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.rounding import percent
 
-MOST_NAMED = 3  # relations that a headline names; if there are more, it gives their number
+MOST_NAMED = 3  # a headline names at most this many relations; of more, it gives the number
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Standing:
 class Headline:
     """A headline.
 
-    text: the best model and its score. counted: explanation of the score. order: the titles of the
+    text: the best model and its score. counted: what the score counts. order: the titles of the
     runs that have a score, best first.
     """
 
@@ -70,7 +70,7 @@ def overall(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def standings(table: pd.DataFrame, column: str) -> list[Standing]:
-    """Return the rows of `overall` with one of its scores; only column `p_at_k` has intervals."""
+    """Return the runs' scores in one column of `overall`; only `p_at_k` has intervals."""
     nan = float("nan")
     return [
         Standing(
@@ -132,7 +132,7 @@ def headline(
 def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -> str:
     """Return which of two runs is better on the facts that both count, and by how much.
 
-    Adds the mean over relations if its interval doesn't exclude 0 on the same side, because then
+    Adds the difference as a mean over relations if the sign of this mean is not clear, because then
     the result could be different for other relations.
 
     Args:
@@ -204,7 +204,7 @@ def _overlaps(known: Sequence[Standing]) -> str:
 
 
 def _counted(known: Sequence[Standing], metric: Metric, k: int | None, counts: str) -> str:
-    """Return the explanation of the scores: definition, mean, number of facts, interval."""
+    """Return what the scores count: definition, mean, number of facts, interval."""
     first = known[0]
     if k is None:
         said = f"{metric.label}: {metric.meaning.rstrip('.')}"

@@ -11,7 +11,7 @@ even for 0 of n and n of n, and stay within the possible range.
                            mean(p) - sqrt(sum (p - low)^2) / R  to
                            mean(p) + sqrt(sum (high - p)^2) / R
 
-The facts are treated as a sample within each relation, the relations as fixed. With one relation,
+The facts of each relation are treated as a sample, the relations as fixed. With one relation,
 the mean's interval equals the share's. Bootstrap and Bayesian intervals are not used: a resample of
 0 of n is always 0 of n, and posterior draws for many small relations shrink towards 1/2. With 41
 relations of 15 facts, 5 % of them known, such intervals almost never contain the true value; those

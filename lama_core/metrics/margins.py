@@ -31,7 +31,7 @@ def margin_histogram(
     ranking: Ranking = "filtered",
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Count facts by margin, separately for right and wrong ones; skips runs without margins.
+    """Count right and wrong facts by margin, one row per bin; skip runs without margins.
 
     Columns: run, model, right (rank 1 in the ranking), low, high (-inf and inf at the ends), n,
     share (of the run's facts that have a margin).

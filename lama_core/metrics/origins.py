@@ -4,9 +4,9 @@
     P@k     on these facts, on the others, and on each source: facts with rank at most k / facts
     gain    facts that only one run gets right - facts that only the other run gets right
 
-All are over facts, not means over relations. A fact comes from a training source if its origin
-contains the source's name in the catalogue (`Entry.trained_on`). A fact of several sources counts
-for each of them. Facts of other origins can still occur in the training text.
+All shares are over facts, not means over relations. A fact comes from a training source if its
+origin contains the source's name in the catalogue (`Entry.trained_on`). A fact of several sources
+counts for each of them. Facts of other origins can still occur in the training text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -111,7 +111,7 @@ class Gain:
 
     @property
     def share(self) -> float:
-        """Share of the gain on facts from training sources; NaN without a gain."""
+        """Share of the gain that is on facts from training sources; NaN without a gain."""
         return self.n_from_training / self.n if self.n > 0 else float("nan")
 
 

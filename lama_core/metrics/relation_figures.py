@@ -3,8 +3,8 @@
     P@k      = |{facts: rank <= k}| / |facts|
     MRR      = mean of 1 / rank, with 0 for ranks beyond a chosen depth
     macro    = mean over objects of (P@1 over the facts with that object)
-    chance   = min(1, k / answers), P@k of a random order; ignores that the filtered ranking
-               removes other right answers
+    chance   = min(1, k / answers): P@k of a random order of all answers, also in the filtered
+               ranking, which removes other right answers
 
 over the facts that count; rank 1 = best. Source: Petroni et al. 2019, section 4.4; macro: Jiang et
 al. 2020, section 5.1. To add a metric, add a function and a row in `METRICS`.
@@ -262,11 +262,11 @@ METRICS: dict[str, Metric] = {
 
 
 def _of_texts(name: str, label: str, formula: str, meaning: str, higher: bool = True) -> Metric:
-    """A figure of generated answers: the mean of a column of their rows."""
+    """Return a metric of generated answers: the mean of the column `name` of their rows."""
     return Metric(name, label, formula, meaning, higher, lambda rows: rows.mean(rows.texts[name]))
 
 
-# Of generated answers, which have no ranks beyond the first.
+# Metrics of generated answers, whose right answers have rank 1 or none.
 TEXT_METRICS: dict[str, Metric] = {
     one.name: one
     for one in (
@@ -297,7 +297,7 @@ TEXT_METRICS: dict[str, Metric] = {
         ),
     )
 }
-OF_RANKS = ("p_at_10", "mrr", "mean_rank", "median_rank")  # mean nothing for generated answers
+OF_RANKS = ("p_at_10", "mrr", "mean_rank", "median_rank")  # not for generated answers
 
 
 def figures_text() -> str:

@@ -1,6 +1,6 @@
 """Score tables over several runs, for the Results page and the command line.
 
-A score table is computed in three steps, so that a page repeats only those that a click affects:
+A score table is computed in three steps; a click on a page repeats only the steps that it affects:
 
     relation_figures    metrics that depend on neither k nor the chosen relations
     relation_precision  P@k and its interval, for one k
@@ -90,6 +90,13 @@ class ResultsRequest(Request):
             "instead, with the facts that it knows in one way only."
         ),
     ] = False
+    series: Annotated[
+        bool,
+        option(
+            "Show the checkpoints of each training run instead, by step: P@k, mean rank, facts "
+            "learned and forgotten, and the order in which relations are learned."
+        ),
+    ] = False
     verdicts: Annotated[
         bool,
         option(
@@ -174,10 +181,10 @@ def score_table(
 
     Returns:
         Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
-        (relations with facts that count), of_relations (queried relations; `relations_counted`
-        compares the two), mean_over (`relations` or `facts`; not by relation), n, n_excluded, those
-        of `METRICS`, p_at_k, low, high (interval of p_at_k), chance (P@k of a random order; NaN if
-        unknown), n_answers (ranked words; by relation only; NaN if unknown). P@k is from 0 to 1.
+        (relations with facts that count), of_relations (queried relations), mean_over (`relations`
+        or `facts`; not by relation), n, n_excluded, those of `METRICS`, p_at_k, low, high (interval
+        of p_at_k), chance (P@k of a random order; NaN if unknown), n_answers (ranked words; by
+        relation only; NaN if unknown). P@k is from 0 to 1.
     """
     return stacked(
         summarise(

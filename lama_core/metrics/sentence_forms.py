@@ -101,13 +101,13 @@ class SentenceForms:
         return {key: tuple(sources) for key, sources in found.items()}
 
     def sources_of(self, form: str) -> tuple[str, ...]:
-        """Return the sources that have a matching form, in their order."""
+        """Return the sources that have a matching form, in the order of `by_source`."""
         matching = {source for key in _keys(form) for source in self._sources.get(key, ())}
         return tuple(source for source in self.by_source if source in matching)
 
 
 def _keys(form: str) -> list[str]:
-    """Return the keys of a form; forms match if they share a key (see the module's text)."""
+    """Return the keys of a form; two forms match if they share a key."""
     words = form.split(" ")
     slots = [at for at, word in enumerate(words) if word == SLOT]
     between = [words[left + 1 : right] for left, right in pairwise(slots)]
@@ -132,8 +132,8 @@ def load_forms(path: Path) -> SentenceForms:
 def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
     """Return a label for each row: the models in whose training text its wording occurs.
 
-    A wording occurs in a text if one of the text's sources has a matching sentence form. A query
-    that doesn't contain its subject has no wording.
+    A wording occurs in a text if a source of the text has a matching sentence form. A query that
+    doesn't contain its subject has no wording.
 
     Args:
         facts: Rows with `subject` and `query`.
@@ -161,7 +161,7 @@ def wording_labels(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _of_model(name: str) -> SentenceForms | None:
-    """Return the forms of a model's training text; None for models without the file."""
+    """Return the forms of a model's training text; None if the model has no such file."""
     path = text_file(name, FORMS_FILE)
     return _read(path, path.stat().st_mtime_ns) if path is not None else None
 
@@ -184,7 +184,7 @@ class FoundSentences:
 
 
 class SentenceIndex:
-    """Sentences to search for in passages, in a single pass that doesn't store the passages."""
+    """Sentences to search for in passages; the passages are read once and not stored."""
 
     def __init__(self, sentences: Iterable[str]) -> None:
         self._by_start: dict[tuple[str, str], dict[int, dict[tuple[str, ...], list[str]]]] = {}

@@ -10,7 +10,7 @@
 All are over facts, not means over relations, because a slice can contain few facts of many
 relations. A slice is an `AnswerFilter` (see `fact_answers`), so pages can list its facts. To add a
 way of slicing, add a row to `SLICINGS`. Some ways need certain data or runs: origin, domain and
-popularity need data that has them, number of answers needs runs that rank each relation's own
+popularity need data that contain them, number of answers needs runs that rank each relation's own
 objects, and pair or wording seen in training needs models whose training text is known.
 """
 
@@ -164,9 +164,9 @@ def slice_table(
         level: Confidence level of the intervals.
 
     Returns:
-        Columns: number (of the run), run, model, by, slice, n, n_wrong (facts with a wrong first
-        answer), macro_p_at_1, chance (NaN if the number of ranked words is unknown), p_at_k, low,
-        high (its interval), right_type, another_valid, neither (shares of the wrong answers).
+        Columns: number (index of the run), run, model, by, slice, n, n_wrong (facts with a wrong
+        first answer), macro_p_at_1, chance (NaN if the number of ranked words is unknown), p_at_k,
+        low, high (its interval), right_type, another_valid, neither (shares of the wrong answers).
         Slices without facts of the run have no row.
     """
     ways = slicings(joined)

@@ -23,7 +23,7 @@ def text_file(model: str, name: str) -> Path | None:
 
 
 def labels(known: Sequence[str]) -> tuple[str, ...]:
-    """Return all labels that `label` can give for these models, those of most texts first."""
+    """Return all labels that `label` can give for these models, labels of more texts first."""
     sizes = range(len(known), -1, -1)
     ordered = [found for size in sizes for found in combinations(known, size)]
     return (*(label(found, known) for found in ordered), NOT_LOOKED_FOR)
@@ -45,7 +45,10 @@ def label(found: Sequence[str], known: Sequence[str]) -> str:
 
 
 def unknown_texts(models: Sequence[str], name: str) -> str:
-    """Return a note on the models without the file `name` about their training text; "" if none."""
+    """Return a note on the models whose training text is unknown; "" if there are none.
+
+    The training text of a model is known if the model's folder has the file `name`.
+    """
     known = [model for model in dict.fromkeys(models) if text_file(model, name)]
     others = [model for model in dict.fromkeys(models) if model not in known]
     if not others:

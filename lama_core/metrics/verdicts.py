@@ -1,8 +1,8 @@
 """Verdicts on generated texts that users override with tags.
 
 A text is right if it contains a right answer. The tag `judged right` or `judged wrong` replaces
-this verdict in the figures that are computed with `with_verdicts`: P@1 changes, and the measures of
-the texts (exact match, contains, token F1, no answer) don't. No other figure depends on tags.
+this verdict in figures that are computed with `with_verdicts`: this changes P@1, but not the
+measures of the texts (exact match, contains, token F1, no answer). No other figure depends on tags.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from lama_core.runs.tags import VERDICTS, read_tags
 def overridden(run: Run) -> Mapping[int, bool]:
     """Return the verdicts that the user overrode: row of `Run.facts` -> whether the text is right.
 
-    Excluded rows have none, nor have rows with both tags. Runs that rank answers have none.
+    Excluded rows, rows with both tags and runs that rank answers have no verdicts of the user.
     """
     tags = read_tags(run.info) if run.info.generates else {}
     if not tags:
@@ -33,7 +33,7 @@ def overridden(run: Run) -> Mapping[int, bool]:
 
 
 def with_verdicts(run: Run) -> Run:
-    """Return the run with the ranks that the user's verdicts give; the run itself without any."""
+    """Return the run with its ranks changed by the user's verdicts; unchanged without verdicts."""
     verdicts = overridden(run)
     if not verdicts:
         return run

@@ -67,7 +67,7 @@ class WaysOfAsking:
         return self.right.sum(axis=1)
 
     def _groups(self) -> list[tuple[str, pd.DataFrame]]:
-        """All facts, then the facts of each relation: whether each way is right."""
+        """Return whether each way is right: for all facts, then for the facts of each relation."""
         right = self.right
         by_relation = right.groupby(self.facts["relation"].to_numpy(), sort=False)
         return [(ALL_RELATIONS, right), *((str(name), rows) for name, rows in by_relation)]

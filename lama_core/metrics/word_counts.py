@@ -20,7 +20,11 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 @dataclass(frozen=True)
 class CorpusCounts:
-    """Counts of lower-cased names. words: occurrences. entities: passages about the entity."""
+    """Counts in a training text.
+
+    words: Lower-cased word -> number of occurrences. entities: Lower-cased name -> number of
+    passages about the entity.
+    """
 
     words: Mapping[str, int]
     entities: Mapping[str, int]
@@ -28,14 +32,14 @@ class CorpusCounts:
     def mentions(self, phrase: str) -> int:
         """Return the mentions of a phrase: the larger of its counts as a word and as an entity.
 
-        A phrase of several words that isn't an entity has the count 0, an underestimate.
+        A phrase of several words that isn't an entity has the count 0, even if it occurs.
         """
         key = " ".join(phrase.lower().split())
         return max(self.words.get(key, 0), self.entities.get(key, 0))
 
 
 def count_corpus(passages: Iterable[tuple[str, tuple[str, ...]]]) -> CorpusCounts:
-    """Count words and entities over pairs of a text and the entities that it is about."""
+    """Count words and entities. passages: pairs of a text and the entities that it is about."""
     words: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     for text, about in passages:
@@ -50,7 +54,7 @@ def words_of(text: str) -> list[str]:
 
 
 def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: int = 2) -> None:
-    """Write all words and the entities of at least this count; equal counts give equal bytes."""
+    """Write all words, and entities with at least this count; equal counts give equal bytes."""
     lines = [f"word\t{w}\t{n}" for w, n in sorted(counts.words.items())]
     lines += [
         f"entity\t{name}\t{n}"
@@ -78,7 +82,7 @@ def load_corpus_counts(path: Path) -> CorpusCounts:
 def read_counts(
     path: Path, what: str, *, kinds: tuple[str, ...] = ()
 ) -> list[tuple[str, str, int]]:
-    """Read the rows of a gzipped tab-separated file: two texts and an integer.
+    """Return the rows of a gzipped tab-separated file: two texts and an integer.
 
     Args:
         path: The file.

@@ -31,7 +31,7 @@ SERVED = "auto"  # precision of served models: the server chooses it
 
 @dataclass(frozen=True, slots=True)
 class CachedModel:
-    """A model in the cache. device: its device. n_bytes: size of its weights."""
+    """A model in the cache. n_bytes: size of its weights in memory."""
 
     name: str
     precision: str
@@ -46,8 +46,8 @@ LOADING = threading.RLock()
 class ModelCache:
     """Loaded models by name, precision and device.
 
-    At most `max_bytes` of weights are held in memory, and on a GPU as many as fit. A single model
-    larger than the limit is still loaded, alone, if there is memory for it.
+    CPU memory holds at most `max_bytes` of weights, a GPU as many as fit. A single model that is
+    larger than the limit is still loaded if there is memory for it; all others are dropped first.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -71,9 +71,22 @@ class ModelCache:
         n_bytes: int = 0,
         device: str = "cpu",
     ) -> Any:
-        """Return a model by name, precision and device; `load()` makes it if it isn't loaded.
+        """Return a model by name, precision and device; call `load` if it isn't loaded.
 
-        n_bytes: its size; that much is freed first. One model is loaded at a time.
+        One model is loaded at a time.
+
+        Args:
+            name: Its name.
+            precision: Its precision.
+            load: Loads the model.
+            n_bytes: Size of its weights; other models are dropped until this many bytes fit.
+            device: The device that it is loaded on.
+
+        Returns:
+            The model.
+
+        Raises:
+            UserError: If the model doesn't fit on the device, or `load` raises it.
         """
         with LOADING:
             model = self.find(name, precision, device)
@@ -105,7 +118,7 @@ class ModelCache:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all weights in memory."""
+        """Bytes of all weights in CPU memory."""
         with self._lock:
             return self._held("cpu")
 
@@ -118,9 +131,9 @@ class ModelCache:
             )
 
     def identity(self, name: str, precision: str) -> str | None:
-        """Return the identity of the most recently used loaded model of that name, or None.
+        """Return the identity of the most recently used model of that name; None if none is loaded.
 
-        precision: `auto` matches any.
+        precision: `fp32`, `bf16`, or `auto` for any.
         """
         with self._lock:
             for key, model in reversed(self._models.items()):
@@ -197,7 +210,7 @@ def check_and_add_model(reference: str) -> Entry:
 
 
 def _connect(entry: Entry) -> Any:
-    """Return a served model; a server that was checked before isn't queried again."""
+    """Return a served model; if it is cached, its server isn't checked again."""
     from lama_core.models.server.addresses import is_chat
     from lama_core.models.server.backend import open_server
     from lama_core.models.server.chat import open_chat
@@ -205,7 +218,7 @@ def _connect(entry: Entry) -> Any:
     found = CACHE.find(entry.name, SERVED)
     if found is not None:
         return found
-    # Outside the lock, so that others can load meanwhile.
+    # Outside the lock, so that other models can be loaded while the server answers.
     opened = open_chat(entry.name) if is_chat(entry.name) else open_server(entry.name)
     return CACHE.get(entry.name, SERVED, lambda: opened)
 
@@ -217,7 +230,7 @@ def _is_bf16(folder: Path) -> bool:
 
 
 def _weights_bytes(folder: Path, precision: str) -> int:
-    """Size of a folder's weights in memory, by their headers."""
+    """Bytes that a folder's weights will take in memory, according to the files' headers."""
     width = 2 if precision == "bf16" else 4
     tensors = stored_tensors(folder).values()
     return sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)

@@ -1,8 +1,8 @@
 """The device that models compute on: CPU or GPU.
 
-The device is a setting of the process, not of a request: `--device` or LAMA_DEVICE chooses it, and
-results record it. Weights, inputs and caches are on the model's device; only selected numbers are
-copied to the CPU.
+All requests of a process use the same device: `--device` or LAMA_DEVICE chooses it, and results
+record it. Weights, inputs and caches are on the model's device; only selected numbers are copied to
+the CPU.
 Departure: Devices and precision
 """
 
@@ -22,12 +22,12 @@ from lama_core.errors import UserError, int_from_env
 if TYPE_CHECKING:
     import torch
 
-# spread: over all GPUs, and over this machine's memory if they are full.
+# spread: the weights are distributed over all GPUs, and over CPU memory if the GPUs are full.
 NAMED = ("auto", "cpu", "cuda", "mps", "spread")
 NUMBERED = re.compile(r"cuda:(\d{1,2})")
 VARIABLE = "LAMA_DEVICE"
-# Tokens per forward pass, including padding: on a CPU, what fits in its caches; a GPU needs many
-# more to be busy (`bench devices` measures it).
+# Tokens per forward pass, including padding. On a CPU, as many as fit in its caches; a GPU needs
+# many more to use all its cores (`bench devices` measures it).
 TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192}
 GPU_TOKENS_PER_PASS = 32768
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def requested_device() -> str:
 
 
 def use_device(name: str) -> None:
-    """Use a device from now on; models loaded on other devices are no longer used.
+    """Load models on this device from now on; those on other devices aren't used any more.
 
     Raises UserError if the name is invalid or the machine doesn't have the device.
     """
@@ -50,7 +50,7 @@ def use_device(name: str) -> None:
 
 
 def check_name(name: str) -> str:
-    """Return the name; raise UserError if it isn't a device name."""
+    """Return the name; raise UserError if it isn't a device's name."""
     if name not in NAMED and not NUMBERED.fullmatch(name):
         raise UserError(
             f"Unknown device {name[:40]!r}. Choose auto, cpu, cuda, cuda:N (GPU number N), mps, or "
@@ -68,7 +68,7 @@ def chosen_device() -> str:
 
 
 def one_device() -> str:
-    """Return the device for a model that is too small to be spread."""
+    """Return the device for a model that is too small for `spread`: the first GPU instead."""
     device = chosen_device()
     return "cuda:0" if device == "spread" else device
 
@@ -111,9 +111,9 @@ def device_title(device: str) -> str:
 
 
 def nondefault_settings(precision: str, device: str) -> dict[str, str]:
-    """Return the precision unless it is fp32, and the device unless it is the CPU or unknown.
+    """Return the precision unless it is fp32 or `auto`, and the device unless CPU or unknown.
 
-    Both are plain values to be stored with scores. A server chooses its precision itself (`auto`).
+    The values are stored with scores. `auto` is the precision of a server, which chooses it.
     """
     of_precision = {"precision": precision} if precision not in ("fp32", "auto") else {}
     return of_precision | ({"device": device} if device not in ("", "cpu") else {})
@@ -236,7 +236,7 @@ def run_in_parts(
     Args:
         run: Called with items.
         items: What to process.
-        halve: Splits items into two parts; () if they can't be split. Default: two halves.
+        halve: Splits items into two parts, or returns () if they can't be split. Default: halves.
 
     Raises:
         UserError: If a single item doesn't fit.
@@ -258,7 +258,7 @@ def run_in_parts(
 
 
 def run_in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
-    """Apply `run` to at most `size` items at a time; to fewer if memory runs out."""
+    """Return `run`'s values for at most `size` items at a time; for fewer if memory runs out."""
     size = max(1, size)
     starts = range(0, len(items), size)
     return [part for start in starts for part in run_in_parts(run, items[start : start + size])]
@@ -287,12 +287,12 @@ def free_gpu_cache() -> None:
 
 
 def to_cpu(tensor: "torch.Tensor") -> "torch.Tensor":
-    """Copy a tensor to the CPU: the only way in which numbers leave a device."""
+    """Copy a tensor to the CPU; no other function copies numbers from a device."""
     return tensor.detach().to("cpu")
 
 
 def device_of(model: Any) -> "torch.device":
-    """Return the device of a model's inputs; for weights on several devices, the first in use.
+    """Return the device for a model's inputs: that of its first weight that isn't offloaded.
 
     Offloaded weights are on `meta` until they are used.
     """
@@ -301,7 +301,7 @@ def device_of(model: Any) -> "torch.device":
 
 
 def bytes_of(tensor: "torch.Tensor") -> int:
-    """Return a tensor's bytes; for one composed of others (quantised), the sum of theirs."""
+    """Return a tensor's bytes; a quantised one consists of several tensors, which are summed."""
     if not hasattr(tensor, "__tensor_flatten__"):
         return tensor.numel() * tensor.element_size()
     names, _ = tensor.__tensor_flatten__()
@@ -315,7 +315,7 @@ class HasDevice:
 
     @property
     def device(self) -> str:
-        """Device of the weights, such as `cuda:0`; if there are several, that of the inputs."""
+        """Device of the weights, such as `cuda:0`; if they are on several, that of the inputs."""
         return str(device_of(self.model))
 
     @property

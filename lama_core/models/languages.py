@@ -1,6 +1,6 @@
-"""Notes on models that don't read a text's language, by its script and the catalogue.
+"""Notes that a model can't read a text's language, found by the text's script and the catalogue.
 
-Only the script counts: French uses the same script as English, so it gets no note.
+A French text gets no note, because it has the same script as an English one.
 """
 
 import unicodedata
@@ -25,7 +25,7 @@ def script_of(character: str) -> str:
 
 
 def joins_words(character: str) -> bool:
-    """Whether a blank next to this character would be a part of its word."""
+    """Whether a blank next to this character would be part of a word."""
     return character.isalnum() and script_of(character) not in UNSPACED
 
 
@@ -37,8 +37,8 @@ def language_note(text: str, entries: Sequence[Entry]) -> str:
         entries: The models.
 
     Returns:
-        An empty string if at least half of the text's letters are Latin, or if no model is known
-        to read English only.
+        The note. Empty if at least half of the text's letters are Latin, if it has only numbers, or
+        if no model is known to read English only.
     """
     english = [entry.title for entry in entries if entry.languages == ENGLISH]
     scripts = Counter(filter(None, map(script_of, text)))

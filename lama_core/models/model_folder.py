@@ -1,8 +1,8 @@
 """Checks of a model folder's files before any model code reads them.
 
-Configurations and headers are untrusted. Each number in them is bounded and compared with the bytes
-that are there before memory is allocated for it. Links may point to files of the same folder and,
-in the hub's cache, to the blobs of the same repository.
+Configurations and headers are untrusted. Before memory is allocated, each number in them is bounded
+and compared with the stored bytes. Links may point to files of the same folder and, in the hub's
+cache, to the blobs of the same repository.
 """
 
 import hashlib
@@ -32,14 +32,14 @@ INDEX = "model.safetensors.index.json"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
-# The files of a folder that can change a score. Chat templates (*.jinja) can't: no query uses one.
+# The files that the digest of a folder covers, because they can change a score.
 NOT_COUNTED = "evaluation.json"  # measurements of the model, not a part of it
 COUNTED_TEXTS = (".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tokenizer")
 COUNTED, TEXTS = (".safetensors", *COUNTED_TEXTS), (*COUNTED_TEXTS, ".jinja")
 MAX_ENTRIES = 10_000
 MAX_ADDED = 100_000  # added words of a tokenizer.json
 MAX_SIZE = 1 << 26
-# Names that model families give to sizes, and to numbers of parts.
+# Names in configurations of sizes, and of numbers of parts such as layers.
 SIZES = re.compile(
     r"(\w+_)?(size|dim|heads|positions|position_embeddings|length|len|rank|buckets)|dim|d_\w+"
     r"|n_(embd|head|positions|ctx|inner|words|langs)"
@@ -48,13 +48,13 @@ PARTS = re.compile(
     r"(n|num)_(layer|group|labels)|(?!max_)(\w+_)?(layers|groups|experts|blocks|num)"
 )
 MIN_PARTS = 100
-# Sizes that every model has. Some weight must have each of the TABLE sizes as a dimension.
+# TABLE: sizes that must each be a dimension of some weight. NO_ZERO: numbers that can't be 0.
 TABLE = ("vocab_size", "hidden_size", "n_embd", "dim", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 NO_ZERO = (*TABLE, *LAYERS, "num_attention_heads", "n_head", "n_heads")
 
 
-# Exceptions that libraries raise for files or inputs that a model can't handle.
+# Exceptions that libraries raise for invalid files, or for inputs that a model can't handle.
 LIBRARY_ERRORS = (
     OSError,
     ValueError,
@@ -71,7 +71,7 @@ LIBRARY_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A stored tensor as in its file's header. dtype: safetensors' name of it."""
+    """A stored tensor as its file's header describes it. dtype: safetensors' name of its type."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -108,8 +108,8 @@ def _check_quantised(folder: Path, config: Any) -> None:
 def check_files(folder: Path) -> None:
     """Raise UserError for the first file that doesn't belong in a model folder.
 
-    These are a link out of the folder, a pipe, socket or device, a text file that is too large, too
-    many files, or more weights than this machine has memory.
+    Also for too many files, or for more bytes of weights than this machine has memory. Files that
+    don't belong there are links out of the folder, pipes, sockets, devices and too large texts.
     """
     weights = 0
     for number, path in enumerate(_walk(folder)):
@@ -178,7 +178,9 @@ def _status(folder: Path, path: Path) -> os.stat_result:
                 allowed.append(home.parent.parent / "blobs")
             target = Path(os.path.realpath(path))
             if not any(target.is_relative_to(place) for place in allowed):
-                raise UserError(f"{path} links out of the model's folder: replace it by the file.")
+                raise UserError(
+                    f"{path} links out of the model's folder: replace the link with the file."
+                )
         return path.stat()
     except OSError as error:
         raise UserError(f"Can't read {path}: {error.strerror}.") from error
@@ -204,7 +206,7 @@ def check_contents(folder: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; raise UserError if it holds anything else."""
+    """Return the object in a JSON file; raise UserError if the file contains anything else."""
     try:
         content = json.loads(read_file(path))
     except (ValueError, RecursionError) as error:
@@ -232,15 +234,15 @@ def stored_tensors(folder: Path) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name, place in places.items():
         if not isinstance(place, str) or place not in headers:
-            headers[str(place)] = _part(folder, place)
+            headers[str(place)] = _read_part_header(folder, place)
         if name not in headers[str(place)]:
             raise UserError(f"{folder / INDEX}: {place} doesn't contain {name[:80]!r}.")
         found[name] = headers[str(place)][name]
     return found
 
 
-def _part(folder: Path, place: object) -> dict[str, Tensor]:
-    """Return the header of one part of the weights that an index names."""
+def _read_part_header(folder: Path, place: object) -> dict[str, Tensor]:
+    """Return the tensors of one weights file that an index names; raise UserError if invalid."""
     if not isinstance(place, str) or place in ("", ".", "..") or set(place) & set("/\\\0"):
         raise UserError(f"{folder / INDEX} references {str(place)[:80]!r}, not a file name.")
     if not place.endswith(".safetensors"):
@@ -273,7 +275,8 @@ def read_header(file: Path) -> dict[str, Tensor]:
 def _check_config(path: Path, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     """Raise UserError for a size that no model can have, or that doesn't match the weights.
 
-    Each part of a model has at least one weight, so the number of weights bounds the parts.
+    Each layer or other part of a model has at least one tensor, so the number of tensors bounds the
+    number of parts.
     """
     for name, value in _sizes(config):
         least = 1 if name in NO_ZERO else -1  # some configurations write -1 or 0 for none
@@ -316,7 +319,7 @@ def folder_digest(folder: Path) -> str:
 def file_digest(file: Path) -> str:
     """SHA-256 of a file, cached by path, size and modification time.
 
-    If the cache folder isn't writable, the digest is cached in this process only.
+    If the cache folder isn't writable, only this process caches the digest.
     """
     status = file.stat()
     return _digest(str(file.resolve()), status.st_size, status.st_mtime_ns)

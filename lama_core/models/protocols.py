@@ -1,6 +1,6 @@
 """The protocols that model backends implement, and their inputs and results.
 
-Backends return natural-log log-probabilities as numpy arrays.
+Backends return log-probabilities as numpy arrays, with the natural logarithm.
 """
 
 import math
@@ -29,8 +29,8 @@ TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
 RESCORED = 200
 BLANK = "___"
-# Integrated gradients with an automatic number of steps stop if the estimated error is at most the
-# share MISSED of the whole difference or LEAST_MISSED (natural log), or after MOST_POINTS points.
+# Integrated gradients with an automatic number of steps stop if the estimated error is at most
+# MAX_ERROR_SHARE of the whole difference or MIN_ERROR (natural log), or after MAX_POINTS points.
 MAX_ERROR_SHARE, MIN_ERROR, MAX_POINTS = 0.01, 0.001, 2_000
 
 
@@ -40,8 +40,8 @@ class ModelKind:
 
     title: the name that users see.
     contexts: supported contexts of a blank; the papers' choice is first.
-    fills_together: whether all blanks of a text are read at once; else they are filled in turn,
-        each with the first answers in the blanks before it.
+    fills_together: whether all blanks of a text are predicted at once; else they are filled in
+        turn, each with the first answers in the blanks before it.
     measure: the name of its score for a whole sentence.
     """
 
@@ -52,7 +52,7 @@ class ModelKind:
 
     @property
     def sees_both(self) -> bool:
-        """Whether its only context is both sides of a blank; a sentence then takes many passes."""
+        """Whether its only context is both sides of a blank; scoring a text takes many passes."""
         return self.contexts == ("both",)
 
 
@@ -69,11 +69,12 @@ class Encoded:
     """A query as one model's tokens.
 
     token_ids: including the model's special tokens.
-    positions: where each blank's distribution is read; in an encoder-decoder model, the position of
-        the blank that its decoder fills.
-    places: whether each blank is after a space, or open (start of text, after a bracket).
-    suffix, n_suffix: only causal models with context `both`: the text right of the blank, which is
-        scored together with each word, and its number of tokens.
+    positions: the position that each blank is predicted from; in an encoder-decoder model, the
+        position of the blank that its decoder fills.
+    places: for each blank, whether it is `after space` or `open` (at the start of the text, or
+        after a bracket).
+    suffix, n_suffix: the text right of the blank, which a causal model with context `both` scores
+        after each word, and its number of tokens; empty and 0 for others.
     n_rescored: number of best words by the left context to rescore with the suffix.
     until: time (`time.monotonic`) at which rescoring stops.
     rescored: columns that are always scored: the gold answer and the other valid objects.
@@ -95,15 +96,15 @@ class Scores:
 
     log_probs: float32 [blank, candidate], natural log, over the model's whole vocabulary; for
         causal models with context `both`, over the rescored words, -inf for the others.
-    order: float32 [blank, candidate], orders the candidates of log-probability -inf (higher is
-        better).
+    order: float32 [blank, candidate], ranks the candidates with log-probability -inf among
+        themselves (higher is better); None if they aren't ranked.
     normaliser: float32 [blank], log of the sum over the rescored words, which turns another word's
         sentence score into a log-probability; None if the sum is over the vocabulary.
     first, first_log_probs: int64 and float32 [blank], the most likely token of the whole vocabulary
         (causal models: after the left context); None if the backend doesn't report it.
-    n_listed: int64 [blank], for a model that lists only its most likely tokens: their number;
-        others have -inf, unless in `Encoded.rescored`.
-    floor: float32 [blank], log-probability of the last listed token.
+    n_listed: int64 [blank], number of tokens that a model lists if it lists only the most likely
+        ones; candidates that aren't listed have -inf, except `Encoded.rescored`. Else None.
+    floor: float32 [blank], log-probability of the last listed token; None as `n_listed`.
     """
 
     log_probs: NDArray[np.float32]
@@ -141,7 +142,7 @@ class TokenScores:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence with an answer in it. start, end: the answer's characters, end excluded."""
+    """A sentence with an answer in it. start, end: the answer's character offsets, end excluded."""
 
     text: str
     start: int
@@ -154,8 +155,8 @@ class StatementScores:
 
     tokens: as displayed, without special tokens. log_probs: float32 [token], natural log; NaN for
     tokens that weren't requested, and for the first token of a model without a start token.
-    in_answer: bool [token]. unknown: whether the answer has text that the model can't write, or no
-    tokens.
+    in_answer: whether a token is part of the answer, bool [token]. unknown: whether the answer has
+    no tokens, or includes text that the model can't write.
     """
 
     tokens: tuple[str, ...]
@@ -166,10 +167,10 @@ class StatementScores:
 
 @dataclass(frozen=True, slots=True)
 class LayerScores:
-    """A model's answer at a blank after each layer; the first row is the embeddings.
+    """Log-probabilities at a blank after each layer; the first row is for the embeddings.
 
-    log_probs: float32 [layer, candidate]. words: float32 [layer, word], for the requested words.
-    Natural logs, over the model's whole vocabulary.
+    log_probs: of the candidates, float32 [layer, candidate]. words: of the requested words, float32
+    [layer, word]. Both are natural logs, over the model's whole vocabulary.
     """
 
     log_probs: NDArray[np.float32] = field(repr=False)
@@ -181,9 +182,9 @@ class Attribution:
     """Contribution of each token of a text to the log-probability of a word at its blank.
 
     tokens: as displayed; `BLANK` marks a blank. values: float32 [token], natural log; NaN for a
-    blank, and for tokens that weren't reached in time. log_prob: of the word given the whole text.
-    baseline: log-probability of the word with all tokens hidden; None if not computed. n_points:
-    points of integrated gradients; None for erasure.
+    blank, and for tokens that weren't computed in time. log_prob: log-probability of the word given
+    the whole text. baseline: the same with all tokens hidden; None if not computed. n_points:
+    number of points of integrated gradients; None for erasure.
     """
 
     tokens: tuple[str, ...]
@@ -219,7 +220,7 @@ class HeadPart:
 class NeuronPart:
     """What a neuron of an MLP adds to a logit; layers and neurons count from 1.
 
-    promoted: the tokens whose logits it raises most.
+    promoted: the tokens whose logits the neuron raises most.
     """
 
     layer: int
@@ -233,9 +234,9 @@ class NeuronPart:
 class LogitParts:
     """The parts of an answer's logit at a blank; they add up to it.
 
-    logit: of the answer, or its difference from the other answer's. heads: of all layers; they are
-    contained in the attention parts. neurons: those that add or subtract most, contained in the MLP
-    parts. tokens: as displayed, the token of each answer whose logit it is.
+    logit: the answer's, or its difference from the other answer's. heads: those of all layers,
+    which the attention parts include. neurons: those that add or subtract most, which the MLP parts
+    include. tokens: the token of each answer whose logit is used, as displayed.
     """
 
     logit: float
@@ -249,8 +250,8 @@ class LogitParts:
 class Trace:
     """The probability of a word at a blank when the subject is corrupted and a part is restored.
 
-    prob: without noise. corrupted: with noise, mean over the draws. restored: float32
-    [layer, token], with noise and the restored part, mean over the draws; NaN where the time was
+    prob: the probability without noise. corrupted: with noise, mean over the draws. restored: with
+    noise and the part restored, mean over the draws, float32 [layer, token]; NaN where the time was
     over. noise: standard deviation of the noise. window: number of layers restored together. draws:
     number of draws that the means are over; fewer than wanted if the time was over.
     """
@@ -285,9 +286,9 @@ class GeneratedText:
     Attributes:
         text: What the tokens add to the prompt, without a line break.
         tokens: The generated tokens as they are shown, without the one that ended the text.
-        log_probs: float32 [token], natural log, over the model's whole vocabulary; NaN of a server
-            that doesn't return them.
-        in_time: Whether the text is whole; False if a time limit ended it.
+        log_probs: float32 [token], natural log, over the model's whole vocabulary; NaN where
+            a server returns none.
+        in_time: False if the text is incomplete because a time limit ended it.
     """
 
     text: str
@@ -317,7 +318,7 @@ class BlankFiller(Scorer, Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Remarks for users on how this model is queried, one sentence each."""
+        """Remarks for users on how this model is scored, one sentence each."""
         ...
 
     @property
@@ -327,7 +328,7 @@ class BlankFiller(Scorer, Protocol):
 
     @property
     def identity(self) -> str:
-        """A string that is equal for two loads of the same model: weights' digest and precision."""
+        """A text such as the weights' digest and the precision: equal for loads of one model."""
         ...
 
     def encode(self, query: Query, context: Context) -> Encoded:
@@ -375,7 +376,7 @@ class WordContinuer(Protocol):
     def continue_words(
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
     ) -> list[str | None]:
-        """Return the longer word or name that each answer's first token begins; None if complete.
+        """Return the word or name that each answer's first token begins; None if it is complete.
 
         firsts: for each text, the tokens that can write its answer; the most likely one is used.
         """
@@ -456,9 +457,10 @@ class Attributor(Protocol):
         Args:
             encoded: The text.
             word: Token ids of the word.
-            until: No more tokens are erased after this time (`time.monotonic`); the rest are NaN.
+            until: No more tokens are erased after this time (`time.monotonic`); the values of the
+                others are NaN.
 
-        The erased token is masked if the model has a mask, else deleted.
+        An erased token is masked if the model has a mask, else deleted.
         """
         ...
 
@@ -472,14 +474,14 @@ class Attributor(Protocol):
     ) -> Attribution:
         """Integrated gradients of the word's log-probability over the tokens' embeddings.
 
-        In the baseline each token of the text is replaced by a hidden token; special tokens and
-        blanks keep their own embeddings.
+        In the baseline, the hidden token (the mask, or else the unknown or padding token) replaces
+        each token of the text; special tokens and blanks keep their embeddings.
 
         Args:
             encoded: The text.
             word: Token ids of the word.
-            steps: Number of points of the Gauss-Legendre rule. None: as many as the sum needs to
-                come within `MAX_ERROR_SHARE` of the difference, at most `MAX_POINTS`.
+            steps: Number of points of the Gauss-Legendre rule. None adds points until the estimated
+                error is at most `MAX_ERROR_SHARE` of the whole difference, up to `MAX_POINTS`.
             until: No more points are computed after this time (`time.monotonic`).
 
         Raises:
@@ -497,7 +499,7 @@ class PartReader(BlankFiller, Protocol):
         ...
 
     def read_at(self, encoded: Encoded) -> int:
-        """Return the position that the first blank's answer is read at."""
+        """Return the position in the layers' output that the first blank is predicted from."""
         ...
 
     def logit_parts(
@@ -507,7 +509,7 @@ class PartReader(BlankFiller, Protocol):
 
         Args:
             encoded: The text.
-            answer: The tokens that can write the answer; the one with the largest logit is divided.
+            answer: The tokens that can write the answer; the largest of their logits is divided.
             against: The same for another answer, whose parts are subtracted.
 
         Raises:
@@ -549,7 +551,7 @@ class PartReader(BlankFiller, Protocol):
             seed: Seed of the noise.
             until: No more restorations are computed after this time (`time.monotonic`); means are
                 over the finished draws, or the first one.
-            tick: Called with the number of finished restorations, and of all.
+            tick: Called with the number of finished restorations, and the number of all.
 
         Raises:
             UserError: If the model's family isn't supported.

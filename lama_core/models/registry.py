@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Code that scores with a model folder.
+    """Code that loads a model folder and scores with it.
 
     scorer: the backend's name in a model's identity, because two backends differ in the last digits
         of their scores.
     kind: the kind of model that it reads.
-    architectures: name of transformers' list of the supported architectures.
+    architectures: name of transformers' list of the architectures that it reads.
     family: the only `model_type` that it reads, for formats that transformers doesn't support.
     open: (name, folder, precision, identity) -> the model, or None to leave the folder to the next
         row. Raises UserError for a folder that no backend can read.
-    readings: supported ways to read a text (`catalog.READINGS`), passed to `open` by name.
+    readings: names of the options of `catalog.READINGS` that `open` accepts as keyword arguments.
     """
 
     scorer: str
@@ -144,9 +144,8 @@ def open_model(
         reading: A non-default way to read a text, such as `passes=10`.
 
     Raises:
-        UserError: If weights are missing (an encoder without a language-model head would otherwise
-            be filled with random numbers), the tokenizer isn't a fast one, or the model doesn't
-            support the reading.
+        UserError: If weights are missing (transformers would fill them with random numbers), the
+            tokenizer isn't a fast one, or the model doesn't support the reading.
     """
     option, _, value = reading.partition("=")
     family = read_json(located.folder / CONFIG).get("model_type")
@@ -167,7 +166,7 @@ def open_model(
 
 
 def find_kind(folder: Path) -> Kind:
-    """Return a folder's kind of model, by its architecture, then by its family.
+    """Return the kind of model in a folder, by its architecture or else by its family.
 
     Raises UserError if no backend reads it.
     """
@@ -228,20 +227,31 @@ def _dtype(precision: str) -> Any:
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
-# Weights that may be unexpected or missing without harm: other heads of the same body, copies of
-# tied weights, and tables that follow from the configuration.
+# Stored weights that the model doesn't need: other heads of the same body, copies of tied weights,
+# and tables that follow from the configuration.
 HARMLESS = re.compile(
     r"(^|\.)(pooler|seq_relationship|sop_classifier|classifier|score|qa_outputs|"
     r"discriminator_predictions|mask_predictions|lm_predictions)\.|"
     r"(decoder|lm_head)\.(weight|bias)$|position_ids$|attn\.(masked_)?bias$|inv_freq$"
 )
-SPARE = 1 << 24  # numbers that aren't stored weights: positions, masks
+SPARE = 1 << 24  # maximum number of values that aren't stored: positions, masks
 
 
 def load_with_transformers(
     name: str, folder: Path, auto: Any, kind: Kind | Literal["reader"], precision: str
 ) -> tuple[Any, Any]:
-    """Load and check a folder's model and tokenizer; the weights are read last."""
+    """Return a folder's model and tokenizer; check them first, and read the weights last.
+
+    Args:
+        name: The model's name.
+        folder: The folder.
+        auto: transformers' class that loads the model.
+        kind: The kind of model.
+        precision: `fp32` or `bf16`.
+
+    Raises:
+        UserError: If the folder isn't a complete model of this kind.
+    """
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
@@ -288,8 +298,8 @@ def load_with_transformers(
     )
     for key, stored, wanted in sorted(report["mismatched_keys"]):
         raise UserError(
-            f"{name}: {key} has shape {tuple(stored)} in the weights, but {tuple(wanted)} by "
-            "config.json. One of the two files belongs to another model."
+            f"{name}: {key} has shape {tuple(stored)} in the weights; config.json "
+            f"requires {tuple(wanted)}. One of the two files belongs to another model."
         )
     if report["missing_keys"]:
         what = "question-answering model" if kind == "reader" else f"{kind} language model"

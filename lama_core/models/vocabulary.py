@@ -1,8 +1,8 @@
 """A tokenizer's tokens as words, for WordPiece, byte-level BPE and SentencePiece alike.
 
-A token begins a word if it has no `##` prefix (WordPiece), or has a space (`Ġ`, byte-level BPE) or
-`▁` (SentencePiece) in front. All other tokens continue the word on their left and are shown with a
-leading `CONTINUATION` sign.
+A token begins a word if it has no `##` prefix (WordPiece), or if a space (`Ġ`, byte-level BPE) or
+`▁` (SentencePiece) is in front. All other tokens continue the word on their left and are shown with
+a leading hyphen (`CONTINUATION`).
 """
 
 import json
@@ -21,7 +21,7 @@ from lama_core.models.protocols import Statement
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
 METASPACE = "▁"
 ANCHORS = (":", ".", "a")
-# Marks a hidden span in T5's family; in mT5 it is an ordinary token of the vocabulary.
+# The sentinel, which replaces a hidden span in T5's family; in mT5 it is an ordinary token.
 SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 
 
@@ -29,8 +29,8 @@ SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 class TextTokens:
     """A text as tokens, without special tokens.
 
-    words: int64 [token], the word that each token belongs to. marked: bool [token], whether it
-    contains a character of the marked span.
+    words: int64 [token], the number of the word that each token is in; -1 for none. marked: bool
+    [token], whether the token contains a character of the answer (or of another given span).
     """
 
     ids: tuple[int, ...]
@@ -41,7 +41,7 @@ class TextTokens:
     def of(
         cls, ids: list[int], words: Sequence[int | None], spans: Any, start: int, end: int
     ) -> "TextTokens":
-        """Make one from a tokenizer's output; the characters start..end are marked."""
+        """Make one from a tokenizer's output; tokens with a character in start..end are marked."""
         places = np.array(spans, dtype=np.int64).reshape(-1, 2)
         marked = (places[:, 0] < end) & (places[:, 1] > start)
         numbers = [-1 if word is None else word for word in words]
@@ -102,7 +102,7 @@ class TokenVocabulary:
 
     @cached_property
     def frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens that the tokenizer puts before and after every text."""
+        """Ids of the special tokens that the tokenizer puts before and after every text."""
         plain = self._tokenizer("a", add_special_tokens=False)["input_ids"]
         framed = self._tokenizer("a")["input_ids"]
         start = next(
@@ -120,7 +120,7 @@ class TokenVocabulary:
 
     @cached_property
     def _entries(self) -> dict[int, tuple[str, bool]]:
-        """Token id -> (text, whether it begins a word), without special tokens and lone bytes."""
+        """Token id -> (text, whether it begins a word), without special tokens."""
         from tokenizers.decoders import ByteLevel  # importing takes 0.2 s
 
         suffix = self._backend["model"].get("end_of_word_suffix") or ""
@@ -147,7 +147,7 @@ class TokenVocabulary:
 
     @cached_property
     def cased(self) -> bool:
-        """Whether the tokenizer keeps capital letters; found by trying."""
+        """Whether the tokenizer keeps capital letters; found by tokenizing a text."""
         ids = self._tokenizer("Paris A", add_special_tokens=False)["input_ids"]
         text = "".join(self._tokenizer.convert_ids_to_tokens(ids))
         return "P" in text or "A" in text
@@ -178,7 +178,7 @@ class TokenVocabulary:
         return tuple(shown)
 
     def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
-        """Return the words that are one token in this place, with the ids that write each."""
+        """Return the words that are one token in this place: word -> ids that write it."""
         return self._spaced if place == "after space" else self._open
 
     @cached_property
@@ -186,7 +186,7 @@ class TokenVocabulary:
         forms: dict[str, tuple[int, ...]] = {}
         for number, (text, begins) in self._entries.items():
             if begins and text and text.strip() == text:
-                forms.setdefault(text, (number,))  # the tokenizer never produces a duplicate's id
+                forms.setdefault(text, (number,))  # the tokenizer uses only the first of duplicates
         return forms
 
     @cached_property
@@ -218,7 +218,7 @@ class TokenVocabulary:
         raise ValueError(f"no anchor can be removed before {word!r}")
 
     def can_write(self, word: str) -> bool:
-        """Whether the word has tokens, and none of them is the unknown token."""
+        """Whether a word has tokens, and none of them is the unknown token."""
         pieces = self.pieces(word)
         return bool(pieces) and self._tokenizer.unk_token_id not in pieces
 
@@ -228,18 +228,18 @@ class TokenVocabulary:
         return ids if self._control_ids.isdisjoint(ids) else self._split(self._escaped(text))
 
     def _escaped(self, text: str) -> str:
-        """Return a text in which control tokens are split by a space, so that they are text.
+        """Return the text with a space inside each control token, so that it is read as text.
 
-        Needed for SentencePiece vocabularies, which list control tokens as ordinary tokens.
+        SentencePiece vocabularies need this: they list control tokens as ordinary tokens.
         """
         for special in self.special_texts:
             text = text.replace(special, f"{special[:1]} {special[1:]}")
         return text
 
     def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
-        """Return the statements' tokens, with their words and which contain the answer.
+        """Return the statements' tokens, the word of each, and whether it is in the answer.
 
-        Words are the tokenizer's: its splits of the text before subword tokenization.
+        Words are the parts into which the tokenizer splits a text before it makes subword tokens.
         """
         encodings = self._read([statement.text for statement in statements])
         return [

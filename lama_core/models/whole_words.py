@@ -1,8 +1,9 @@
 """A vocabulary of whole words, for models older than subword tokens.
 
-A text is split at spaces; signs that LAMA separated for a model (brackets, commas) are words. A
-word outside the vocabulary becomes the release's unknown word. An unknown word that ends in a
-punctuation mark is split if both parts are known; LAMA's own texts have a space there.
+A text is split at spaces; signs that LAMA separated for a model (brackets, commas) are separate
+words. If a word isn't in the vocabulary and ends in a punctuation mark, it is split when both
+parts are in it; LAMA's texts have a space there. Other words that aren't in the vocabulary become
+the release's unknown word.
 Departure: Words of the older models
 """
 
@@ -22,8 +23,9 @@ ENDS = frozenset(".,;:!?)]'\"")
 class Signs:
     """A release's control words, and the signs that are separated from words in a text.
 
-    begin: the first word of every text. end: the last one, for models that read both directions.
-    others: further control words of the vocabulary. apart: the separated signs.
+    unknown: replaces words that aren't in the vocabulary. begin: the first word of every text. end:
+    the last word, for models that read in both directions. others: further control words of the
+    vocabulary. apart: the separated signs.
     """
 
     unknown: str
@@ -154,7 +156,7 @@ class WordVocabulary:
         return self.encode(text)
 
     def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
-        """Return the statements' words as ids, and which contain the answer."""
+        """Return the statements' words as ids, and whether each is in the answer."""
         found = []
         for statement in statements:
             words = self.split(statement.text)

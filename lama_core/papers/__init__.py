@@ -1,1 +1,1 @@
-"""The papers: their published numbers, and their tables done again."""
+"""The papers: their published numbers, and the reproduction of their tables."""

@@ -1,9 +1,9 @@
 """Framework for reproducing papers: prepare data and models once, then make the tables.
 
 The paper's file in `assets/published` specifies each reproduced table. Here each table gets a
-source: a function that yields items (cells, charts, notes, missing data or models) from what was
-prepared. A source by model is called once per model. Unavailable data and models are listed with
-the reason and the command that fetches them.
+source: a function that yields items (cells, charts, notes, missing data or models) from the
+prepared data and models. If a table is `by_model`, its source is called once per model. Unavailable
+data and models are listed with the reason and the command that fetches them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,8 +74,8 @@ class ReproduceOptions(Request):
 class Data:
     """The data that a paper's tables are computed on.
 
-    name: a dataset's name or folder. other: description if the data replaces the paper's ("starter
-    facts"). absent: the paper's data if unavailable.
+    name: a dataset's name or folder. other: description of data that replace the paper's ("starter
+    facts"), else "". absent: the paper's data if unavailable.
     """
 
     name: str
@@ -113,8 +113,8 @@ def find_data(
 class Prepared:
     """Base class for the data, models and runs of a paper's tables; runs are made when needed.
 
-    own: name of the paper's data. instead: data to use if these are unavailable. missing: other
-    unavailable things, by displayed name.
+    own: name of the paper's data. instead: data to use if the paper's are unavailable. missing:
+    unavailable models and other needs, by displayed name.
     """
 
     own: ClassVar[str] = ""
@@ -135,7 +135,7 @@ class Prepared:
 
     @property
     def asked(self) -> Iterable[str]:
-        """Displayed names of the models for which sources by model are called."""
+        """Displayed names of the models for which the sources of tables by model are called."""
         return ()
 
     @property
@@ -164,7 +164,7 @@ class Prepared:
 
     @contextmanager
     def noting(self, name: str, command: str = "") -> Iterator[None]:
-        """Record a UserError of the block in `missing`. command: fetches the missing thing."""
+        """Record a UserError of the block in `missing`. command: Fetches the thing `name`."""
         try:
             yield
         except UserError as error:
@@ -219,7 +219,7 @@ class Paper(Generic[P]):
 
     def _make(self, table: TableSpec, prepared: P) -> TableContents:
         source: Any = self.sources[table.id]
-        # Make the items first: they can add to what is absent.
+        # Make the items first: this can add to what `absent` returns.
         items = list(of_models(prepared, source) if table.by_model else source(prepared))
         return TableContents.of([*prepared.absent(), *table.notes, *items])
 
@@ -279,7 +279,7 @@ def bars(
         x: Label of a row's bar.
         y_title: Title of the y axis.
         x_title: Title of the x axis.
-        name: Series of a row.
+        name: Name of a row's series.
         published: Whether to draw a row's published value.
     """
     values: dict[tuple[bool, str], dict[str, float]] = {}

@@ -126,9 +126,9 @@ class Scores:
         best: Whether to show only the manual prompt and the optimised ensembles. Then the sets of
             prompts are the published columns, otherwise the rows.
         titles: Names of models -> the paper's names.
-        request: Returns the request of the study.
-        few: Whether the study has fewer facts.
-        of: Number of relations and facts in the paper.
+        request: Returns the request of a model's study.
+        few: Whether the study is one of fewer facts (`Studies.fewer`).
+        of: Number of relations and of facts in the paper; None if unknown.
         other: Further differences from the paper.
     """
 
@@ -204,7 +204,7 @@ class Combined:
 
 
 def _mined_gains(studies: Studies, model: str) -> Iterator[Item]:
-    """Yield Table 4: gains of the paper's prompts, if both are in the study, and our largest."""
+    """Yield Table 4: the paper's gains whose two prompts are in the study, and our largest."""
     yield from _papers_gains(studies, model, "table4")
     own = [found for one in studies.relations(model) if (found := paper_tables.mined_gain(one))]
     for found in sorted(own, key=lambda one: -one.gain)[:SHOWN_GAINS]:
@@ -212,7 +212,7 @@ def _mined_gains(studies: Studies, model: str) -> Iterator[Item]:
 
 
 def _papers_gains(studies: Studies, model: str, table: str) -> Iterator[Item]:
-    """Yield the gains printed in a table, if both prompts are in the study."""
+    """Yield our values of the gains that a table prints, if both prompts are in the study."""
     relations = {one.relation.name: one for one in studies.relations(model)}
     for row in published_table(PAPER, table).rows:
         study = relations.get(str(row.labels[0]))
@@ -271,7 +271,7 @@ def _weight_of(template: str, values: Sequence[float | str | None]) -> float | N
 
 
 def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
-    """Yield Table 6: the paper's changes of words, if both prompts are in the study, and ours."""
+    """Yield Table 6: the paper's word changes whose two prompts are in the study, and ours."""
     yield from _papers_gains(studies, model, "table6")
     changes = [one for x in studies.relations(model) for one in paper_tables.word_changes(x)]
     changes.sort(key=lambda one: -one.gain.gain)
@@ -400,7 +400,7 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
 
 
 def _transfer(studies: Studies) -> Iterator[Item]:
-    """Yield Table 12: each model with the weights of each other, including saved studies."""
+    """Yield Table 12: each model with the ensemble weights of each other, also of saved studies."""
     known: dict[str, Study] = {}
     for model in studies.asked:
         try:
@@ -434,7 +434,9 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                     )
     if not n_rows:
         command = f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
-        yield UnavailableItem("weights of another model", "only one model was requested", command)
+        yield UnavailableItem(
+            "prompt weights of another model", "only one model was requested", command
+        )
     yield (
         "Computed on the facts whose best candidates a study stores. For "
         f"{unsure:,} of them, a candidate that isn't stored could be first with other weights."
@@ -442,7 +444,7 @@ def _transfer(studies: Studies) -> Iterator[Item]:
 
 
 def _made_with(study: Study) -> tuple[object, ...]:
-    """Return a key of a study's facts, prompts and sets, which comparable studies share."""
+    """Return a study's facts, prompts and sets as a key; studies with equal keys are comparable."""
     info = study.info
     details = study.details
     templates = tuple(relation.templates for relation in info.relations)
@@ -450,7 +452,7 @@ def _made_with(study: Study) -> tuple[object, ...]:
 
 
 def _theirs_of(test: str, weights: str, other: str, title: str) -> float | None:
-    """Return the published cell of Table 12; None unless both models are the paper's BERTs."""
+    """Return the published value of Table 12; None unless both models are the paper's BERTs."""
     if test not in BERTS or other not in BERTS:
         return None
     column = f"{BERTS[test]}, weights of {BERTS[weights]}"

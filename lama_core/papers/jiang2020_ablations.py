@@ -1,7 +1,8 @@
 """LPAQA's Tables 7, 14 and 15: subsets of the prompts, refined prompts, the backward probability.
 
-Each table needs additional studies or forward passes. Tables 14 and 15 need a pass for each pair of
-word and training pair, or fact and object, so they use only the first relations, prompts and facts.
+Each table needs additional studies or forward passes. Table 14 needs a pass for each word and
+training pair, Table 15 for each fact and object, so they use only the first relations, prompts and
+facts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ Pools = Mapping[str, Sequence[str]]
 
 
 def ablated(studies: Studies) -> Iterator[Item]:
-    """Yield Table 7: mined prompts with all words between the placeholders, and all mined prompts.
+    """Yield Table 7: mined prompts whose words are all between [X] and [Y], and all mined prompts.
 
     Departure: Which mined prompts are middle-word ones
     """
@@ -129,13 +130,13 @@ def asked_back(studies: Studies, model: str) -> Iterator[Item]:
 
 
 def _few(study: Study, combination: str) -> list[RelationStudy]:
-    """Return the first relations that have prompts of a set (`combination`)."""
+    """Return the first `FEW_RELATIONS` relations that have prompts of a set."""
     found = (study.relation(name) for name in study.relations)
     return list(islice((x for x in found if x.pool.eligible(combination)), FEW_RELATIONS))
 
 
 def _best(study: RelationStudy, combination: str) -> Sequence[int]:
-    """Return the prompts of a set (`combination`) that are best on the training facts."""
+    """Return the `FEW_PROMPTS` prompts of a set that are best on the training facts."""
     return prompts_by_accuracy(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
 
 
@@ -169,7 +170,7 @@ def _score_rows(
     labels = {"model": "BERT-base"} if "model" in printed.labels else {}
     for method, column in COLUMNS.items():
         known = BERTS.get(model) == "BERT-base"
-        # A relation with a single prompt has only its top1.
+        # A relation with a single prompt has only the score top1.
         values = [found.get(method, found["top1"]) for found in scores]
         yield ReproducedRow(
             model,

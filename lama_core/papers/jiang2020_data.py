@@ -2,8 +2,8 @@
 
 Uses LAMA's T-REx facts with LPAQA's prompts and training pairs. If these are unavailable, it uses
 the starter facts with prompts mined for them, and half of the facts for training. Some tables need
-other data (facts without those guessable from names, Google-RE's facts, subsets of the prompts):
-these are written into the cache in the same layout, and studied in the same way.
+other data (facts that can't be guessed from names, Google-RE's facts, subsets of the prompts).
+These data are written into the cache in the same layout, and studied in the same way.
 """
 
 import hashlib
@@ -60,8 +60,8 @@ GOOGLE_RE = {"place_of_birth": "P19", "date_of_birth": "P569", "place_of_death":
 class Source(Data):
     """Facts, prompts and training pairs.
 
-    prompts: folder; None uses the relations' own prompts. training: folder; None uses half of the
-    facts. other: description of the data if they aren't LAMA's and LPAQA's.
+    prompts: folder; None uses the prompts of the facts' relations. training: folder; None uses half
+    of the facts. other: description of the data if they aren't LAMA's and LPAQA's.
     """
 
     prompts: Path | None = None
@@ -201,7 +201,7 @@ class Studies(Prepared):
         )
 
     def fewer(self, model: str) -> StudyRequest:
-        """Return the request for single tables: one recipe, and fewer of the starter facts."""
+        """Return the request for studies of single tables: one recipe, and fewer starter facts."""
         request = replace(self.request(model), recipes=("released",), curves=False)
         if not self.data.is_starter or self.options.limit is not None:
             return request
@@ -239,7 +239,7 @@ class Studies(Prepared):
         limit: int | None = None,
         of: tuple[int, int | None] = (N_RELATIONS, N_FACTS),
     ) -> str:
-        """Describe how test facts differ from the paper's. of: its relations and facts."""
+        """Describe how test facts differ from the paper's. of: the paper's relations and facts."""
         return differing(
             data=self.data.other,
             relations=(n_relations, of[0]),
@@ -293,7 +293,7 @@ class Studies(Prepared):
 
     @property
     def _candidates(self) -> str | None:
-        """Candidates for facts in the cache: the published vocabulary of the original folder."""
+        """Candidates for facts in the cache: the vocabulary file of the data's folder, if any."""
         path = Path(self.data.name).expanduser() / VOCABULARY_FILE
         return f"file:{path}" if path.is_file() else self.request("").candidates
 
@@ -310,7 +310,7 @@ class Studies(Prepared):
         return make_dataset("google-re", relations, facts, self.dataset.report)
 
     def _kept(self, what: str, of: str, write: Callable[[Path], object]) -> Path:
-        """Return the cache folder for content identified by `what` and `of`; write it if new."""
+        """Return the cache folder of data identified by `what` and `of`; write it if missing."""
         digest = hashlib.sha256(json.dumps([what, of]).encode()).hexdigest()[:16]
         place = cache_dir() / "reproductions" / f"{what}-{digest}"
         if not place.is_dir():

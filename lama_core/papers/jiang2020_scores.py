@@ -74,7 +74,7 @@ def make_table(studies: Sequence[RelationStudy], model: str) -> tuple[TableRow, 
     rows = []
     for combination, method in dict.fromkeys((s.combination, s.method) for s in scores):
         if combination == "manual" and method == "oracle":
-            continue  # one prompt: its oracle is itself
+            continue  # with a single prompt, the oracle equals top1
         here = [s for s in scores if (s.combination, s.method) == (combination, method)]
         objectives = [fits.get((combination, method, s.relation)) for s in here]
         known = [value for value in objectives if value is not None]

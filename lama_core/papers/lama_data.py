@@ -1,7 +1,7 @@
 """Data, models and runs for the tables of LAMA (Petroni et al. 2019).
 
 Runs use the published data and vocabulary, raw ranking (as in the released code) and left context
-for causal models. They query the paper's models that are available, and the user's models or else
+for causal models. The models are those of the paper that are available, and the user's, by default
 the embedded ones. If LAMA is unavailable, the starter facts replace it.
 
 Departure: Raw ranking of the reproduction
@@ -40,7 +40,7 @@ PUBLISHED_LIST = "lama"
 VOCABULARY_FILE = "common_vocab_cased.txt"
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
-TEXT = "starter"  # corpus to train the extractor on, and to retrieve open-book context from
+TEXT = "starter"  # corpus that trains the extractor and provides open-book context
 BUILD_TEXT = "lama-explorer data build-corpus"
 BOOK = "models with open-book context"
 NO_PAIRS = "this dataset has no relation between two names"
@@ -129,7 +129,7 @@ class Lama(Prepared):
         return found
 
     def words(self, model: Any) -> Candidates:
-        """Return the candidates for a model that is queried on its own."""
+        """Return the candidates for a model that is queried without a run."""
         names = self.usable.values() if self.own_words else ()
         others = [self.load(reference).vocabulary for reference in names]
         return named_candidates(self.candidates, others or [model.vocabulary])
@@ -146,7 +146,7 @@ class Lama(Prepared):
         Raises:
             UserError: If the data has nothing to query.
         """
-        # Common words need all models in one request; with published words each has its own.
+        # Common words need all models in one request; published words, a request for each model.
         columns = list(self.usable)
         groups = [columns] if self.own_words and columns else [[one] for one in columns]
         several = prompts == TEN_SENTENCES
@@ -169,14 +169,14 @@ class Lama(Prepared):
             yield from self._made(zip(group, specs, strict=True))
 
     def read_runs(self) -> Iterator[tuple[str, Run]]:
-        """Yield each model's run with open-book context; without a corpus, record it as missing."""
+        """Yield each model's run with open-book context; without a corpus, add to `missing`."""
         with self.noting(BOOK, BUILD_TEXT):
             open_index(load_corpus(TEXT), self.on_progress)
         if BOOK not in self.missing:
             yield from self.runs(open_book=TEXT)
 
     def extracted(self) -> Iterator[tuple[str, Run]]:
-        """Yield the runs of RE_n and RE_o, or record them in `missing` without a training text."""
+        """Yield the runs of RE_n and RE_o; if they can't be made, add both to `missing`."""
         names = extractable(self.dataset)
         try:
             vocabularies = [self.load(one).vocabulary for one in self.usable.values()]
@@ -203,7 +203,7 @@ class Lama(Prepared):
         yield from self._made((spec.model_name, spec) for spec in specs)
 
     def _made(self, specs: Iterable[tuple[str, ClozeSpec]]) -> Iterator[tuple[str, Run]]:
-        """Yield the run of each specification, made once; record failures in `missing`."""
+        """Yield the run of each specification, made only once; record failures in `missing`."""
         for column, spec in specs:
             if spec.run_id not in self._runs:
                 with self.noting(column):

@@ -1,7 +1,7 @@
 """This project's results on LAMA's T-REx: `assets/published/own_lama_trex.json`.
 
-Scores of both embedded models on all 41 relations, without facts, so that results on LAMA can be
-shown without fetching it. Means are over relations (Petroni et al. 2019, section 4.4).
+Scores of both embedded models on all 41 relations, so that pages can show results on LAMA without
+its facts. Means are over relations (Petroni et al. 2019, section 4.4).
 """
 
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class AboutRelation:
 class MeasuredLama:
     """All results, and how they were made.
 
-    n_facts: facts, including excluded ones. k: the values of k for P@k. commit: of this project.
+    n_facts: facts, including excluded ones. k: the values of k for P@k. commit: the project's.
     """
 
     what: str

@@ -98,7 +98,7 @@ def models(lama: Lama) -> Iterator[Item]:
 
 
 def sources(lama: Lama) -> Iterator[Item]:
-    """Yield Table 2: P@1 by source of every model and extractor; a reason for missing ones."""
+    """Yield Table 2: P@1 by source of every model and extractor; a reason if one is missing."""
     yield (
         f"Intervals: {METHOD}; for means, {METHOD_OF_MEANS}. Open-book context: the most similar "
         "passage of minilm-mlm's training text precedes the query."
@@ -133,7 +133,7 @@ def sources(lama: Lama) -> Iterator[Item]:
 
 
 def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[ReproducedRow]:
-    """Yield one model's column of Table 2 from a run, in percent; P@1 has intervals."""
+    """Yield one model's column of Table 2 from a run, in percent; only P@1 has intervals."""
     lines, by_facts = _lines_of(run), _lines_of(run, "facts")
     for row in TABLE2.rows:
         source, _, _, n_facts, n_relations = row.labels
@@ -285,7 +285,7 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
 
 
 def _golds(ranks: Sequence[int | None]) -> dict[str, Value]:
-    """Count gold answers ranked first, and among the five best. ranks: None if unranked."""
+    """Count gold answers ranked first, and among the five best. ranks: None for an unranked one."""
     known = [rank for rank in ranks if rank is not None]
     return {
         f"right answers ranked first, of {len(ranks)}": float(known.count(1)),

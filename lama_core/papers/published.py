@@ -1,7 +1,7 @@
 """The papers' published numbers, with their source: `assets/published/*.json`.
 
-    petroni2019   Tables 1 to 3, Figure 3; Figures 2 and 4 as far as the text gives them (LAMA)
-    jiang2020     Tables 1 to 15, Figures 1 and 3, the text's statements on the others (LPAQA)
+    petroni2019   Tables 1 to 3, Figure 3; Figures 2 and 4 if the text has their values (LAMA)
+    jiang2020     Tables 1 to 15, Figures 1 and 3; what the text says about other figures (LPAQA)
     rezaee2022    Tables 1 and 2, the averages and the frequency test of section 4 (analogy probes)
     wiland2024    the authors' leaderboard (BEAR)
 
@@ -33,7 +33,7 @@ SOURCES = {"TREx": "T-REx", "Google_RE": "Google-RE", "ConceptNet": "ConceptNet"
 
 @dataclass(frozen=True, slots=True)
 class LamaShare:
-    """How much of one of LAMA's sources is available, compared with Table 2.
+    """How much of a source of LAMA a dataset or run has, compared with Table 2.
 
     of_relations, of_facts: numbers in Table 2; of_relations is 0 for SQuAD, which has none.
     """
@@ -229,8 +229,8 @@ def published_scores() -> "pd.DataFrame":
 def lama_shares(data: str, counts: Iterable[tuple[str, int]]) -> tuple[LamaShare, ...]:
     """Return how much of each of LAMA's sources a dataset or run has; () for data other than LAMA.
 
-    Facts in excess of the paper's count are those that the paper excluded, so only missing facts
-    affect the comparison.
+    Facts beyond the paper's count are facts that the paper excluded, so only missing facts affect
+    the comparison.
 
     Args:
         data: Name of the data.

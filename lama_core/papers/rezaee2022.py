@@ -54,7 +54,8 @@ MODELS_GET = "lama-explorer models get "
 class Judged:
     """A judge of the paper.
 
-    request: how to run it; None if it isn't available. command: fetches it. reason: why not.
+    request: how to run it; None if it isn't available. command: fetches it. reason: why it isn't
+    available.
     """
 
     request: AnalogyRequest | None
@@ -237,7 +238,7 @@ class AccuracyTable:
 
 
 def section4(found: AnalogyRuns) -> Iterator[Item]:
-    """Yield the frequency test: the share of relations with p above 0.05, and the other ones."""
+    """Yield the frequency test: the share of relations with p above 0.05, and the others' names."""
     above, least = map(str, published_table(PAPER, "frequency").rows[0].values)
     for model in found.by_relation:
         runs = found.runs(model, "supervised")
@@ -307,7 +308,7 @@ def published_unmarked() -> list[ProbeAccuracy]:
 
 
 def bats_name(printed: str) -> str:
-    """Return a relation's name in BATS's files, given the paper's: `male : female`."""
+    """Return a relation's name in BATS's files: `male - female` for the paper's `male : female`."""
     return re.sub(r"\s*:\s*", " - ", printed)
 
 

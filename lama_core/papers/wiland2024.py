@@ -111,7 +111,7 @@ def differs_from_leaderboard(
         n_facts: Number of facts.
         n_templates: Number of templates that the mean is over.
         limit: Maximum number of facts per relation.
-        asked: How the query differs.
+        asked: How the query differs from the leaderboard's; "" if it doesn't.
     """
     relations, facts = (n_relations, N_RELATIONS), (n_facts, N_FACTS)
     fewer = f"{n_templates} of {N_TEMPLATES} templates" if n_templates != N_TEMPLATES else ""

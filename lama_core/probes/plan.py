@@ -1,9 +1,10 @@
 """The plan of cloze runs: a `ProbeRequest` becomes a `RunSpec` for each model."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 from lama_core.candidates.lists import COMMON, check_words_known, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
@@ -13,9 +14,12 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError, choose
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import KINDS, Context, Kind
+from lama_core.models.sources.checkpoints import check_is_there, name_models
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
+from lama_core.progress import OnNote
 from lama_core.requests import option
+from lama_core.runs.info import text_digest
 from lama_core.runs.spec import Load, RunSpec, load_by_name
 from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import MAX_ROWS
@@ -69,6 +73,7 @@ class ProbeRequest(shared_fields.RunSettings):
     limit: shared_fields.Limit = None
     open_book: shared_fields.OpenBook = None
     segments: shared_fields.Segments = False
+    revisions: shared_fields.Revisions = ()
 
 
 Spec = TypeVar("Spec", bound=RunSpec)
@@ -95,9 +100,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
     names = tuple(relation.name for relation in chosen)
     check_questions(dataset, names, prompts, request.limit)
     book = _open_book(request, prompts)
-    models = [
-        load_known_model(name, load, request.precision) for name in dict.fromkeys(request.models)
-    ]
+    models = load_known_models(request, load)
     kinds = {model.name: model.kind for model in models}
     shared_fields.check_segments(request.segments, request.open_book, kinds)
     vocabularies = [model.vocabulary for model in models]
@@ -175,6 +178,93 @@ def load_known_model(reference: str, load: Load, precision: Precision) -> KnownM
     return KnownModel(
         reference, model.name, model.identity, model.kind, model.precision, model.vocabulary
     )
+
+
+Loaded = TypeVar("Loaded")
+
+
+class NamesModels(Protocol):
+    """The fields of a request with models, of which some may be series of checkpoints."""
+
+    @property
+    def models(self) -> Sequence[str]:
+        """Names of models, or folders of checkpoints."""
+        ...
+
+    @property
+    def revisions(self) -> Sequence[str]:
+        """The checkpoints to use; () means all checkpoints of a folder."""
+        ...
+
+    @property
+    def precision(self) -> Precision:
+        """The precision of the weights."""
+        ...
+
+    @property
+    def on_note(self) -> OnNote:
+        """Called with a sentence about each checkpoint that can't be used."""
+        ...
+
+
+def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
+    """Load the models of a request, and return their descriptions.
+
+    A checkpoint of a series is excluded with a note if it can't be loaded, or if its vocabulary
+    isn't that of most of the series' checkpoints.
+
+    Raises:
+        UserError: If another model or all checkpoints of a series can't be loaded.
+    """
+    found = load_each(request, lambda name: load_known_model(name, load, request.precision))
+    words = [_vocabulary_key(model.vocabulary) if series else "" for series, model in found]
+    usual = {
+        series: Counter(
+            key for key, (other, _) in zip(words, found, strict=True) if other == series
+        ).most_common(1)[0][0]
+        for series, _ in found
+    }
+    kept = []
+    for key, (series, model) in zip(words, found, strict=True):
+        if key == usual[series]:
+            kept.append(model)
+        else:
+            request.on_note(
+                f"{model.name} is excluded: its vocabulary differs from that of the other "
+                f"checkpoints of {series}."
+            )
+    return kept
+
+
+def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple[str, Loaded]]:
+    """Return `load(name)` for each model, after the series that named it, or an empty text.
+
+    A checkpoint of a series that can't be loaded is excluded with a note.
+
+    Raises:
+        UserError: If another model or all checkpoints of a series can't be loaded.
+    """
+    found: list[tuple[str, Loaded]] = []
+    failed: dict[str, UserError] = {}
+    for model in name_models(request.models, request.revisions):
+        try:
+            check_is_there(model)
+            found.append((model.series, load(model.reference)))
+        except UserError as error:
+            if not model.series:
+                raise
+            failed.setdefault(model.series, error)
+            request.on_note(f"{model.reference} is excluded: {error}")
+    for series, error in failed.items():
+        if all(series != other for other, _ in found):
+            raise UserError(f"No checkpoint of {series} can be used. The first: {error}") from error
+    return found
+
+
+def _vocabulary_key(vocabulary: Vocabulary) -> str:
+    """Return a digest of a vocabulary's tokens."""
+    tokens = sorted(vocabulary.tokens().items())
+    return text_digest(repr((vocabulary.size, vocabulary.cased, tokens)))
 
 
 def check_models_and_limit(models: Sequence[str], limit: int | None, ranking: Ranking) -> None:

@@ -41,7 +41,7 @@ Counted = TypeVar("Counted", RunInfo, RelationInfo)
 
 
 def group_of(info: RunInfo) -> tuple[str, str, str]:
-    """Key of the runs that share their queries: kind of probe, data and prompts.
+    """Return the key that runs with the same queries share: kind of probe, data and prompts.
 
     For runs of statements the prompts don't matter: each fact is one query.
     """

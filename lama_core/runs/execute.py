@@ -3,10 +3,10 @@
     RunSpec --open, prepare--> Job of parts --executor--> stored rows of each part --finish--> Run
 
 Each part's rows are stored as soon as they are scored (see `parts`), so an interruption loses at
-most one part. Executing the same specification again resumes there, and the finished run has the
-same bytes as an uninterrupted one. Runs that share a model are interleaved (the first part of each,
-then the second of each), so that shared results are computed once. A run is saved, and its rows
-leave memory, as soon as its last part is scored.
+most one part. Executing the same specification again scores only the missing parts, and the
+finished run has the same bytes as an uninterrupted one. Runs that share a model are interleaved
+(the first part of each, then the second of each), so that shared results are computed once. A run
+is saved, and its rows leave memory, as soon as its last part is scored.
 """
 
 import datetime
@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from lama_core.errors import UserError
 from lama_core.models.devices import PassSettings, keep_pass_settings, pass_settings
+from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.progress import OnNote, OnProgress, Progress, ignore
 from lama_core.runs.facts_table import write_candidates, write_facts
 from lama_core.runs.find import find_finished, runs_dir
@@ -149,7 +150,8 @@ def _make(
         else:
             run.tables[task.part] = here[0]
             run.seconds += here[1]
-            known |= {here[2]} if here[2] else set()
+            if here[2] is not None:
+                known.add(here[2])
     sizes = {task: parts[task.job][task.part].size for task in tasks}
     total = sum(sizes.values())
     done = resumed = total - sum(sizes[task] for task in waiting)
@@ -287,6 +289,7 @@ def _describe(
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         versions=tuple((name, _version(name)) for name in PACKAGES),
         device=device,
+        checkpoint=checkpoint_of(spec.model_name),
         **{name: getattr(spec, name) for name in COPIED},
     )
 

@@ -2,7 +2,7 @@
 
     fact_id, relation, source, type     the fact
     subject, object                     spelled as in the data
-    origin                              where the fact comes from; null if the data doesn't tell
+    origin                              where the fact comes from; null if the data doesn't give it
     prompt                              number of the relation's template or the fact's sentence
     query                               the text that the model was queried with, with [MASK]
     excluded                            the reason why the row doesn't count; null if it counts

@@ -30,6 +30,7 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.files import open_file, read_error, read_file, write_text_atomically
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
+from lama_core.models.sources.checkpoints import Checkpoint
 from lama_core.paths import ASSETS
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
@@ -76,7 +77,7 @@ class RelationInfo:
     def of(
         cls, relation: Relation, templates: tuple[str, ...], n: int, n_excluded: int
     ) -> "RelationInfo":
-        """Describe a relation of the data, queried with these templates."""
+        """Return the description of a relation of the data, queried with these templates."""
         named = (relation.name, relation.source, relation.label, relation.type)
         return cls(*named, templates, n, n_excluded, relation.domains)
 
@@ -97,6 +98,8 @@ class RunInfo:
         made: ISO date, UTC.
         device: Device of the last session; "" if unknown. Not part of the run's identity.
         files: Name and SHA-256 of each file; () in runs of earlier versions.
+        checkpoint: Series and training step, if the model is a checkpoint of a training run. Not
+            part of the run's identity.
         title: The name given by the user, or "".
         beside: The runs that this one is aligned with; see `alignment`. Not stored.
         exact_to: If alignment ranked shared candidates, the largest k for which P@k is exact; else
@@ -132,6 +135,7 @@ class RunInfo:
     versions: tuple[tuple[str, str], ...]
     device: str = ""
     files: tuple[tuple[str, str], ...] = ()
+    checkpoint: Checkpoint | None = None
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
@@ -149,17 +153,17 @@ class RunInfo:
 
     @property
     def generates(self) -> bool:
-        """Whether its answers are generated texts, which have no ranks beyond the first."""
+        """Whether the run's answers are generated texts; they are right (rank 1) or not ranked."""
         return self.kind == GENERATION
 
     @property
     def ranks_words(self) -> bool:
-        """Whether words at a blank are ranked, and neither whole answers nor nothing."""
+        """Whether words at a blank are ranked; not whole answers, and not generated texts."""
         return not self.ranks_statements and not self.generates
 
     @property
     def guessable(self) -> bool:
-        """Whether the chance level is worth showing: few candidates, whole answers or objects."""
+        """Whether to show the chance level: for whole answers, or each relation's own objects."""
         return self.ranks_statements or self.candidates == OWN_WORDS
 
     @property
@@ -370,7 +374,7 @@ class Run:
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
-        """Number of words that each relation ranked; without relations of unknown number."""
+        """Relation -> number of words that it ranked; without relations whose number is unknown."""
         names = [one.name for one in self.info.relations]
         if self.info.candidates != OWN_WORDS:
             return dict.fromkeys(names, self.info.n_candidates) if self.info.n_candidates else {}
@@ -442,6 +446,8 @@ def read_info(folder: Path) -> RunInfo:
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` atomically, with the digests of the files that are in the folder by now."""
     content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
+    if info.checkpoint is None:  # earlier versions don't know the field
+        del content["checkpoint"]
     content["files"] = [
         (name, file_digest(folder / name)) for name in DIGESTED if (folder / name).is_file()
     ]

@@ -31,8 +31,8 @@ def make_rows(
     Args:
         prepared: The questions and their segments.
         answers: Pairs of a segment number and its `top_answers.ROW` [query], in any order.
-        knowledge: The valid objects, and how often each is an object, in the data.
-        vocabulary: The model's, to count the subword tokens of the subjects.
+        knowledge: The valid objects of each fact in the data, and how often each object occurs.
+        vocabulary: The model's vocabulary, to count the subword tokens of the subjects.
 
     Raises:
         RuntimeError: If a query was scored twice or not at all, which is a bug.

@@ -1,7 +1,7 @@
 """Scores of many cloze queries, batched by length and streamed batch by batch.
 
-The batches depend only on the queries and the model, so a stopped run resumes at the same batch and
-gets bit-identical scores.
+The batches depend only on the queries and the model, so a resumed run has the same batches as one
+that wasn't stopped, and bit-identical scores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from lama_core.scoring.blanks import follows_only_punctuation
 from lama_core.types import Query
 
 # Maximum batch size. With short queries and a BERT-base encoder, 32 rows were the fastest of 8, 16,
-# 32 and 64 (64 took 10 % longer); the logits take rows x vocabulary of memory.
+# 32 and 64 (64 took 10 % longer). The logits of a batch take rows x vocabulary x 4 bytes.
 MAX_ROWS = 32
 MAX_TOKENS = 1024
 
@@ -41,8 +41,8 @@ class ScoreBlock:
 def choose_context(model: BlankFiller, query: Query, wanted: Context | None = None) -> Context:
     """Return the context that a query is scored with.
 
-    It is the wanted one if the model supports it; otherwise left if only punctuation follows the
-    blank, else both.
+    It is the wanted one if the model supports it. Otherwise it is the kind's first context if only
+    punctuation follows every blank, else its last: left or both for causal models.
     """
     contexts = KINDS[model.kind].contexts
     if wanted in contexts:
@@ -54,7 +54,7 @@ def choose_context(model: BlankFiller, query: Query, wanted: Context | None = No
 def encode_queries(
     model: BlankFiller, queries: Sequence[Query], context: Context | None = None
 ) -> list[Encoded]:
-    """Return queries of one blank each as tokens.
+    """Return queries, of one blank each, as the model's tokens.
 
     Raises:
         UserError: If a query doesn't fit the model's window.
@@ -73,9 +73,9 @@ def encode_queries(
 
 
 def n_tokens(query: Encoded) -> int:
-    """Return the approximate number of tokens that a model computes for a query.
+    """Return the approximate number of tokens that a model computes to score a query.
 
-    A causal model with context both computes the right side again for each rescored word.
+    A causal model with context both computes each rescored word and the text after it.
     """
     n_right = query.n_rescored * (1 + query.n_suffix) if query.suffix else 0
     return len(query.token_ids) + n_right
@@ -84,9 +84,9 @@ def n_tokens(query: Encoded) -> int:
 def plan_batches(
     encoded: Sequence[Encoded], *, max_rows: int = MAX_ROWS, max_tokens: int = MAX_TOKENS
 ) -> list[list[int]]:
-    """Return the indices of the queries of each batch, longest first, ties in given order.
+    """Return the indices of the queries in each batch: the longest first, ties in given order.
 
-    Longest first, so that a lack of memory shows at once.
+    The first batch needs most memory, so that too little memory shows at once.
     """
     order = sorted(range(len(encoded)), key=lambda number: -len(encoded[number].token_ids))
     batches: list[list[int]] = []
@@ -109,9 +109,9 @@ def score_cloze(
     max_rows: int = MAX_ROWS,
     max_tokens: int = MAX_TOKENS,
 ) -> Iterator[ScoreBlock]:
-    """Yield the scores of queries of one blank each, batch by batch.
+    """Yield the candidates' scores for queries of one blank each, batch by batch.
 
-    The log-softmax is over the whole vocabulary; then the candidates are selected.
+    The log-softmax is over the whole vocabulary, before the candidates are selected.
     Source: Petroni et al. 2019, section 4.4.
     """
     encoded = encode_queries(model, queries, context)

@@ -19,7 +19,7 @@ MAX_BLANKS = 8
 
 
 def parse_query(text: str) -> Query:
-    """Return a typed text, split at its blanks.
+    """Return the query that a user typed, split at its blanks.
 
     Raises:
         UserError: If the text is empty or too long, has no blank or too many, or has a blank
@@ -67,14 +67,14 @@ def follows_only_punctuation(query: Query, blank: int = 0) -> bool:
 
 
 def shows_subject(template: str, context: Context) -> bool:
-    """Return whether a model sees the subject in this context, so that queries differ by fact."""
+    """Return whether a model sees the subject in this context; if not, all facts look the same."""
     return "[X]" in visible_part(template, context)
 
 
 def visible_part(template: str, context: Context) -> str:
-    """Return the part of a template that a model sees: all of it, or the left of the blank.
+    """Return the part of a template that a model sees: all of it, or the text before the blank.
 
-    Prompts of which a model sees the same part have the same scores.
+    Prompts that differ only in the part that a model doesn't see have the same scores.
     """
     if context == "both":
         return template

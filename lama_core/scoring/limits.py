@@ -1,7 +1,8 @@
 """Limits on the cost of a query, so that one user's query doesn't block the others.
 
-A query that reaches a limit returns partial results, which are labelled. The command line sets no
-limits; the pages use those of the environment variables.
+A query that reaches the limit of seconds or of rescored words returns partial results, which are
+labelled; one with too many tokens or sentences is refused. The command line sets no limits; the
+pages use `load_page_limits`.
 """
 
 import math
@@ -14,9 +15,9 @@ from typing import TypeVar
 from lama_core.errors import UserError, int_from_env
 
 Scored = TypeVar("Scored")
-# Cost of the sentences that are scored between two checks of the time. A sentence of n characters
-# costs n * n for a masked model, which computes it once for each token, and n * CAUSAL for a causal
-# model, which computes it once.
+# Maximum cost of the sentences that are scored between two checks of the time. A sentence of n
+# characters costs n * n for a masked model, which computes it once for each token, and n * CAUSAL
+# for a causal model, which computes it once.
 MAX_AT_ONCE = 1_000_000
 CAUSAL = 50
 
@@ -26,10 +27,10 @@ class Limits:
     """The maximum cost of a query.
 
     Attributes:
-        seconds: Time after which a model starts no further rescoring or sentences.
-        tokens: Tokens of a text, both sides of the blank included.
-        rescored: Words that a causal model rescores in a text.
-        sentences: Sentences of a batch times models.
+        seconds: Time after which a model doesn't start to rescore further words or sentences.
+        tokens: Number of tokens of a text, both sides of the blank included.
+        rescored: Number of words that a causal model rescores for a text.
+        sentences: Number of sentences of a batch times number of models.
     """
 
     seconds: float = math.inf
@@ -80,11 +81,11 @@ class Limits:
         *,
         sees_both: bool,
     ) -> list[Scored]:
-        """Return the scores of as many first sentences as the time allows; at least one.
+        """Score the sentences in order until the time is over; return the scores of at least one.
 
         Args:
             sentences: The sentences.
-            score: Returns the scores of the sentences with the given indices.
+            score: Returns the scores of the sentences with these indices.
             sees_both: Whether the model always sees both sides of a token.
         """
         until = self.until()

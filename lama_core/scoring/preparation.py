@@ -1,8 +1,8 @@
 """Segments of queries that share a candidate list: a run's questions, prepared for one model.
 
-A run has one segment, or one per relation if the candidates are each relation's own objects. The
-batches of a segment are planned over all its queries by length, so a run that resumes plans the
-same batches again.
+A run has one segment, or one per relation if the candidates are the objects of each relation. All
+queries of a segment are sorted by length before they are divided into batches, so a resumed run has
+the same batches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from lama_core.types import Fact, Query
 
 
 class NoFactCounts(UserError):
-    """No fact has a query that the model can be scored on."""
+    """None of the facts has a query that the model can be scored on."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Prepared:
     """The queries of one run for one model.
 
     Attributes:
-        questions: Every row; excluded rows have a reason.
+        questions: All rows of the run; excluded ones have a reason.
         segments: The queries of the rows that count.
     """
 
@@ -72,10 +72,10 @@ def prepare(
     model: BlankFiller,
     context: Context,
 ) -> Prepared:
-    """Return the segments for one model; questions that it can't be scored on get a reason.
+    """Return a run's queries for one model; questions that it can't be scored on get a reason.
 
     Raises:
-        NothingCounts: If no question remains.
+        NoFactCounts: If no question remains.
     """
     groups: dict[str, list[int]] = {}
     for row, question in enumerate(questions):
@@ -96,10 +96,10 @@ def prepare(
 def as_prepared(
     questions: Sequence[Question], segments: Sequence[Segment], model_name: str
 ) -> Prepared:
-    """Return the questions with the segments that have queries.
+    """Return the questions, and the segments that have queries.
 
     Raises:
-        NothingCounts: If no segment has any; names the reasons.
+        NoFactCounts: If no segment has any; names the reasons.
     """
     full = tuple(segment for segment in segments if segment.queries)
     if not full:
@@ -114,7 +114,7 @@ def as_prepared(
 def make_judge(
     knowledge: Knowledge, candidates: Candidates, model: BlankFiller, context: Context
 ) -> Judge:
-    """Return a function that gives the reason why `prepare` would exclude a fact, None if not."""
+    """Return a function that returns why `prepare` would exclude a fact; None if it wouldn't."""
     columns_of = cache(lambda relation: _columns(relation, knowledge, candidates, model))
 
     def judge(fact: Fact, query: Query) -> str | None:
@@ -150,7 +150,7 @@ def _segment(
     model: BlankFiller,
     context: Context,
 ) -> Segment:
-    """Return the segment of some rows; write the reasons of excluded rows into `questions`."""
+    """Return the segment of these rows; in `questions`, give the excluded ones a reason."""
     found: list[tuple[int, Query, int]] = []
     for row in rows:
         question = questions[row]

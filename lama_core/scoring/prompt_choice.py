@@ -1,6 +1,6 @@
 """The prompt sets that a run can use, by name.
 
-To add one, add a row to `PROMPT_SETS`; if its texts are made in a new way, also to
+To add one, add a row to `_WORDINGS`; if its texts are made in a new way, also one to
 `queries.QUESTION_MAKERS`.
 """
 
@@ -24,8 +24,8 @@ class PromptSet:
 
     Attributes:
         name: The name that the user chose.
-        kind: Where the text of a query comes from: the relation's templates or the fact's
-            sentences.
+        kind: How the text of a query is made, such as from the relation's templates or from the
+            fact's sentences.
         templates: Relation -> templates, for the relations that have any.
     """
 
@@ -44,9 +44,9 @@ class PromptSetKind:
 
     Attributes:
         name: Its name in requests.
-        kind: Where the text of a query comes from.
+        kind: As for `PromptSet`.
         meaning: Its explanation for users.
-        lacking: Why it yields no query for some data, as the rest of a sentence.
+        lacking: Why it can yield no query for a dataset, as the end of a sentence.
         templates: Returns the templates of a relation.
     """
 
@@ -127,7 +127,7 @@ def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
 
     Raises:
         UserError: If the name is unknown, or an LPAQA set has no prompts for these relations.
-        NotFetched: If LPAQA's prompts aren't installed.
+        NotFetchedError: If LPAQA's prompts aren't installed.
     """
     wording = PROMPT_SETS.get(name)
     if wording is None:

@@ -1,14 +1,14 @@
 """The queries of a run, made from a dataset and a prompt set, and the excluded facts.
 
-A fact counts if (Petroni et al. 2019, section 4, and the released code):
+A fact counts if all of this is true (Petroni et al. 2019, section 4, and the released code):
 - its object is one token of the model and one of the candidates;
 - without a template, its text has at most 100 words, split at whitespace;
-- in Google-RE: at most half of the judges who answered say no;
+- in Google-RE: of the annotators who answered, at most half say no;
 - with a template, it is the first fact in file order with this subject and object.
-An excluded fact stays a row, with the reason.
+A fact that doesn't count still has a row, with the reason.
 
 With ten sentences per fact (Figure 4), at most 100 facts per relation are drawn among those that
-count: if a drawn fact doesn't count, it stays a row with the reason, and another one is drawn.
+count: if a drawn fact doesn't count, its row keeps the reason and another fact is drawn.
 """
 
 import random
@@ -50,13 +50,13 @@ NO_FIT = "text does not fit the model's window"
 NOTHING_BEFORE = "no text precedes the answer, and the model starts texts without a start token"
 
 
-# Returns why a model can't be scored on a fact with this query; None if it can.
+# A function that returns why a model can't be scored on a fact with this query; None if it can.
 Judge = Callable[[Fact, Query], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One row of a run: a fact with one wording.
+    """One row of a run: a fact with one of its templates or sentences.
 
     Attributes:
         fact: The fact.
@@ -126,9 +126,9 @@ def make_questions(
         dataset: The dataset.
         relations: Names of the relations.
         prompts: The prompt set.
-        limit: Number of first facts of each relation; None takes all.
-        judge: Returns why a model excludes a fact; used only where facts are drawn among those
-            that count. None excludes none.
+        limit: Maximum number of facts per relation, in file order; None takes all.
+        judge: Returns why a model excludes a fact. Used only for ten sentences per fact, where
+            facts are drawn among those that count. None excludes none.
 
     Raises:
         UserError: If a relation is unknown, or no fact has a query.
@@ -144,7 +144,7 @@ def make_questions(
 def check_questions(
     dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
 ) -> None:
-    """Raise the UserError of `make_questions`, if any, without making all rows."""
+    """Raise UserError as `make_questions` does; stop at the first query instead of making all."""
     rows = (_questions_of(dataset, name, prompts, limit) for name in relations)
     if not any(question.query for found in rows for question in found):
         raise _no_query(dataset, prompts)
@@ -160,7 +160,7 @@ def unavailable_prompts(
         try:
             check_questions(dataset, relations, make_prompt_set(name, chosen), limit)
         except NotFetchedError as error:
-            found[name] = Unavailable("not here yet", error.source)
+            found[name] = Unavailable("not installed", error.source)
         except UserError:
             found[name] = Unavailable(_lacking(name))
     return found
@@ -185,7 +185,7 @@ def _no_query(dataset: Dataset, prompts: PromptSet) -> UserError:
 
 
 def _lacking(name: str) -> str:
-    """Return why a prompt set yields no query, as the rest of a sentence."""
+    """Return why a prompt set yields no query, as the end of a sentence."""
     wording = PROMPT_SETS.get(name)
     return wording.lacking if wording else "it has no prompts for these relations"
 
@@ -197,7 +197,7 @@ class _Source:
     Attributes:
         relation: The relation.
         all_facts: All its facts.
-        limit: Number of first facts that are queried; None takes all.
+        limit: Maximum number of facts that are queried, in file order; None takes all.
         templates: The relation's templates in the chosen prompt set.
         judge: As for `make_questions`.
     """
@@ -217,14 +217,14 @@ class _Source:
 def _by_templates(
     source: _Source, sentences: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
 ) -> list[Question]:
-    """Return a row per template and fact; without templates one per fact, of its first sentence."""
+    """Return a row for each template and fact; without templates, one for each first sentence."""
     if not source.templates:
         return [_by_sentence(source.relation, fact, sentences(fact)) for fact in source.facts]
     rows = []
     for number, template in enumerate(source.templates):
         seen: set[tuple[str, str]] = set()
         for fact in source.facts:
-            excluded = _judged(fact)
+            excluded = _excluded_by_judges(fact)
             if excluded is None:
                 excluded = DUPLICATE if (fact.subject, fact.object) in seen else None
                 seen.add((fact.subject, fact.object))
@@ -241,7 +241,7 @@ def _by_sentence(
         return Question(fact, relation, 0, None, NO_TEXT)
     sentence = sentences[number]
     query = Query(tuple(sentence.split(BLANK)))
-    excluded = _judged(fact)
+    excluded = _excluded_by_judges(fact)
     if query.n_blanks != 1:
         excluded = SEVERAL_BLANKS if query.n_blanks else NO_TEXT
     elif excluded is None and len(sentence.split()) > MAX_WORDS:
@@ -249,11 +249,11 @@ def _by_sentence(
     return Question(fact, relation, number, query, excluded)
 
 
-def _spread(source: _Source) -> list[Question]:
+def _by_ten_sentences(source: _Source) -> list[Question]:
     """Return ten sentences each of at most 100 facts that count, in file order.
 
-    The order of the draw is seeded by the relation's name, and by the fact's id for sentences, so
-    that models that exclude different facts get the same draws for the facts that both count.
+    The relation's name seeds the draw of facts, and a fact's id that of its sentences. So two
+    models that exclude different facts get the same sentences of a fact that counts for both.
     """
     indices = [i for i, fact in enumerate(source.facts) if len(fact.sentences) >= SPREAD_SENTENCES]
     random.Random(f"{SPREAD_SEED}:{source.relation.name}").shuffle(indices)
@@ -268,7 +268,7 @@ def _spread(source: _Source) -> list[Question]:
 
 
 def _ten_sentences(source: _Source, fact: Fact) -> list[Question]:
-    """Return rows of ten sentences of a fact that count; if fewer count, one excluded row."""
+    """Return rows of ten drawn sentences that count; if fewer count, one row with the reason."""
     rows = []
     for number in range(len(fact.sentences)):
         row = _by_sentence(source.relation, fact, fact.sentences, number)
@@ -283,7 +283,7 @@ def _ten_sentences(source: _Source, fact: Fact) -> list[Question]:
 
 
 def _misprimed(source: _Source) -> list[Question]:
-    """Return each fact's misprimed sentence, or its query preceded by a wrong object."""
+    """Return a row for each fact: its misprimed sentence, else its query after a wrong object."""
     objects = sorted({fact.object for fact in source.all_facts})
     right: defaultdict[str, set[str]] = defaultdict(set)
     for fact in source.all_facts:
@@ -308,11 +308,11 @@ QUESTION_MAKERS: dict[PromptKind, Callable[[_Source], list[Question]]] = {
     "sentences": _by_templates,
     "negated": partial(_by_templates, sentences=attrgetter("negated_sentences")),
     "misprimed": _misprimed,
-    "ten sentences": _spread,
+    "ten sentences": _by_ten_sentences,
 }
 
 
-def _judged(fact: Fact) -> str | None:
+def _excluded_by_judges(fact: Fact) -> str | None:
     """Return the reason to exclude a Google-RE fact: more judges said no than yes."""
     if fact.judgments is None:
         return None

@@ -2,9 +2,9 @@
 
     rank(gold) = 1 + number of candidates that rank above the gold answer
 
-Candidates rank by log-probability, ties by their position in the candidate list. Candidates with
-log-probability -inf (the words that a causal model with context `both` did not rescore) rank below
-all others; among themselves they rank by `order`.
+Candidates rank by log-probability; of equal ones, the earlier in the candidate list ranks higher.
+Candidates with log-probability -inf (the words that a causal model with context `both` did not
+rescore) rank below all others; among themselves they rank by `order`.
 
 raw: all candidates count. filtered: the other valid objects of the same subject and relation are
 removed first (Petroni et al. 2019, section 4.4, after Bordes et al. 2013; the paper's released code
@@ -41,7 +41,7 @@ class Ranks:
 class Top:
     """The best candidates of each query, best first.
 
-    With fewer than k candidates, the rest is column -1 with log-probability -inf.
+    If there are fewer than k candidates, the remaining columns are -1, with log-probability -inf.
 
     Attributes:
         columns: int64 [query, k].
@@ -57,7 +57,7 @@ def rank_gold(
 ) -> Ranks:
     """Return the raw and filtered rank of each gold answer; 1 is best.
 
-    The earlier column wins a tie. The gold answer is never removed.
+    Of equal log-probabilities, the earlier column ranks higher. The gold answer is never removed.
     Source: Petroni et al. 2019, section 4.4.
 
     Args:

@@ -1,12 +1,14 @@
 """Retrieval of the passage of a corpus that is nearest to a query, for open-book context.
 
-    weight(term, text)  = (1 + ln count) * (ln((1 + n) / (1 + n_with)) + 1), each text of length 1
+    weight(term, text)  = (1 + ln count) * (ln((1 + n) / (1 + n_with)) + 1), divided by the text's
+                          L2 norm
     score(query, text)  = sum over the query's terms of weight(term, query) * weight(term, text)
 
 Terms are lower-case words and pairs of neighbouring words, without stop words, hashed into 2^24
-bins as in DrQA; n_with of n passages contain a term. A query's words are those of the template and
-the subject: the answer isn't a search term, and passages that contain it are not preferred. Terms
-in no passage are ignored. The earlier passage wins a tie.
+bins as in DrQA. count is how often a term occurs in the text; n_with of n passages contain it. A
+query's words are those of the template and the subject: the answer isn't a search term, so passages
+that contain it are not preferred. Terms in no passage are ignored. Of equal scores, the earlier
+passage is first.
 Source: Chen et al. 2017, section 3.1; weights as in scikit-learn's TfidfTransformer.
 
 An index is made once and kept in the cache folder under the corpus's digest. It is memory-mapped.
@@ -66,7 +68,7 @@ class Index:
     n_passages: int
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the arrays, which another process loads itself."""
+        """Return the state for another process, without the arrays: it loads them itself."""
         return {name: value for name, value in vars(self).items() if name != "_arrays"}
 
     def search(self, query: Query, k: int = 1) -> list[FoundPassage]:
@@ -115,7 +117,7 @@ class Index:
 
 
 def terms(text: str) -> list[str]:
-    """Return the lower-case words of a text, then pairs of neighbours, without stop words."""
+    """Return the lower-case words of a text, then pairs of neighbours; none has a stop word."""
     words = [word.casefold() for word in WORD.findall(text)]
     pairs = (pair for pair in pairwise(words) if STOP_WORDS.isdisjoint(pair))
     return [word for word in words if word not in STOP_WORDS] + [" ".join(pair) for pair in pairs]
@@ -144,7 +146,7 @@ class OpenBook:
 
     @property
     def identity(self) -> list[Any]:
-        """The corpus and options that determine the passages, as part of a run's identity."""
+        """The corpus and the options that determine the queries, for a run's identity."""
         return [self.corpus.digest, FORM, *(["segments"] if self.segments else [])]
 
     @cached_property
@@ -210,7 +212,7 @@ def _vectorizer() -> Any:
 
 
 def _write_index(corpus: Corpus, folder: Path, on_progress: OnProgress) -> None:
-    """Write a corpus's passages and the postings of their terms to a folder."""
+    """Write a corpus's passages to a folder, and for each term the passages that contain it."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     sizes: list[int] = []

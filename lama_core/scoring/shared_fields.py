@@ -25,9 +25,16 @@ MAX_MODELS = 8
 MAX_TOP_K = 100
 CORPUS = "starter (MiniLM-MLM's training text), a folder of texts, or a JSONL file"
 
-MODEL = "A model's name, folder or hub name (owner/name)"
+MODEL = "A model's name, folder or hub name (owner/name or owner/name@revision)"
 ModelName = Annotated[str, option(f"{MODEL}.")]
 Models = Annotated[Sequence[str], option(f"{MODEL}; repeat for several.", name="--model")]
+Revisions = Annotated[
+    Sequence[str],
+    option(
+        "Checkpoints, separated by commas; each is one run: revisions of a hub model, or folders "
+        "in a folder of checkpoints. Default: all checkpoints of such a folder."
+    ),
+]
 Precision = Annotated[
     PrecisionName,
     option("fp32, bf16, or auto: fp32 on a CPU; on a GPU bf16 if the weights are stored in bf16."),
@@ -42,7 +49,8 @@ Context = Annotated[
 Rescored = Annotated[
     int,
     option(
-        "With context both: how many words of the left context a causal model rescores.",
+        "With context both: how many of its best words by the left context a causal model rescores "
+        "with the whole sentence.",
         name="--rescored",
         ge=2,
     ),
@@ -67,7 +75,7 @@ Segments = Annotated[
     bool,
     option(
         "With --open-book, for BERT and models like it: encode passage and query as two segments "
-        "separated by [SEP], as LAMA's released code encodes two sentences. Default: one text."
+        "separated by [SEP], as LAMA's released code encodes two sentences. Default: one segment."
     ),
 ]
 Hiding = Annotated[
@@ -84,25 +92,27 @@ Dataset = Annotated[str, option("A dataset's name, or a folder in LAMA's layout.
 Relations = Annotated[
     Sequence[str], option("Only this relation; repeat for several.", name="--relation")
 ]
-Limit = Annotated[int | None, option("The first N facts of each relation, in file order.", ge=1)]
+Limit = Annotated[
+    int | None, option("Only the first N facts of each relation, in file order.", ge=1)
+]
 Ranking = Annotated[
     RankingName,
     option("Ranking to show: filtered (other valid objects excluded) or raw. Runs keep both."),
 ]
-Out = Annotated[Path | None, option("Folder of the runs. Default: the user's own.")]
+Out = Annotated[Path | None, option("Folder of the runs. Default: `runs` in the data folder.")]
 ExecutorName = Annotated[
     Literal["local", "ray"], option("Where queries are scored: local, or ray for a Ray cluster.")
 ]
 
 
 def _default_models() -> tuple[str, ...]:
-    """Return the default model; a factory, so that exported commands include the option."""
+    """Return the default model. As a factory, because exported commands then name the model."""
     return (DEFAULT_MODEL,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(Request):
-    """Which models are queried side by side, and in which precision."""
+    """The models of a request, and their precision."""
 
     models: Models = field(default_factory=_default_models)
     precision: Precision = "auto"
@@ -115,7 +125,7 @@ class ModelSettings(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class ClozeSettings(ModelSettings):
-    """The settings of a cloze query; with context None `batches.choose_context` chooses one."""
+    """The settings of a cloze query; if context is None, `batches.choose_context` chooses it."""
 
     candidates: Candidates = COMMON
     context: Context = None
@@ -124,14 +134,14 @@ class ClozeSettings(ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class OutSettings(Request):
-    """Where runs are kept; a run's numbers and identity don't depend on it."""
+    """The folder where runs are saved; a run's numbers and identity don't depend on it."""
 
     out: Out = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(OutSettings):
-    """Where runs are kept and computed; a run's numbers and identity don't depend on it."""
+    """Where runs are saved and computed; a run's numbers and identity don't depend on it."""
 
     executor: ExecutorName = "local"
 

@@ -11,7 +11,7 @@ from lama_core.scoring.ranking import NO_COLUMN, Top, best_candidates, rank_gold
 
 TOP_K = 10
 
-# One row per scored query. Candidates are columns of the segment's candidate list, -1 for none.
+# One row per scored query. A candidate is its index in the segment's candidate list; -1 for none.
 ROW = np.dtype(
     [
         ("query", "<i8"),
@@ -28,7 +28,7 @@ Rows = NDArray[np.void]
 
 
 def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
-    """Return what a run stores of one batch of scores, as a structured array [query] of `ROW`.
+    """Return what a run stores of a batch: a structured array [query] of type `ROW`.
 
     Raises:
         UserError: If a score is NaN; names the model (`name`) and the first such query.
@@ -82,7 +82,7 @@ def to_table(rows: Rows) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> Rows:
-    """Return the rows of a table made by `to_table`; ignore further columns."""
+    """Return the rows of a table that `to_table` made; other columns are ignored."""
     rows = np.zeros(table.num_rows, dtype=ROW)
     for name in ROW.names or ():
         column = table[name].combine_chunks()

@@ -189,7 +189,7 @@ def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.Mon
     ("name", "message"),
     (
         ("comon", "did you mean 'common'"),
-        ("lama", "not here yet"),
+        ("lama", "not installed"),
         ("relation", "are a relation's objects"),
     ),
 )

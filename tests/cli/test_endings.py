@@ -33,7 +33,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 
 def raising(error: BaseException) -> object:
-    def fail() -> None:
+    def fail(**_: object) -> None:
         raise error
 
     return fail

@@ -18,7 +18,10 @@ from sandbox import Sandbox
 from lama_core.paths import ASSETS
 
 LISTS = ("runs list --json", "data list --json", "models list --json", "results --json")
-TIMES = re.compile(rb'"[a-z_]*(created|made|fetched|installed|seconds|changed|at)": *[^,}\n]*')
+# A description's checksum depends on its times.
+TIMES = re.compile(
+    rb'"[a-z_]*(created|made|fetched|installed|seconds|changed|at|checksum)": *[^,}\n]*'
+)
 PROBE = "probe --dataset starter --relation P36 --model minilm-mlm"
 IMPORT = f"data import {ASSETS / 'datasets' / 'starter'} --name own"
 # Command, what it needs first, and whether it can be done only once.

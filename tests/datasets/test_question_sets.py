@@ -180,8 +180,8 @@ def test_a_bad_item_of_entity_questions_costs_no_other(tmp_path: Path) -> None:
         "P20.test.json: a list was expected, not a dict",
         "P36.test.json: item 3: expected a JSON object, not a str",
         "P36.test.json: item 4: no field 'answers' with a text",
-        "P36.test.json: item 5: 'What is the capital of Marin County?' with 'San Rafael' is "
-        "there already",
+        "P36.test.json: item 5: duplicate question: 'What is the capital of Marin County?' with "
+        "'San Rafael'",
     ]
 
 
@@ -217,7 +217,7 @@ def test_a_bad_case_of_counterfact_costs_no_other(tmp_path: Path) -> None:
     dataset = counterfact.load(write_json(tmp_path / "counterfact.json", [case(0), *bad]))
     assert [fact.origin for fact in dataset.facts] == ["case", "neighborhood"]
     assert reasons(dataset) == [
-        "counterfact.json: item 2: the prompt 'The mother tongue is' has not exactly one {} for "
+        "counterfact.json: item 2: the prompt 'The mother tongue is' needs exactly one {} for "
         "the subject",
         "counterfact.json: item 3: the id 'P103:0' is that of item 1",
         "counterfact.json: item 4: expected a JSON object, not a NoneType",

@@ -40,7 +40,7 @@ def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(
     said = " ".join(text.value for text in app.caption).replace("\\", "")
     for name in ("sentences", "ten-sentences", "negated"):
         assert f"({PROMPT_SETS[name].lacking})" in said
-    assert f"**{', '.join(LPAQA_SETS)}** (not here yet)" in said
+    assert f"**{', '.join(LPAQA_SETS)}** (not installed)" in said
 
 
 def test_what_is_not_here_is_fetched_by_one_button_however_often_it_is_missed(

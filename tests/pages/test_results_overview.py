@@ -132,7 +132,7 @@ def test_the_menu_names_each_chart_with_its_question(gone: list[dict[str, Any]])
     said = [one.value for one in app.caption]
     assert all(chart.question in said for chart in CHARTS.values())
     off = {name for name, button in buttons.items() if button.disabled}
-    assert off == {"Margins", "Ways of asking", "Wording and negation"}
+    assert off == {"Margins", "Ways of asking", "Training", "Wording and negation"}
     assert "**Needs:** a whole-answer run." in said
     assert not figures(app)
     click(app, "Slices")
@@ -157,7 +157,7 @@ def test_tabs_of_older_addresses_are_charts_of_the_menu() -> None:
     tabs = ["Curves", "Ranks", "Margins", "Types", "Slices", "Calibration", "Correlations",
             "Wording", "LAMA T-REx"]  # fmt: skip
     found = [screens.resolve("results", {"tab": tab})[1]["chart"] for tab in tabs]
-    assert set(found) | {"Analogy probes", "Ways of asking"} == set(CHARTS)
+    assert set(found) | {"Analogy probes", "Ways of asking", "Training"} == set(CHARTS)
     assert "Choose one" in open_page("results", tab="More", chart="Pie").info[0].value
 
 

@@ -1,1 +1,1 @@
-"""One module a source; each gives passages from the members of a package."""
+"""A module for each source; it makes passages from the files in a package."""

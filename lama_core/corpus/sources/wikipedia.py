@@ -15,7 +15,7 @@ DUMP = "gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p00003
 
 
 def wikitext_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield runs of sentences of WikiText-2, with its tokenization (`@-@`, ` ,`) undone."""
+    """Yield successive sentences of WikiText-2, with its tokenization (`@-@`, ` ,`) undone."""
     for part in PARTS:
         title = ""
         for line in gzip.decompress(read(WIKITEXT.format(part=part))).decode("utf-8").splitlines():
@@ -30,7 +30,7 @@ def wikitext_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def dump_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield runs of sentences of the articles in gensim's part of a Wikipedia dump."""
+    """Yield successive sentences of the articles in gensim's part of a Wikipedia dump."""
     dump = bz2.decompress(read(DUMP)).decode("utf-8")
     for page in re.finditer(r"<title>([^<]*)</title>.*?<text[^>]*>(.*?)</text>", dump, re.S):
         title, markup = html.unescape(page.group(1)), html.unescape(page.group(2))

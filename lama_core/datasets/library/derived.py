@@ -1,4 +1,4 @@
-"""LAMA-UHN computed from LAMA as its authors' script does, with any masked model as guesser."""
+"""Compute LAMA-UHN from LAMA as its authors' script does, with any masked model as name guesser."""
 
 from pathlib import Path
 

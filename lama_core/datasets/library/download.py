@@ -72,7 +72,10 @@ class ImportRequest(Request):
     ] = None
     relation: Annotated[
         str | None,
-        option("For a table: column of the relations. Default: relation, or one for all rows."),
+        option(
+            "For a table: column of the relations. Default: relation; without this column, all "
+            "rows are one relation."
+        ),
     ] = None
     template_column: Annotated[
         str | None, option("For a table: column of the templates. Default: template.")

@@ -34,7 +34,7 @@ class Listed:
 
     n_relations, n_facts (or pairs): None until installed. size: bytes to download; None if unknown
     or if there is nothing to download. fault: why an installed dataset is unusable, and the remedy;
-    it is also the title then.
+    such a row has this text as its title, too.
     """
 
     name: str
@@ -183,7 +183,7 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
     path = user_path(name_or_path)
     if path.exists():
         return formats.load_facts(path, relations_file=relations_file_for(path))
-    raise _not_here("dataset", name, dataset_names())
+    raise _not_installed("dataset", name, dataset_names())
 
 
 def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
@@ -202,7 +202,7 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
     path = user_path(name_or_path)
     if path.exists():
         return bats.load(path)
-    raise _not_here("set of analogies", name, analogy_names())
+    raise _not_installed("set of analogies", name, analogy_names())
 
 
 def safe_name(name: str) -> str:
@@ -248,7 +248,7 @@ def pairs_dir(reference: Path) -> Path:
 
 
 def relations_file_for(path: Path) -> Path | None:
-    """Return the installed LAMA's relations.jsonl for data in LAMA's layout that lack it."""
+    """Return the installed LAMA's relations.jsonl if `path` has LAMA's layout without this file."""
     root = lama.find_root(path)
     if root is None or (root / "relations.jsonl").is_file():
         return None
@@ -265,9 +265,9 @@ def listing() -> list[Listed]:
     ):
         counts = _count_lines(folder, starter.kind) if folder.is_dir() else ()
         rows.append(_listed(starter, *counts, installed=folder.is_dir(), path=str(folder)))
-    here = {row.name: row for row in _installed()}
+    present = {row.name: row for row in _installed()}
     all_published = {source.name: _listed(source, installed=False) for source in published.SOURCES}
-    return [*rows, *(all_published | here).values()]
+    return [*rows, *(all_published | present).values()]
 
 
 def read_record(name: str) -> Listed:
@@ -331,7 +331,7 @@ def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content)
 
 
 def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
-    """Count the relations and facts of a starter dataset by lines; a test checks all lines."""
+    """Count the relations and facts of a starter dataset by lines; all its lines are usable."""
     if kind == "analogies":
         files = sorted(folder.rglob("*.txt"))
         return len(files), sum(file.read_bytes().count(b"\n") for file in files)
@@ -341,7 +341,7 @@ def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
     return n_relations + has_questions, sum(file.read_bytes().count(b"\n") for file in files)
 
 
-def _not_here(what: str, name: str, known: tuple[str, ...]) -> UserError:
+def _not_installed(what: str, name: str, known: tuple[str, ...]) -> UserError:
     if published.is_published(name):
         return NotFetchedError(f"The source {name!r} is", name)
     hint = did_you_mean(name, [*known, *(source.name for source in published.SOURCES)])

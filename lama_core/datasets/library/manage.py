@@ -45,7 +45,7 @@ def delete_dataset(name: str) -> int:
 
 
 def users_of(name: str) -> tuple[str, ...]:
-    """Return the installed datasets that use this one's templates, and need it for them."""
+    """Return the installed datasets without templates, which use those of this one."""
     folder = installed.installed_dir(_check(name))
     return tuple(
         other

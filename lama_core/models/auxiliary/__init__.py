@@ -1,1 +1,1 @@
-"""Models that fill no blanks: readers, translators, embeddings of words and word pairs."""
+"""Models for other tasks than filling blanks: readers, translators, embeddings of words."""

@@ -3,9 +3,9 @@
     score(span)  = start logit of its first token + end logit of its last
     log_prob     = score - log of the sum of exp(score) over the spans of all passages together
 
-Spans are single words that are candidates, as the LAMA paper restricts DrQA to single-token
-answers. If a word occurs several times, its probabilities are summed. Any folder or hub name with a
-question-answering architecture of transformers and safetensors weights works.
+Only spans of one word that is a candidate are scored, as the LAMA paper restricts DrQA to
+single-token answers. If a word occurs several times, its probabilities are summed. Any folder or
+hub name with a question-answering architecture of transformers and safetensors weights works.
 Source: Chen et al. 2017, section 3.2; Petroni et al. 2019, section 4.3.
 """
 
@@ -29,7 +29,7 @@ MAX_TOKENS = 384  # of a question and a passage
 
 
 class SpanReader(HasDevice):
-    """A question-answering model. name: as the user gave it. identity: digest of the weights."""
+    """A question-answering model. name: the user's name for it. identity: digest of its weights."""
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class SpanReader(HasDevice):
     def find(
         self, question: str, passages: Sequence[str], column: Callable[[str], int | None]
     ) -> dict[int, float]:
-        """Return the log-probability of each candidate that occurs in a passage, by column.
+        """Return the log-probabilities of the candidates that occur in a passage, by column.
 
         Args:
             question: The question.
@@ -102,7 +102,7 @@ class SpanReader(HasDevice):
 def _tokens(
     offsets: NDArray[np.int64], in_passage: NDArray[np.bool_], span: tuple[int, int]
 ) -> tuple[int, int] | None:
-    """Return the first and last passage token in a character span; None if it was truncated."""
+    """Return the first and last token of a passage's character span; None if it was truncated."""
     start, end = span
     inside = in_passage & (offsets[:, 0] < end) & (offsets[:, 1] > start)
     found = np.flatnonzero(inside)
@@ -110,7 +110,7 @@ def _tokens(
 
 
 def load_reader(reference: str, *, on_progress: OnProgress = ignore) -> SpanReader:
-    """Load a question-answering model by hub name or folder into the model cache.
+    """Return a question-answering model by hub name or folder; load it unless it is cached.
 
     Raises UserError if it is unavailable or not a question-answering model.
     """

@@ -1,9 +1,10 @@
 """RelBERT: one vector for a pair of words; pairs with similar relations have similar vectors.
 
 A RelBERT model's configuration contains its prompt, such as "... the relation between <subj> and
-<obj> : <subj> is the <mask> of <obj>", and how the last layer is pooled. Source: Ushio et al. 2021,
-Distilling Relation Embeddings from Pre-trained Language Models, and its released code: the mean
-over all tokens (special ones included) except padding and, for `average_no_mask`, the mask.
+<obj> : <subj> is the <mask> of <obj>", and how the last layer's states are pooled: `average` is
+their mean over all tokens except padding (special tokens included), `average_no_mask` the mean
+without the mask, `mask` the mask's state. Source: Ushio et al. 2021, Distilling Relation Embeddings
+from Pre-trained Language Models, and its released code.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,8 +29,8 @@ MODES = ("average", "average_no_mask", "mask")
 class RelBert(HasDevice):
     """Relation embeddings of word pairs.
 
-    name: as the user gave it. identity: digest of the weights. template: the prompt, with <subj>,
-    <obj> and <mask>.
+    name: the user's name for the model. identity: digest of the weights. template: the prompt, with
+    <subj>, <obj> and <mask>.
     """
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -78,7 +79,7 @@ class RelBert(HasDevice):
         return (states * shares).sum(1) / shares.sum(1)
 
     def _prompt(self, head: str, tail: str) -> str:
-        """Fill both words into the prompt at once, so that words that look like slots are kept."""
+        """Fill both words and the mask in at once, so that a word such as "<obj>" isn't a slot."""
         words = {"<subj>": head, "<obj>": tail, "<mask>": str(self.tokenizer.mask_token)}
         text, rest = "", self.template
         while rest:
@@ -89,7 +90,7 @@ class RelBert(HasDevice):
 
 
 def load_relbert(reference: str, *, on_progress: OnProgress = ignore) -> RelBert:
-    """Load a RelBERT model by hub name or folder into the model cache.
+    """Return a RelBERT model by hub name or folder; load it unless it is cached.
 
     Raises UserError if it is unavailable, not an encoder, or has no prompt.
     """

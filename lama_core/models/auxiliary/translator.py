@@ -23,7 +23,7 @@ class Translation:
 
 
 class Translator(Protocol):
-    """A model that translates texts in several ways."""
+    """A model that returns several translations of a text."""
 
     def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
         """Return the n best translations of each text, best first."""

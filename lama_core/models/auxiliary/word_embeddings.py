@@ -26,15 +26,15 @@ def hidden_states(
     layer: int = -1,
     pooling: Pooling = "mean",
 ) -> NDArray[np.float32]:
-    """Return embeddings of words in their sentences, float32 [text, word, dim].
+    """Return embeddings of words in sentences, float32 [text, word, dim].
 
     Args:
         model: A model with subword tokens.
         texts: The sentences.
-        spans: For each text the character spans [start, end) of its words; the same number for
-            every text.
+        spans: For each text, the character spans [start, end) of the words to embed; every text has
+            the same number of words.
         layer: 0 for the input embeddings, -1 for the last layer.
-        pooling: How to pool over the tokens that overlap a word.
+        pooling: How to combine the states of a word's tokens.
 
     Raises:
         UserError: If the layer doesn't exist, a text is too long, or the model is word-level.
@@ -84,7 +84,7 @@ def _encode(
         [(np.flatnonzero(word.marked) + len(before)).tolist() for word in words] for words in marked
     ]
     if not all(map(all, pieces)):
-        raise UserError(f"{model.name} has no token for one of the words: it has no letters.")
+        raise UserError(f"A word without letters has no token of {model.name}. Remove that word.")
     return rows, pieces
 
 
@@ -98,7 +98,7 @@ def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> tor
             f"{model.name} has no layer {layer}: choose 0 (the input embeddings) to "
             f"{len(states) - 1}, or -1 for the last."
         )
-    # output[0] is what the head reads: some families normalise it after the last layer.
+    # For the last layer, output[0]: what the head reads, which some families normalise first.
     if layer in (-1, len(states) - 1):
         return to_cpu(output[0].float())
     return to_cpu(states[layer].float())

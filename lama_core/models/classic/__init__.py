@@ -1,4 +1,5 @@
 """ELMo, Transformer-XL and fairseq's convolutional language model, for inference.
 
-No library runs these models of the papers any more. `models convert` makes their folders.
+No current library runs these models, which the papers use. `models convert` makes folders in the
+format that is read here from the released files.
 """

@@ -1,7 +1,7 @@
 """Common parts of Transformer-XL and fconv: causal models of whole words with adaptive softmax.
 
-The softmax is over the most frequent words and one entry for each cluster of rarer words; each
-cluster has a softmax over its words:
+The first softmax is over the most frequent words and the clusters of rarer words; each cluster has
+a softmax over its words:
 
     log P(word) = log P(cluster) + log P(word | cluster)
 
@@ -34,7 +34,7 @@ def joined(head: torch.Tensor, tails: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 class AdaptiveSoftmaxNetwork(nn.Module):
-    """A network with an adaptive softmax. body: its layers, with the words' `embedding`."""
+    """A network with an adaptive softmax. body: its layers; `body.embedding` embeds the words."""
 
     body: nn.Module
 
@@ -66,7 +66,7 @@ class CausalWordModel(CausalModel):
 
     @property
     def tokens_per_pass(self) -> int:
-        """Tokens per forward pass, limited by the size of the widest layer's activations."""
+        """Maximum number of tokens per pass, limited by the size of a layer's activations."""
         return max(1, min(super().tokens_per_pass, LOGITS // self.model.activations_per_token))
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="torch.nn.Module")
 VOCABULARY, WEIGHTS = "vocab.txt", "model.safetensors"
 ELMO, TRANSFORMER_XL, FCONV = "elmo", "transformer-xl", "fconv"
-# None of these models has position embeddings: the limit is for time and memory.
+# None of these models has position embeddings: this limits time and memory only.
 MAX_TOKENS = 1024
 # Logits held at once: 64 MB.
 LOGITS = 1 << 24
-# ELMo's characters in the release: the bytes of UTF-8, and five control characters.
+# Characters in ELMo's released weights: the bytes of UTF-8, and five control characters.
 N_CHARACTERS = 261
-# fconv: the projection of each cluster is this much narrower than that of the one before.
+# fconv: the projection of each cluster is narrower by this factor than that of the one before.
 FACTOR = 4
 MAX_LAYERS = 1000
 
@@ -35,14 +35,14 @@ MAX_LAYERS = 1000
 def widths_of(convolutions: Sequence[Sequence[int]]) -> list[int]:
     """Return the input width of each fconv layer, and the output width of the last.
 
-    convolutions: width, kernel and residual of each layer. residual r: the input of the layer that
-    is r - 1 layers before is added to the output; 0 for none.
+    convolutions: width, kernel and residual of each layer. A residual of r adds the input of the
+    layer that is r - 1 layers earlier to the layer's output; 0 adds nothing.
     """
     return [convolutions[0][0], *(width for width, _, _ in convolutions)]
 
 
 def projections_of(convolutions: Sequence[Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """Return the layers with a residual of another width: layer -> (its width, the layer's)."""
+    """Return the residuals that must be projected: layer -> (residual's width, layer's width)."""
     widths = widths_of(convolutions)
     added = {
         number: (widths[number + 1 - residual], width)
@@ -109,9 +109,17 @@ def open_release(
     make: Callable[[SimpleNamespace], M],
     dtype: "torch.dtype",
 ) -> tuple[M, WordVocabulary]:
-    """Return the network that `make` builds from a configuration, with weights, and its vocabulary.
+    """Return a converted release's network, with its weights, and its vocabulary.
 
-    fits: whether a configuration is valid; if not, UserError is raised.
+    Args:
+        folder: The release.
+        sizes: Required sizes in its configuration.
+        fits: Returns whether a configuration is valid.
+        make: Builds the network from a configuration.
+        dtype: Type of the weights.
+
+    Raises:
+        UserError: If the configuration, the vocabulary or the weights are invalid.
     """
     import torch
 

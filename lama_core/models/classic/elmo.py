@@ -1,8 +1,9 @@
 """ELMo, from a converted release: two LSTM language models, one for each reading direction.
 
-The forward state is read one word left of the blank, the backward state one word right of it, both
-in the last layer. LAMA ranks by the mean of the two log-softmaxes. Both directions share the
-softmax's weights W and b, so the renormalised mean is one softmax of the mean state:
+A blank is predicted from two states of the last layer: the forward state at the word left of it,
+and the backward state at the word right of it. LAMA ranks by the mean of their two log-softmaxes.
+Both directions share the softmax's weights W and b, so the renormalised mean is the log-softmax of
+the mean state:
 
     log P(w) = log softmax(W (h_forward + h_backward) / 2 + b)_w
 
@@ -118,10 +119,17 @@ class Elmo(nn.Module):
     def read(
         self, inputs: torch.Tensor, lengths: torch.Tensor, states: States
     ) -> tuple[torch.Tensor, torch.Tensor, States]:
-        """Return the forward and backward states [row, position, projection_dim], and final states.
+        """Read texts in both directions.
 
-        inputs: [row, position, projection_dim], padded on the right. lengths: int64 [row].
-        A backward state is at the position of its word, and has read the words right of it, too.
+        Args:
+            inputs: Input embeddings, [row, position, projection_dim], padded on the right.
+            lengths: Number of words of each text, int64 [row].
+            states: The states to start from.
+
+        Returns:
+            The forward states and the backward states, [row, position, projection_dim] each, and
+            the states after the last word read. The backward state at a position has read the word
+            there and those right of it.
         """
         position = torch.arange(inputs.shape[1], device=inputs.device)
         is_word = position < lengths[:, None]
@@ -195,7 +203,7 @@ class _Lstm(nn.Module):
         is_word: torch.Tensor,
         state: tuple[torch.Tensor, torch.Tensor],
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """Return outputs [row, position, projection_dim], and the state after each row's end."""
+        """Return outputs [row, position, projection_dim], and the state after each last word."""
         cell, output = state
         width = inputs.shape[2]
         from_input = functional.linear(inputs, self.gates.weight[:, :width], self.gates.bias)
@@ -240,8 +248,8 @@ class ElmoModel(Transformer):
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """Encode a query with the unknown word in each blank; the context is always both sides.
 
-        A word outside the output vocabulary is still read by its characters: its id is a negative
-        number that encodes them.
+        A word outside the output vocabulary can still be read, by its characters: its id is a
+        negative number that encodes them.
         """
         begin, end = self.vocabulary.frame
         ids, positions = [*begin], []
@@ -285,7 +293,7 @@ class ElmoModel(Transformer):
         return [self._word(number) for number in query.token_ids[1:-1]]
 
     def _rows(self, n: int) -> list[slice]:
-        """Return slices of rows that go through the softmax together."""
+        """Return slices of `n` rows; the rows of a slice go through the softmax together."""
         size = max(1, LOGITS // self.vocabulary.size)
         return [slice(first, first + size) for first in range(0, n, size)]
 
@@ -297,9 +305,14 @@ class ElmoModel(Transformer):
     def _mean_states(
         self, texts: Sequence[Sequence[str]], places: Sequence[Sequence[int]]
     ) -> torch.Tensor:
-        """Mean of both directions' states at word positions, [position, projection_dim].
+        """Mean of the forward state before and the backward state after each word position.
 
-        places: word positions in each text; 0 is the first word.
+        Args:
+            texts: The words of each text.
+            places: Word positions in each text; 0 is the first word.
+
+        Returns:
+            [position, projection_dim], text by text.
         """
         found = self.longest_first(
             lambda some: self._read(texts, places, some), [len(text) + 2 for text in texts]
@@ -330,7 +343,7 @@ class ElmoModel(Transformer):
             found = {}
             for at_row, number in enumerate(numbers):
                 at = torch.tensor(list(places[number]), dtype=torch.int64, device=table.device)
-                # Position 0 is the begin sign: words are shifted by one.
+                # Position 0 is the begin sign, so word n is at position n + 1.
                 found[number] = (forward[at_row, at] + backward[at_row, at + 2]) / 2
             return found
 
@@ -356,7 +369,7 @@ class ElmoModel(Transformer):
         return self.word_score(pieces, total)
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
-        """Log-probability of each word at its query's first blank; a name is hidden."""
+        """Log-probability of each word at its query's first blank; a name has a blank per word."""
         found = []
         for query, word in asked:
             pieces = self.vocabulary.pieces(word)
@@ -452,7 +465,7 @@ def _fits(config: SimpleNamespace) -> bool:
 def open_elmo(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, passes: str = ""
 ) -> ElmoModel:
-    """Load a converted release. passes: how often a text is read."""
+    """Load a converted release. passes: how often a text is read; empty for the default."""
 
     def make(config: SimpleNamespace) -> Elmo:
         return Elmo(config, n_words=config.vocab_size)

@@ -48,7 +48,7 @@ class FConv(AdaptiveSoftmaxNetwork):
 
     @property
     def activations_per_token(self) -> int:
-        """Approximate number of activations per token in its widest layer."""
+        """Approximate number of activations per token in the widest layer."""
         return max(2 * width * kernel for width, kernel, _ in self.config.convolutions)
 
     def forward(

@@ -1,11 +1,12 @@
 """Transformer-XL (transfo-xl-wt103), from a converted release.
 
-A word attends to itself and the words left of it, at most `mem_len` in all, by their distance:
+A word attends to itself and the words left of it, at most `mem_len` in all. The attention score of
+word i to the word at distance d is
 
     score(i, d) = ((q_i + u) k_i-d + (q_i + v) r_d) / sqrt(d_head)
 
-Without a memory, the released code puts `mem_len` zero vectors before a text. Their keys and
-values are zero, but their distances aren't, so they take a share of the attention.
+If a text has no memory, the released code puts `mem_len` zero vectors before it. Their keys and
+values are zero, but the keys r_d of their distances aren't, so they take a share of the attention.
 Source: Dai et al. 2019, section 3; pytorch-pretrained-bert 0.6.2, which LAMA used.
 """
 
@@ -43,8 +44,9 @@ NO_MEMORY = "none"
 
 
 class TransformerXL(AdaptiveSoftmaxNetwork):
-    """The network. config.cutoffs: ends of the word clusters; the last is the vocabulary's end.
+    """The network.
 
+    config.cutoffs: where the clusters of words end; the last end is the size of the vocabulary.
     zero_memory: whether zero vectors come before a text.
     """
 
@@ -136,7 +138,7 @@ class _Body(nn.Module):
         """Return states [row, position, d_model] for ids int64 [row, position]."""
         states = self.embedding(ids)
         n_tokens, n_memory = ids.shape[1], self.config.mem_len if self.zero_memory else 0
-        # What each word attends to at each distance: a word of the text, or a zero vector.
+        # n_seen: how far each word looks back. memory: whether a zero vector is at a distance.
         n_seen = self.config.mem_len if self.config.same_length else n_memory + n_tokens
         n_distances = n_seen if n_memory else min(n_seen, n_tokens)
         position = torch.arange(n_tokens, device=ids.device)[:, None]
@@ -164,15 +166,18 @@ class _Layer(nn.Module):
         self.attention_norm = Norm(d_model, EPSILON)
         self.inner, self.outer = Linear(d_model, config.d_inner), Linear(config.d_inner, d_model)
         self.norm = Norm(d_model, EPSILON)
-        self._known: torch.Tensor | None = None
+        self._cached_keys: torch.Tensor | None = None
 
     def forward(
         self, states: torch.Tensor, own: torch.Tensor, seen: torch.Tensor, memory: torch.Tensor
     ) -> torch.Tensor:
         """Return the states of the next layer.
 
-        own: int64 [word, word], distance from each word to each other. seen: bool, same shape,
-        whether it is attended to. memory: bool [word, distance], whether a zero vector is there.
+        Args:
+            states: [row, word, d_model].
+            own: Distance from each word to each word, int64 [word, word].
+            seen: Whether the one attends to the other, bool [word, word].
+            memory: Whether a zero vector is at this distance, bool [word, distance].
         """
         n_rows, n_tokens, _ = states.shape
         split = self.queries_keys_values(states).view(n_rows, n_tokens, 3, self.heads, self.width)
@@ -194,12 +199,12 @@ class _Layer(nn.Module):
 
     def _distances(self, n: int) -> torch.Tensor:
         """Return the key of each distance, [n, head, width]; cached for the largest n."""
-        known = self._known
+        known = self._cached_keys
         weight = self.distances.weight
         if known is None or len(known) < n or known.device != weight.device:
             # Computed so that passes with gradients can use the cached tensor, too.
             with torch.inference_mode(False), torch.no_grad():
-                known = self._known = self._keys(n, weight)
+                known = self._cached_keys = self._keys(n, weight)
         return known[:n]
 
     def _keys(self, n: int, weight: torch.Tensor) -> torch.Tensor:

@@ -1,1 +1,1 @@
-"""Releases in old formats, made into folders of safetensors: `models convert`."""
+"""Conversion of releases in old formats to folders of safetensors: `models convert`."""

@@ -15,8 +15,9 @@ from lama_core.progress import OnProgress, Progress, ignore
 class Release:
     """An old release format.
 
-    title: its name for users. files: the files of a release. is_one: whether a folder contains a
-    release. convert: (folder, out), writes the model folder.
+    title: its name for users. files: the files of a release, for users. is_one: returns whether a
+    folder contains a release in this format. convert: writes the release in a folder to a model
+    folder, as `convert(folder, out)`.
     """
 
     title: str
@@ -50,7 +51,7 @@ def convert(folder: Path, out: Path, on_progress: OnProgress = ignore) -> Releas
     """Write a release as a model folder to `out`, which must not exist; return its format.
 
     Raises UserError if the format is unknown, the release is incomplete, or `out` can't be written;
-    `out` doesn't exist then.
+    then `out` isn't created.
     """
     if out.exists():
         raise UserError(f"{out} exists already. Choose another folder with --out.")
@@ -67,7 +68,7 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     """Write a release as a model folder to the new folder `out`; return its format.
 
     Raises UserError if the format is unknown or the release is incomplete, and OSError if `out`
-    can't be written; `out` may be incomplete then.
+    can't be written; then `out` may be incomplete.
     """
     if not folder.is_dir():
         raise UserError(f"Folder not found: {str(folder)!r}.")
@@ -75,7 +76,7 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     release = next((release for release in RELEASES if release.is_one(folder)), None)
     if release is None:
         known = "; ".join(f"{release.title} ({release.files})" for release in RELEASES)
-        raise UserError(f"{folder} has no release in a supported format: {known}.")
+        raise UserError(f"{folder} has no release in a supported format. Supported: {known}.")
     on_progress(Progress(f"Converting {release.title}"))
     out.mkdir()
     release.convert(folder, out)

@@ -1,6 +1,7 @@
 """Convert ELMo's release: options, weights and softmax weights in HDF5, and a vocabulary.
 
-Each word of the vocabulary is a row of the softmax. Variable names are those of AllenNLP's bilm-tf.
+Each word of the vocabulary has a row in the softmax weights. The release's variables have the names
+of AllenNLP's bilm-tf.
 """
 
 from pathlib import Path
@@ -38,15 +39,15 @@ def convert_elmo(folder: Path, out: Path) -> None:
             "it from the release's address."
         )
     weights = [file for file in sorted(folder.glob("*weights.hdf5")) if file not in softmaxes]
-    options_file = _only(folder, sorted(folder.glob("*options.json")))
+    options_file = _single_file(folder, sorted(folder.glob("*options.json")))
     config = read_options(options_file)
-    vocabulary_file = _only(folder, sorted(folder.glob("vocab*.txt")))
+    vocabulary_file = _single_file(folder, sorted(folder.glob("vocab*.txt")))
     words = [line.strip() for line in read_lines(vocabulary_file)]
     for sign in (BEGIN, END, UNKNOWN):
         if sign not in words:
             raise UserError(f"Not an ELMo vocabulary: {vocabulary_file} has no {sign}.")
-    softmax_file = _only(folder, softmaxes)
-    with open_hdf5(_only(folder, weights)) as stored, open_hdf5(softmax_file) as softmax:
+    softmax_file = _single_file(folder, softmaxes)
+    with open_hdf5(_single_file(folder, weights)) as stored, open_hdf5(softmax_file) as softmax:
         if "softmax/W" not in softmax:
             raise UserError(f"Not an ELMo softmax file: {softmax_file} has no 'softmax/W'.")
         tensors = body_tensors(config, stored)
@@ -60,7 +61,7 @@ def convert_elmo(folder: Path, out: Path) -> None:
     )
 
 
-def _only(folder: Path, files: list[Path]) -> Path:
+def _single_file(folder: Path, files: list[Path]) -> Path:
     if len(files) != 1:
         raise UserError(
             f"{folder} has missing or duplicate files: put exactly one release of ELMo in a folder "
@@ -70,7 +71,7 @@ def _only(folder: Path, files: list[Path]) -> Path:
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """Return ELMo's sizes by the names used here; raise UserError for unsupported options."""
+    """Return ELMo's sizes, named as in `classic.elmo`; raise UserError for unsupported options."""
     options = read_json(path)
     lstm, characters = options.get("lstm"), options.get("char_cnn")
     if not isinstance(lstm, dict) or not isinstance(characters, dict):
@@ -105,7 +106,7 @@ def read_options(path: Path) -> dict[str, Any]:
 
 
 def body_tensors(config: dict[str, Any], stored: Hdf5) -> dict[str, Array]:
-    """Return the network's weights without the softmax, by the names used here."""
+    """Return the network's weights without the softmax, named as in `classic.elmo`."""
     width, dim, n = config["projection_dim"], config["dim"], config["char_dim"]
     found: dict[str, Array] = {
         "characters.embedding.weight": stored.read("char_embed", N_CHARACTERS, n)

@@ -1,8 +1,8 @@
 """Convert Tsinghua's ERNIE, queried without entities, to a BERT.
 
-Where words and entities meet, a layer adds the entities' projection before the activation. Without
-entities this is the projection's bias, which is added to the words' bias; the entities' weights are
-dropped. Source: Zhang et al. 2019, section 3.3; thunlp/ERNIE's modeling code.
+The layers that combine words and entities add a projection of the entities before the activation.
+Without entities, only the projection's bias is left: it is added to the words' bias, and the
+entities' weights are dropped. Source: Zhang et al. 2019, section 3.3; thunlp/ERNIE's modeling code.
 """
 
 import json
@@ -81,7 +81,7 @@ def convert_ernie(folder: Path, out: Path) -> None:
 def _without_entities(
     config: dict[str, Any], state: dict[str, np.ndarray], file: Path
 ) -> dict[str, np.ndarray]:
-    """Return a BERT's weights: entities dropped, their projection's bias added to the words'."""
+    """Return the weights of a BERT: without entities, the bias of their projection added."""
     kept = {
         name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
             "LayerNorm.beta", "LayerNorm.bias"

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# Limits as (per byte of the file, constant): memory in bytes and CPU time in seconds. 2-bit weights
-# grow sixteenfold and are held twice.
+# Limits of memory in bytes and of CPU time in seconds, as (per byte of the file, constant). 2-bit
+# weights grow sixteenfold, and memory holds them twice.
 MEMORY = (40, 3 << 30)
 CPU_SECONDS = (1 / 1_000_000, 60)
 ALONE = "model.gguf"
@@ -23,7 +23,7 @@ TENSOR = re.compile(r"tensor (\d+) of (\d+)")
 def expand(gguf: Path, folder: Path) -> None:
     """Write a GGUF file's weights as float32 safetensors, with its tokenizer, to a folder.
 
-    The file is linked into an empty folder first, so that other files next to it aren't read.
+    The file is linked into an empty folder first, so that no other file in its folder is read.
     """
     with tempfile.TemporaryDirectory() as alone:
         link = Path(alone, ALONE)
@@ -41,7 +41,7 @@ def _expand(gguf: Path, folder: Path) -> None:
         gguf.parent, gguf_file=gguf.name, trust_remote_code=False
     )
     _report(1)
-    # transformers reports tensors only with a progress bar: replace it.
+    # transformers shows a progress bar of the tensors: replace it with lines.
     vars(modeling_gguf_pytorch_utils)["tqdm"] = _each_reported
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32, trust_remote_code=False

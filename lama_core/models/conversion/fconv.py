@@ -1,7 +1,7 @@
 """Convert fairseq's release of fconv_lm: a checkpoint (pickle) and `dict.txt`.
 
 Each line of `dict.txt` is a word and its count; four control words precede them in the vocabulary.
-Convolutions and projections are weight-normalised (`_g`, `_v`): their product is written.
+Convolutions and projections are weight-normalised, stored as `_g` and `_v`: g v / |v| is written.
 Source: fairseq 0.12, FConvDecoder and AdaptiveSoftmax.
 """
 
@@ -116,7 +116,7 @@ def parse_layers(text: str, file: Path) -> list[list[int]]:
 
 
 def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
-    """Return where the clusters end; the last end is that of the dictionary."""
+    """Return where the clusters end; the last end is the size of the dictionary."""
     parts = str(text).split(",")
     if not all(part.strip().isdigit() for part in parts):
         raise UserError(
@@ -132,7 +132,7 @@ def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
 
 
 def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
-    """Return the weights by the names used here."""
+    """Return the weights, named as in `classic.fconv`."""
     layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
     widths = widths_of(layers)
     found = {
@@ -182,7 +182,7 @@ def _normalised(
     axes: tuple[int, ...],
     file: Path,
 ) -> np.ndarray:
-    """Return g v / |v|; the norm is over `axes`."""
+    """Return a weight g v / |v|, of this shape; the norm is over `axes`, g has shape `lengths`."""
     g = get_weight(state, f"{name}.weight_g", lengths, file)
     v = get_weight(state, f"{name}.weight_v", shape, file).astype(np.float64)
     return (g * v / np.sqrt((v**2).sum(axes, keepdims=True))).astype(np.float32)

@@ -1,7 +1,7 @@
 """Read weights of old formats from untrusted files, and write safetensors.
 
-Pickles are read by torch's restricted loader, which builds only tensors and plain values; links to
-other files in HDF5 are ignored. Sizes are compared with the file's bytes before memory is
+torch's restricted loader reads pickles: it builds only tensors and plain values. Links from an HDF5
+file to other files are ignored. Sizes are compared with the file's bytes before memory is
 allocated.
 """
 
@@ -20,8 +20,8 @@ from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.models.model_folder import check_memory
 
-CHUNK = 1 << 24  # numbers to write at once
-# How torch's restricted loader names what it refuses.
+CHUNK = 1 << 24  # numbers that are written at once
+# Finds the refused name in an error of torch's restricted loader.
 FORBIDDEN = re.compile(r"(?:GLOBAL|[Cc]an only \w+ \w+ for|class) ([\w.]+)")
 # Largest accepted compression ratio of an HDF5 array.
 COMPRESSED = 100
@@ -107,7 +107,7 @@ class Hdf5:
         return self._find(name) is not None
 
     def _find(self, name: str) -> Any:
-        """Return a data set of this file; None if it doesn't exist or is in another file."""
+        """Return an array of this file; None if it has none or links to another file."""
         import h5py
 
         group = self._opened
@@ -122,14 +122,17 @@ class Hdf5:
         return None if outside else group
 
     def array(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return an array; raise UserError unless it has that shape and is stored in full."""
+        """Return an array without reading it.
+
+        Raises UserError unless it has this shape, contains floats and is stored in full.
+        """
         found = self._find(name)
         if found is None:
             raise UserError(f"{self.path} has no {name}: incomplete, or another release.")
         if found.shape != shape or found.dtype.kind != "f":
             raise UserError(
-                f"{self.path}: {name} has shape {found.shape}, but {shape} by the options and the "
-                "vocabulary. One of these files belongs to another release."
+                f"{self.path}: {name} has shape {found.shape}; the options and the vocabulary "
+                f"require {shape}. One of these files belongs to another release."
             )
         if found.nbytes > COMPRESSED * max(1, found.id.get_storage_size()):
             raise UserError(f"{self.path}: {name} is incomplete. Copy or download it again.")
@@ -195,8 +198,8 @@ def get_weight(
     found = state[name]
     if found.shape != shape:
         raise UserError(
-            f"{path}: {name} has shape {found.shape}, but {shape} by the configuration and the "
-            "dictionary. One of these files belongs to another release."
+            f"{path}: {name} has shape {found.shape}; the configuration and the dictionary "
+            f"require {shape}. One of these files belongs to another release."
         )
     return found
 

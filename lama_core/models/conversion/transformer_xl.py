@@ -1,7 +1,7 @@
 """Convert Transformer-XL's release: `config.json`, weights (pickle or safetensors), and words.
 
-The words are `vocab.json` (word to number) or the older `vocab.bin` (a pickle with this mapping as
-`sym2idx`). Output weights that are tied to the input's are stored once or not at all.
+The words are in `vocab.json` (word to number) or the older `vocab.bin` (a pickle with this mapping
+as `sym2idx`). If output weights are tied to the input embeddings, the file may lack them.
 """
 
 import json
@@ -86,7 +86,7 @@ def convert_transformer_xl(folder: Path, out: Path) -> None:
 
 
 def _cutoffs(given: dict[str, Any], n_words: int, path: Path) -> list[int]:
-    """Return where the clusters end; the last end is that of the vocabulary."""
+    """Return where the clusters end; the last end is the size of the vocabulary."""
     cutoffs = given.get("cutoffs")
     valid = isinstance(cutoffs, list) and all(type(end) is int and end > 0 for end in cutoffs)
     if not valid or not cutoffs or cutoffs != sorted(set(cutoffs)):
@@ -101,7 +101,7 @@ def _cutoffs(given: dict[str, Any], n_words: int, path: Path) -> list[int]:
 
 
 def _read_words(folder: Path) -> list[str]:
-    """Return the words in the order of their numbers; raise UserError if they are invalid."""
+    """Return the dictionary's words in the order of their numbers; raise UserError if invalid."""
     path = next((folder / name for name in WORDS if (folder / name).is_file()), None)
     if path is None:
         raise UserError(f"{folder} has no dictionary. Add {' or '.join(WORDS)}.")
@@ -143,8 +143,8 @@ def _read_state(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
 def _tensors(
     config: dict[str, Any], state: dict[str, np.ndarray], file: Path
 ) -> dict[str, np.ndarray]:
-    """Return the weights by the names used here."""
-    # In a model without its output layer, the names have no prefix.
+    """Return the weights, named as in `classic.transformer_xl`."""
+    # Without the output layer, the names of the weights have no prefix `transformer.`.
     if "word_emb.emb_projs.0" in state:
         raise UserError(f"{file} lacks Transformer-XL's output layer, so it can't predict words.")
     ends, d_model = config["cutoffs"], config["d_model"]

@@ -1,8 +1,8 @@
-"""BERT in torch, so that the first answer of a new process needs no import of transformers.
+"""BERT in torch, so that the first answer of a new process doesn't need to import transformers.
 
-That import takes twice as long as torch's and most of the memory of a small model. Modules have
-transformers' names, so checkpoint keys match and the same modules can be cut. Folders with any
-unusual setting are left to transformers.
+That import takes twice as long as torch's, and most of the memory of a process with a small model.
+Modules have transformers' names, so that checkpoint keys match and `cutting_places` finds the same
+modules. Folders with an unusual setting are read by transformers.
 Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s to 1e-4 (test).
 """
 
@@ -40,7 +40,8 @@ _SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 class BodyOutput(NamedTuple):
     """Output of the encoder.
 
-    last_hidden_state: [row, position, dim]. hidden_states: the embeddings, then every layer's.
+    last_hidden_state: [row, position, dim]. hidden_states: the embeddings, then the output of each
+    layer; None if not requested.
     """
 
     last_hidden_state: torch.Tensor
@@ -179,17 +180,17 @@ class _Head(nn.Module):
 
 
 class Encoding(dict[str, Any]):
-    """A tokenizer's output. words: for each text, the word that each token belongs to."""
+    """A tokenizer's output. words: for each text, the number of the word that each token is in."""
 
     words: list[list[int | None]]
 
     def word_ids(self, number: int = 0) -> list[int | None]:
-        """Return the word that each token of a text belongs to; None for special tokens."""
+        """Return the number of the word that each token is in; None for special tokens."""
         return self.words[number]
 
 
 class WordPieceTokenizer:
-    """A BERT tokenizer that needs only the tokenizers library, with the calls that backends use."""
+    """A BERT tokenizer that needs only the library tokenizers, with the methods backends call."""
 
     is_fast = True
     bos_token_id = eos_token_id = None
@@ -218,7 +219,7 @@ class WordPieceTokenizer:
         return_offsets_mapping: bool = False,
         verbose: bool = True,
     ) -> "Encoding":
-        """Return `input_ids` and optionally `offset_mapping`; for a list of texts, lists."""
+        """Return `input_ids` and optionally `offset_mapping`; for several texts, lists of them."""
         texts = [text] if isinstance(text, str) else list(text)
         backend = self.backend_tokenizer
         with self._lock:  # the backend's setting is shared by sessions
@@ -242,7 +243,7 @@ class WordPieceTokenizer:
 
 
 def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPieceTokenizer] | None:
-    """Load a folder's model and tokenizer if it holds a plain BERT, else return None.
+    """Return a folder's model and tokenizer; None if it isn't a BERT with the usual settings.
 
     Also None if a file is damaged, weights are missing or have another shape, or the tokenizer has
     more tokens than the model: the next backend then reports the reason.
@@ -302,7 +303,7 @@ def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> 
 
 
 def _own_name(key: str) -> str:
-    """Return a stored weight's name in this module; empty if it is unused."""
+    """Return a stored weight's name in `BertMaskedLM`; empty if it is unused."""
     if key.startswith(_UNUSED) or key.endswith("position_ids"):
         return ""
     if key == "cls.predictions.bias":

@@ -26,10 +26,11 @@ from lama_core.models.vocabulary import TextTokens
 
 @dataclass(frozen=True, slots=True)
 class MaskedCopy:
-    """A copy of a text with some tokens hidden; they are scored, each given those before it.
+    """A copy of a text with some tokens hidden, of which the first or all are scored.
 
     ids: the model's input, with mask tokens. at: position of the first mask. pieces: the tokens to
-    score. text: number of the text. first: position of the first scored token in it.
+    score; each is scored given those before it. text: index of the text. first: position of the
+    first scored token in the text.
     """
 
     ids: tuple[int, ...]
@@ -120,10 +121,10 @@ class TokenHidingModel(InspectableModel):
     def hidden_log_probs(
         self, read: Sequence[TextTokens], hiding: Hiding, scored: Scored
     ) -> list[NDArray[np.float32]]:
-        """Log-probability of each token to score, float32 [token]; NaN for the others.
+        """Log-probability of each token to score, float32 [token] for each text; NaN for others.
 
         Copies of equal length share passes, so no padding is needed. Equal copies are computed
-        once, such as those of two single-token answers with the answer hidden.
+        once: two single-token answers give the same copy when they are hidden.
         """
         values = [np.full(len(tokens.ids), np.nan, np.float32) for tokens in read]
         by_shape: dict[tuple[int, int], list[MaskedCopy]] = {}

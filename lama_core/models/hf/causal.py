@@ -2,8 +2,8 @@
 
 Context `left`: the distribution of the next word after the text left of the blank (Petroni et al.
 2019, section 4.2). Context `both`: the best words by the left context are rescored by the
-log-probability of the whole sentence (without log P(left), which all share) and normalised over
-them. The gold answer is always rescored.
+log-probability of the whole sentence (without log P(left), which all share). Their probabilities
+are normalised to sum to 1. The gold answer is always rescored.
 Departure: Context on both sides for causal models
 """
 
@@ -48,7 +48,7 @@ ROWS_PER_PASS = 25
 WORDS_PER_PASS = 100
 FEWEST_WORDS = 10
 LOGITS_PER_PASS = 1 << 25
-# Statements need the logits of every token, and a GPU holds them twice: 4 GB each in fp32.
+# Statements need the logits of every token; a GPU holds them twice, 4 GB each time in fp32.
 LOGITS_OF_TEXTS = 1 << 30
 # Maximum number of tokens that continue a word.
 MAX_PIECES = 8
@@ -60,8 +60,8 @@ class CausalModel(InspectableModel):
 
     caches: whether it can continue from a cached prefix; else the prefix is computed again.
     tree_reach: maximum number of nodes of a prefix tree; 0 if it can't read trees.
-    logits_of_texts: number of logits that may be held for whole texts.
-    masks_of_trees: number of attention mask cells of prefix trees per pass.
+    logits_of_texts: maximum number of logits that are held for whole texts.
+    masks_of_trees: maximum number of attention mask cells of prefix trees in a pass.
     """
 
     kind: Kind = "causal"
@@ -84,7 +84,7 @@ class CausalModel(InspectableModel):
         raise ValueError(f"{self.name}: the tokenizer has no token to start a text with")
 
     def text_range(self, encoded: Encoded) -> range:
-        """Return the positions of the text left of the blank, and of the blank."""
+        """Return the positions of the text left of the blank, and of the blank after it."""
         ids = encoded.token_ids
         empty = list(ids) == self._left_ids("")
         return range(len(ids) if empty else len(self.vocabulary.frame[0]), len(ids) + 1)
@@ -144,11 +144,11 @@ class CausalModel(InspectableModel):
     def continue_words(
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
     ) -> list[str | None]:
-        """Return the words that the model's most likely next tokens complete first tokens to.
+        """Return the word that begins with each first token, completed by the most likely tokens.
 
         Tokens are added while they continue the word. After a capitalised word, another capitalised
-        word is added if its probability is at least 0.5: `New York`. No word is completed if the
-        time is over.
+        word is added if its probability is at least 0.5: `New York`. None if a word is complete;
+        None for all if the time is over.
         """
         if self.vocabulary.marks_ends:
             return [None] * len(firsts)  # a token always ends its word, or says that it doesn't
@@ -219,15 +219,16 @@ class CausalModel(InspectableModel):
     ) -> np.ndarray:
         """Log-probability of each token of the suffix after each word, float32 [word, token].
 
-        The left context is computed once.
+        Words that aren't scored because the time is over have NaN. The left context is computed
+        once.
 
         Args:
             left: Token ids left of the word.
             words: Token ids of each word; all have the same number.
             suffix: Token ids right of the word.
-            n_last: The last words, which are scored even after `until`.
-            until: After this time (`time.monotonic`) no more words are scored, except the last
-                ones, and at least a few of the first; the others are NaN.
+            n_last: Number of words at the end that are scored even after `until`.
+            until: Time (`time.monotonic`) after which only the last `n_last` words are scored, and
+                a few of the first if none is yet.
         """
         cache = self._prefix_cache(left)
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
@@ -283,7 +284,7 @@ class CausalModel(InspectableModel):
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """By the chain rule; with context `both`, normalised over the rescored words and this."""
+        """Score by the chain rule; with `both`, normalise over the rescored words and this one."""
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
         if self.tokenizer.unk_token_id in pieces:
@@ -330,7 +331,7 @@ class CausalModel(InspectableModel):
         ]
 
     def _start(self) -> list[int]:
-        """Return the tokens before a text: the tokenizer's special tokens, else the BOS token."""
+        """Return the tokens before a text: the tokenizer's special ones, or else the BOS token."""
         framed = self.vocabulary.frame[0]
         begin = self.tokenizer.bos_token_id
         return framed or ([] if begin is None else [begin])
@@ -367,7 +368,7 @@ class CausalModel(InspectableModel):
     def _score_trees(
         self, rows: Sequence[Sequence[int]], numbers: Sequence[int], trees: Sequence[Tree]
     ) -> dict[int, np.ndarray]:
-        """Score the rows in some trees; numbers: the row of each of the trees' own numbers."""
+        """Score the rows in some trees. numbers: maps a row's number in the trees to its index."""
         width = len(trees[0].tokens)
         ids = torch.tensor([padded(tree.tokens, width) for tree in trees])
         places = torch.tensor([padded(tree.depths, width) for tree in trees]) + self.first_place
@@ -422,9 +423,13 @@ def _with_first(later: np.ndarray) -> np.ndarray:
 def _batches(
     items: Sequence[T], lengths: Sequence[int], max_tokens: int, max_masks: float = math.inf
 ) -> Iterator[Sequence[T]]:
-    """Yield items that share a pass; the longest come first, lengths include padding.
+    """Yield groups of items that share a pass and fit in it with padding.
 
-    max_masks: limit for the sum of the squared lengths.
+    Args:
+        items: The items, longest first.
+        lengths: Number of tokens of each item.
+        max_tokens: Maximum number of tokens of a pass, padding included.
+        max_masks: Maximum sum of the squared lengths, padding included.
     """
     first = 0
     while first < len(items):
@@ -437,7 +442,7 @@ def _batches(
 def _extends(
     batch: Sequence[Encoded], suffixes: Sequence[list[int]], longer: int, row: int
 ) -> bool:
-    """Whether one query is another plus more on its right, as `in Rome.` extends `in Rome`."""
+    """Whether query `longer` is query `row` with a longer text right of its blank."""
     one, other = batch[longer], batch[row]
     return (
         replace(one, suffix=other.suffix, n_suffix=other.n_suffix) == other

@@ -1,11 +1,11 @@
-"""Greedy generation: the likeliest token after a prompt, again and again, until the line ends.
+"""Greedy generation: add the most likely token to a prompt until the line ends.
 
-A prompt is a plain text, or messages that the tokenizer's chat template puts into one. Causal
+A prompt is a plain text, or messages that the tokenizer's chat template makes one text. Causal
 models read prompts of similar length together, padded on the left; the tokens that all prompts of
 a batch begin with are computed once, and a finished text leaves the batch. Encoder-decoder models
-read the prompt with their encoder. The tokens are those of `transformers.generate` with
-`do_sample=False` on each prompt alone, as far as rounding allows: two tokens that are equally
-likely to the last digits can change places with the batch.
+read the prompt with their encoder. The result is that of `transformers.generate` with
+`do_sample=False` on each prompt alone, except for rounding: of two tokens with almost the same
+probability, the batch can decide which one is chosen.
 """
 
 import copy
@@ -24,7 +24,8 @@ from lama_core.models.devices import to_cpu
 from lama_core.models.protocols import Chat, GeneratedText
 
 ROWS_PER_BATCH = 64
-# A common beginning is computed once from this length on; below it the copies cost more.
+# Minimum number of tokens of a common beginning that is computed once; copying a shorter one costs
+# more than it saves.
 SHORTEST_PREFIX = 8
 
 
@@ -37,8 +38,9 @@ def generate(
         model: A causal or encoder-decoder model (`CausalModel`, `Seq2SeqModel`).
         prompts: Plain texts, which are tokenised as the model's tokenizer does by default, or
             chats, which go through its chat template.
-        max_tokens: The most tokens that are generated for one prompt.
-        until: When generation stops, on the clock of `time.monotonic`; the texts so far are kept.
+        max_tokens: Maximum number of tokens to generate for a prompt.
+        until: When generation stops, on the clock of `time.monotonic`; unfinished texts are
+            returned as they are.
 
     Raises:
         UserError: If a prompt and its continuation don't fit the model's window, the tokenizer has
@@ -55,7 +57,7 @@ def generate(
 
 
 def checked_ids(model: Any, prompt: str | Chat, max_tokens: int) -> list[int]:
-    """Return `prompt_ids`. Raises UserError if they and the continuation don't fit the window."""
+    """Return `prompt_ids`; raise UserError if prompt and continuation don't fit the window."""
     ids = prompt_ids(model, prompt)
     # An encoder-decoder model reads the prompt and writes the answer in different windows.
     model.check_window(len(ids) if model.kind == "seq2seq" else len(ids) + max_tokens)
@@ -87,7 +89,10 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
 def _batches(
     model: Any, rows: Sequence[tuple[int, ...]], max_tokens: int
 ) -> list[list[tuple[int, ...]]]:
-    """Rows that are generated together, longest first: of one length where padding isn't exact."""
+    """Group rows that are generated together; of equal length if padding changes the answers.
+
+    rows: prompts as token ids, longest first.
+    """
     batches: list[list[tuple[int, ...]]] = []
     for row in rows:
         batch = batches[-1] if batches else []
@@ -136,17 +141,17 @@ def _greedy(
 
 
 def _text_of(model: Any, ids: list[int], log_probs: list[float], in_time: bool) -> GeneratedText:
-    """Cut the tokens at the first line break."""
+    """Return the generated text and its tokens, cut at the first line break."""
     decode = model.tokenizer.decode
     text, broken, _ = decode(ids).partition("\n")
     while broken and ids and decode(ids[:-1]).startswith(text):
-        ids, log_probs = ids[:-1], log_probs[:-1]  # the line break and nothing of the answer
+        ids, log_probs = ids[:-1], log_probs[:-1]  # this token has no text before the line break
     tokens = tuple(decode([one]) for one in ids)
     return GeneratedText(text, tokens, np.array(log_probs, np.float32), in_time)
 
 
 def _end_tokens(model: Any) -> set[int]:
-    """Token ids that end a text, as `transformers.generate` reads them."""
+    """Return the ids of the tokens that end a text, as `transformers.generate` finds them."""
     named = getattr(model.model, "generation_config", None)
     ends = getattr(named, "eos_token_id", None)
     if ends is None:
@@ -157,7 +162,7 @@ def _end_tokens(model: Any) -> set[int]:
 class _CausalBatch:
     """Prompts of a causal model that are continued together.
 
-    A model that keeps no cache, or whose cache can't be shared, reads all tokens at each step.
+    A model that can't continue from a cached prefix reads all tokens at each step.
     """
 
     def __init__(self, model: Any, rows: Sequence[tuple[int, ...]]) -> None:
@@ -190,7 +195,12 @@ class _CausalBatch:
         return self._pass(ids, cache)
 
     def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
-        """Return the logits after one more token of the kept prompts; the others leave."""
+        """Add a token to each kept prompt, drop the others, and return the logits after it.
+
+        Args:
+            tokens: The new token of each prompt of the batch.
+            kept: Indices of the prompts that continue.
+        """
         self.rows = [[*self.rows[place], tokens[place]] for place in kept]
         if not self.model.caches:
             return self._uncached()
@@ -219,14 +229,14 @@ class _CausalBatch:
 
 
 def _common_beginning(rows: Sequence[list[int]]) -> list[int]:
-    """The tokens that all rows begin with."""
-    first, last = min(rows), max(rows)  # what these two share, all share
+    """Return the tokens that all rows begin with."""
+    first, last = min(rows), max(rows)  # a prefix that these two share is shared by all
     n = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return first[:n]
 
 
 class _Seq2SeqBatch:
-    """Prompts of an encoder-decoder model: read once by the encoder, answered by the decoder."""
+    """Prompts of an encoder-decoder model: the encoder reads them once, the decoder answers."""
 
     def __init__(self, model: Any, rows: Sequence[tuple[int, ...]]) -> None:
         self.model, self.size = model, len(rows)
@@ -243,7 +253,7 @@ class _Seq2SeqBatch:
         return self._pass(torch.full((self.size, 1), start, dtype=torch.int64))
 
     def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
-        """Return the logits after one more token of the kept prompts; the others leave."""
+        """Add a token to each kept prompt, drop the others, and return the logits after it."""
         if len(kept) < len(tokens):
             chosen = torch.tensor(kept)
             self.mask = self.mask[chosen]

@@ -1,7 +1,7 @@
 """A model whose modules can be read and replaced during a pass.
 
-Models are shared by threads: the permanent hooks on the modules act only on the passes of the
-thread that requested them.
+Threads share models. The hooks on the modules are permanent, but act only on the passes of the
+thread that requested it.
 """
 
 import threading
@@ -23,7 +23,7 @@ class HookedModel(Transformer):
     """A model whose modules, and the embeddings of its text, can be read and replaced."""
 
     kind: Kind
-    # Whether rows that are equal up to a layer may be computed once, and copied after it.
+    # Whether rows that are equal up to a layer may be computed once up to it, and copied after it.
     copies_rows = True
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -42,7 +42,7 @@ class HookedModel(Transformer):
         return self.model.get_input_embeddings()
 
     def _hook(self, modules: Iterable[nn.Module]) -> None:
-        """Let `watching` see these modules from now on."""
+        """Put hooks on these modules, so that `watching` can see them."""
         with _HOOKING:
             for module in set(modules) - self._hooked:
                 module.register_forward_hook(self._watched, with_kwargs=True)
@@ -53,7 +53,7 @@ class HookedModel(Transformer):
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
     def read_at(self, encoded: Encoded) -> int:
-        """Return the position of the first blank's distribution in the layers' output."""
+        """Return the position in the layers' output that the first blank is predicted from."""
         return encoded.positions[0]
 
     @contextmanager
@@ -80,7 +80,7 @@ class HookedModel(Transformer):
 
     @contextmanager
     def embedding(self, embeddings: torch.Tensor) -> Iterator[None]:
-        """Use these embeddings for the text of this thread's next pass in the block."""
+        """Use these embeddings instead of the text's in this thread's next pass in the block."""
         self._here.embeddings = embeddings
         try:
             yield

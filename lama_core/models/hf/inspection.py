@@ -5,17 +5,16 @@
     gradients: (e_i - b_i) . integral over a in [0, 1] of d log P(w | b + a (e - b)) / d e_i
 
 The head is everything after the last layer, such as a final norm, a transform, a projection and a
-scaling. h_l replaces the last layer's output in a forward pass, so that this code needs no
-knowledge of the model family. At the last layer the result must be the model's own answer, which is
-checked.
+scaling. h_l replaces the last layer's output in a forward pass, so that this code works for any
+model family. For the last layer, the result is checked to equal the model's answer.
 
-e: the tokens' embeddings; b: those of a hidden token. With N steps the integral is a Gauss-Legendre
-sum of N points (captum's default rule). With an automatic number, each interval of the path from b
-to e gets 8 points. The error of an interval is estimated in two ways: the difference between the
-sum over the tokens and that of the log-probabilities at its ends, and how much the tokens' values
-changed when the interval was halved from a longer one. The interval with the largest error is
-halved, until the estimated errors sum to at most 1 % of the whole difference
-(`MAX_ERROR_SHARE`), or `MAX_POINTS` are used.
+e: the tokens' embeddings; b: the same with each token replaced by a hidden token. With N steps the
+integral is a Gauss-Legendre sum of N points (captum's default rule). With an automatic number of
+steps, each interval of the path from b to e gets 8 points. The error of an interval is the larger
+of two estimates: how far the sum of the tokens' values is from the difference of the
+log-probabilities at its ends, and how much the values changed when a longer interval was halved
+into this one. The interval with the largest error is halved, until the errors sum to at most 1 % of
+the whole difference (`MAX_ERROR_SHARE`), or `MAX_POINTS` points are used.
 Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; Li, Monroe and Jurafsky 2016,
 equation 1; Sundararajan, Taly and Yan 2017, equation 1.
 Departure: Attribution to tokens
@@ -61,9 +60,10 @@ from lama_core.models.protocols import (
 )
 from lama_core.types import Query
 
-# A pass with gradients keeps the activations of every layer: fewer tokens fit, by this factor.
+# A pass with gradients keeps the activations of every layer, so fewer tokens fit, by this factor.
 MEMORY_FACTOR = 8
-# Upper bound of the error that remains when an interval is halved; far less on a smooth path.
+# Share of an interval's error that is assumed to remain when it is halved; in fact far less remains
+# on a smooth path.
 HALVING_FACTOR = 1 / 4
 POINTS_PER_INTERVAL = 8
 
@@ -72,8 +72,8 @@ POINTS_PER_INTERVAL = 8
 class Step:
     """A layer that ran.
 
-    stack: number of the module list that contains it. before, after: hidden states at the position
-    that is read, float [dim]; None unless they are [1, position, dim].
+    stack: number of the module list that contains it. before, after: its input and output at the
+    position that is read, float [dim]; None unless they are hidden states [1, position, dim].
     """
 
     stack: int
@@ -85,8 +85,9 @@ class Step:
 class Interval:
     """A part of the path from the baseline to the text; `first` and `end` are in [0, 1].
 
-    before, after: log-probability at its ends. contributions: float64 [token], integrated
-    gradients. change: estimate of how much a token's value would change if it were halved.
+    before, after: log-probability of the word at its two ends. contributions: float64 [token],
+    integrated gradients. change: estimate of how much a token's value would change if the interval
+    were halved.
     """
 
     first: float
@@ -98,7 +99,7 @@ class Interval:
 
     @property
     def error(self) -> float:
-        """The larger of two estimates: the tokens' sum minus the difference, and `change`."""
+        """The larger of two estimates: `after - before` minus the tokens' sum, and `change`."""
         missed = float(self.contributions.sum()) - (self.after - self.before)
         return max(abs(missed), self.change)
 
@@ -127,7 +128,7 @@ class InspectableModel(HookedModel):
 
     @property
     def hidden_id(self) -> int:
-        """Id of the token that replaces a hidden one: the unknown token, else padding."""
+        """Id of the token that replaces a hidden token: the unknown token, else padding."""
         candidates = (self.tokenizer.unk_token_id, self.tokenizer.pad_token_id)
         return next((int(token) for token in candidates if token is not None), 0)
 
@@ -162,7 +163,7 @@ class InspectableModel(HookedModel):
         return found
 
     def _n_layers(self, otherwise: int) -> int:
-        """Return the configured number of layers, `otherwise` if there is none."""
+        """Return the configured number of layers, or `otherwise` if none is configured."""
         config = self.model.config
         if getattr(config, "is_encoder_decoder", False):
             named = getattr(config, "num_decoder_layers", None)
@@ -196,9 +197,15 @@ class InspectableModel(HookedModel):
     def _head_logits(
         self, states: torch.Tensor, stack: int, n_layers: int, encoded: Encoded
     ) -> torch.Tensor:
-        """Logits of states in place of the last layer's output, float32 [state, vocabulary].
+        """Logits of states that replace the last layer's output, float32 [state, vocabulary].
 
-        states: [state, dim]. They are put into a pass over texts of one token.
+        Each state replaces it in a pass over a text of one token.
+
+        Args:
+            states: [state, dim].
+            stack: Number of the module list that contains the layers.
+            n_layers: Number of layers that run.
+            encoded: The text, of which the first token is used.
         """
         n_run = 0
 
@@ -230,7 +237,7 @@ class InspectableModel(HookedModel):
             texts = [self.without(encoded, at) for at in places[first : first + size]]
             parts = run_in_parts(lambda some: self._log_probs(some, word), texts)
             found[first : first + size] = whole - np.concatenate(parts)
-        return self._shown(encoded, places, found, whole)
+        return self._make_attribution(encoded, places, found, whole)
 
     def integrated_gradients(
         self,
@@ -277,7 +284,7 @@ class InspectableModel(HookedModel):
         else:
             found = Integral(integrate(0.0, 1.0, steps), steps)
         values = found.contributions[places].float().numpy()
-        return self._shown(encoded, places, values, log_probs, baseline, found.n_points)
+        return self._make_attribution(encoded, places, values, log_probs, baseline, found.n_points)
 
     def _gradients(
         self, encoded: Encoded, word: Sequence[int], points: torch.Tensor
@@ -368,7 +375,7 @@ class InspectableModel(HookedModel):
             )
         return places
 
-    def _shown(
+    def _make_attribution(
         self,
         encoded: Encoded,
         places: Sequence[int],
@@ -377,7 +384,16 @@ class InspectableModel(HookedModel):
         baseline: float | None = None,
         n_points: int | None = None,
     ) -> Attribution:
-        """Return the text's tokens and blanks with their values."""
+        """Return the attribution: all tokens and blanks of the text, with their values.
+
+        Args:
+            encoded: The text.
+            places: Positions of the tokens with a value.
+            values: float32 [place].
+            log_prob: Log-probability of the word.
+            baseline: As for `Attribution`.
+            n_points: As for `Attribution`.
+        """
         ids = encoded.token_ids
         shown = dict(
             zip(places, self.vocabulary.show_text([ids[at] for at in places]), strict=True)
@@ -416,16 +432,17 @@ def _integrate_adaptively(
 
     Args:
         log_prob: Log-probability at a point of the path in [0, 1].
-        integrate: Integral from one point to another, with a number of evaluation points.
+        integrate: Integral from one point of the path to another with a number of points, float64
+            [token].
         baseline: Log-probability at 0.
         whole: Log-probability at 1.
         until: Time limit (`time.monotonic`).
     """
 
-    def interval(first: float, end: float, before: float, after: float) -> Interval:
+    def integrate_between(first: float, end: float, before: float, after: float) -> Interval:
         return Interval(first, end, before, after, integrate(first, end, POINTS_PER_INTERVAL))
 
-    parts, n_points = [interval(0.0, 1.0, baseline, whole)], POINTS_PER_INTERVAL
+    parts, n_points = [integrate_between(0.0, 1.0, baseline, whole)], POINTS_PER_INTERVAL
     bound = max(MAX_ERROR_SHARE * abs(whole - baseline), MIN_ERROR)
     while sum(part.error for part in parts) > bound:
         if n_points + 2 * POINTS_PER_INTERVAL > MAX_POINTS or time.monotonic() > until:
@@ -435,8 +452,8 @@ def _integrate_adaptively(
         middle = (worst.first + worst.end) / 2
         between = log_prob(middle)
         halves = (
-            interval(worst.first, middle, worst.before, between),
-            interval(middle, worst.end, between, worst.after),
+            integrate_between(worst.first, middle, worst.before, between),
+            integrate_between(middle, worst.end, between, worst.after),
         )
         n_points += 2 * POINTS_PER_INTERVAL
         total = halves[0].contributions + halves[1].contributions
@@ -446,7 +463,7 @@ def _integrate_adaptively(
 
 
 def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Log-probability of each word, summed over the tokens that write it: float32 [row, word]."""
+    """Log-probability of each word, over all tokens that can write it: float32 [row, word]."""
     sums = [torch.logsumexp(logits[:, list(forms)], dim=1) for forms in words]
     total = torch.logsumexp(logits, dim=1, keepdim=True)
     return torch.stack(sums, dim=1) - total if sums else logits[:, :0]

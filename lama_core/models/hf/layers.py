@@ -1,4 +1,4 @@
-"""Layers without random initialisation, and reading their weights from a file."""
+"""Layers that aren't initialised with random numbers, and a function that reads their weights."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -67,9 +67,9 @@ def read_weights(
     own_name: Callable[[str], str] = str,
     copy: bool = False,
 ) -> M:
-    """Load a safetensors file into a module that was made on `meta`, for inference.
+    """Load a safetensors file into a module that was made on `meta`; return it for inference.
 
-    Weights that stay in float32 are memory-mapped.
+    Weights whose type isn't converted are memory-mapped, unless `copy` is set.
 
     Args:
         module: The module.
@@ -79,7 +79,7 @@ def read_weights(
         copy: Copy the weights instead of mapping them.
 
     Raises:
-        UserError: If a weight is missing, unexpected or has another shape; names the first.
+        UserError: If a weight is missing, unexpected or of another shape; the message names it.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -96,8 +96,8 @@ def read_weights(
                 found_shape = tuple(stored.get_slice(keys[name]).get_shape())
                 if found_shape != shape:
                     raise UserError(
-                        f"{file}: {name} has shape {found_shape}, but {shape} by config.json. One "
-                        "of the two files belongs to another model."
+                        f"{file}: {name} has shape {found_shape}; config.json requires {shape}. "
+                        "One of the two files belongs to another model."
                     )
                 found[name] = stored.get_tensor(keys[name]).to(dtype, copy=copy)
     except (SafetensorError, OSError) as error:

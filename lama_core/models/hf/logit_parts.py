@@ -8,14 +8,14 @@ these factors are fixed at the values that they have for this text:
     activation:  f(z) = (f(z) / z) z          in heads like BERT's
 
 so that logit = embedding + sum over layers (attention + mlp) + remainder + bias. The remainder is
-what the norms' and projections' biases add on the way to the logit, and rounding. The bias is that
-of the table of logits. The logit is linear in the parts, so the difference of two answers is the
-difference of their parts.
+what the biases of the norms and projections that the sum passes through add to the logit, and
+rounding. The bias is the answer's in the output embeddings. The logit is linear in the parts, so
+the difference of two answers' logits is the sum of the differences of their parts.
 
-An attention's output is W z + c, where each attention head has its own columns of W; an MLP's
+An attention's output is W z + c, where each attention head has different columns of W; an MLP's
 output is sum over neurons (a_n v_n) + c, with a_n the neuron's activation and v_n a column. The
-heads' values, and the neurons', add up to the part less what c adds. A neuron promotes the words
-whose logits a_n v_n raises most.
+values of an attention's heads, or an MLP's neurons, add up to the part without what c adds to it. A
+neuron promotes the words whose logits a_n v_n raises most.
 Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits" (direct path);
 Meng et al. 2022, section 2 (attention and MLP as terms of the hidden state); Geva et al. 2022,
 "Transformer Feed-Forward Layers Build Predictions by Promoting Concepts" (neurons).
@@ -37,7 +37,7 @@ from lama_core.models.hf.part_modules import ModelParts, find_parts, unsupported
 from lama_core.models.hf.transformer import TOLERANCES
 from lama_core.models.protocols import Encoded, HeadPart, LogitPart, LogitParts, NeuronPart
 
-# Largest accepted error of a norm as a scaling, relative to its output.
+# Largest accepted difference between a norm's output and its input scaled, relative to the output.
 NORM_ERROR = {"fp32": 1e-3, "bf16": 0.03}
 N_NEURONS, N_PROMOTED = 10, 5
 
@@ -52,7 +52,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """A norm or an activation with its values fixed: a factor per dimension, [dim].
+    """A norm or an activation as it acts on one text: a factor for each dimension, [dim].
 
     mean: whether the mean is subtracted first.
     """
@@ -101,9 +101,9 @@ class Term:
 
 
 class Path:
-    """The way of the hidden state at the blank to the logits: terms that are added, and steps.
+    """How the hidden state at the blank becomes the logits: terms are added, steps change the sum.
 
-    state: the hidden state, float64 [dim].
+    state: the hidden state so far, float64 [dim].
     """
 
     def __init__(self, model: HookedModel, embedding: torch.Tensor) -> None:
@@ -119,25 +119,25 @@ class Path:
         self.state = self.state + vector
 
     def check(self, state: torch.Tensor) -> None:
-        """Raise UserError if the state isn't the model's, [dim]."""
+        """Raise UserError unless the state equals the model's hidden state, [dim]."""
         bound = TOLERANCES[self.model.precision] * max(float(state.std()), 1e-3)
         if state.shape != self.state.shape or float((self.state - state).abs().max()) > bound:
             raise self.refusal("more than attention and MLPs changes its hidden states")
 
     def activate(self, state: torch.Tensor) -> None:
-        """Scale each dimension so that the state becomes that after an activation, [dim]."""
-        self._take(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
+        """Apply an activation: scale each dimension so that the state becomes its output, [dim]."""
+        self._apply_step(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
 
     def project(self, module: nn.Module) -> None:
         """Apply a projection."""
-        self._take(Projection(weight_of(module)), _bias_of(module))
+        self._apply_step(Projection(weight_of(module)), _bias_of(module))
 
     def normalise(self, module: nn.Module, after: torch.Tensor) -> None:
         """Apply a norm with its scale fixed. after: its output, [dim]."""
-        self._take(self.scaling_of(module, self.state, after), _bias_of(module))
+        self._apply_step(self.scaling_of(module, self.state, after), _bias_of(module))
 
     def scaling_of(self, module: nn.Module, state: torch.Tensor, after: torch.Tensor) -> Scaling:
-        """Return a norm with its scale fixed, less its bias. state, after: its input and output."""
+        """Return a norm without its bias as a scaling. state, after: its input and output."""
         given = getattr(module, "weight", None)
         weight = torch.ones_like(after) if given is None else _double(given)
         bias = _bias_of(module)
@@ -155,9 +155,10 @@ class Path:
         return best
 
     def directions(self, direction: torch.Tensor) -> list[torch.Tensor]:
-        """Return the direction before each step, and after the last: what a logit is made with.
+        """Return the direction before each step, and after the last one.
 
-        direction: in the table of logits, [dim].
+        The product of a state before a step with the direction there is what it adds to the logit.
+        direction: the answer's output embedding, [dim].
         """
         found = [direction]
         for step in reversed(self.steps):
@@ -165,7 +166,7 @@ class Path:
         return found[::-1]
 
     def follow(self, states: torch.Tensor, at: int) -> torch.Tensor:
-        """Return states, [state, dim], after the steps from `at` on."""
+        """Apply the steps from `at` on to states, [state, dim]."""
         for step in self.steps[at:]:
             states = step.apply(states)
         return states
@@ -174,7 +175,7 @@ class Path:
         """Return the error for a model whose logits can't be divided."""
         return unsupported(self.model.name, self.model.model, why)
 
-    def _take(self, step: Step, bias: torch.Tensor | None = None) -> None:
+    def _apply_step(self, step: Step, bias: torch.Tensor | None = None) -> None:
         self.steps.append(step)
         self.state = step.apply(self.state)
         if bias is not None:
@@ -183,9 +184,9 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Summands:
-    """A part's output as a sum: `columns` times the projection's input, and the projection's bias.
+    """A part's output as a sum over the inputs of its last projection, without the bias.
 
-    term: the part's. inputs: [in]; columns: [in, dim], what an input of 1 adds to the state.
+    term: the part's. inputs: [in]. columns: [in, dim], what an input of 1 adds to the state.
     """
 
     term: Term
@@ -193,7 +194,7 @@ class Summands:
     columns: torch.Tensor
 
     def values(self, directions: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return what each input adds to the logit, [in]. directions: as of `Path.directions`."""
+        """Return what each input adds to the logit, [in]. directions: see `Path.directions`."""
         return self.inputs * (self.columns @ directions[self.term.at])
 
 
@@ -208,7 +209,7 @@ def logit_parts(
     Args:
         model: The model.
         encoded: The text.
-        answer: The tokens that can write the answer; the one with the largest logit is divided.
+        answer: The tokens that can write the answer; the largest of their logits is divided.
         against: The same for another answer, whose parts are subtracted.
 
     Raises:
@@ -243,7 +244,7 @@ def logit_parts(
 def _run(
     model: HookedModel, parts: ModelParts, encoded: Encoded
 ) -> tuple[dict[nn.Module, Seen], torch.Tensor]:
-    """Return what the modules read and returned at the blank, and the logits, [vocabulary]."""
+    """Return the input and output of each module at the blank, and the logits, [vocabulary]."""
     at = model.read_at(encoded)
     seen: dict[nn.Module, Seen] = {}
     modules = [module for layer in parts.layers for module in layer.modules]
@@ -269,7 +270,7 @@ def _run(
 
 
 def _path(model: HookedModel, parts: ModelParts, seen: dict[nn.Module, Seen]) -> Path:
-    """Return the way to the state that the table of logits is multiplied with."""
+    """Return the path to the state that the output embeddings are multiplied with."""
     first = seen.get(parts.layers[0].whole)
     if first is None or first.before is None:
         raise unsupported(
@@ -302,7 +303,7 @@ def _path(model: HookedModel, parts: ModelParts, seen: dict[nn.Module, Seen]) ->
 
 
 def _summands(path: Path, parts: ModelParts, seen: dict[nn.Module, Seen]) -> list[Summands]:
-    """Return the sum that each attention and MLP is, in the order of the layers."""
+    """Return each attention's and MLP's output as a sum, in the order of the layers."""
     terms = {(term.layer, term.part): term for term in path.terms}
     found = []
     for number, layer in enumerate(parts.layers, start=1):
@@ -372,7 +373,7 @@ def _words(model: HookedModel, raised: torch.Tensor) -> tuple[str, ...]:
 
 
 def _check_logits(path: Path, table: Any, logits: torch.Tensor) -> None:
-    """Raise UserError if the logits aren't the table times the last state."""
+    """Raise UserError if the logits aren't the output embeddings times the last state."""
     product = functional.linear(path.state.to(table.weight), table.weight, _given_bias(table))
     bound = TOLERANCES[path.model.precision] * max(float(logits.std()), 1e-3)
     if float((to_cpu(product).double() - logits).abs().max()) > bound:

@@ -149,7 +149,7 @@ class MaskedModel(TokenHidingModel):
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Log-probability of any word at one blank; its masks are filled left to right."""
+        """Log-probability of any word at a blank; its tokens fill one mask each, left to right."""
         ids, start, pieces = self._masked(self.encode(query, context), blank, word)
         if self.tokenizer.unk_token_id in pieces:
             return self.word_score(pieces, -np.inf)

@@ -1,7 +1,7 @@
-"""Where a model's layers, attention, MLPs and norms are: a row of names for each family.
+"""The modules of a model's layers, attention, MLPs and norms, by the names that each family uses.
 
 A layer adds the outputs of its attention and its MLP to the hidden state. Families like GPT-2 and
-Llama normalise what attention and MLP read; families like BERT normalise each sum:
+Llama normalise the input of attention and MLP; families like BERT normalise each sum:
 
     GPT-2, Llama:  h = h + attention(norm(h));        h = h + mlp(norm(h))
     BERT:          h = norm1(h + attention(h));       h = norm2(h + mlp(h))
@@ -19,9 +19,9 @@ from lama_core.errors import UserError
 class Layer:
     """A layer's modules.
 
-    attention, mlp: their outputs are added to the hidden state. attention_out, mlp_out: the last
-    projection in each, which reads all heads or neurons. norms: those after the two sums, empty if
-    the sums aren't normalised.
+    whole: the layer. attention, mlp: the modules whose outputs are added to the hidden state.
+    attention_out, mlp_out: the last projection in each, which reads all heads or neurons. norms:
+    those that normalise the two sums; empty if the sums aren't normalised.
     """
 
     whole: nn.Module
@@ -33,16 +33,16 @@ class Layer:
 
     @property
     def modules(self) -> tuple[nn.Module, ...]:
-        """All of them; some can be the same."""
+        """All these modules; some can be the same."""
         parts = (self.attention, self.mlp, self.attention_out, self.mlp_out)
         return (self.whole, *parts, *self.norms)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelParts:
-    """A model's layers, and the modules between the last layer and the table of logits, in order.
+    """A model's layers, and the modules between the last layer and the output embeddings, in order.
 
-    head: norms and projections; an activation between two of them has no entry.
+    head: norms and projections; activations between them aren't listed.
     """
 
     layers: tuple[Layer, ...]
@@ -51,7 +51,7 @@ class ModelParts:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names of a family's modules; those of a layer's modules start at the layer.
+    """The paths of a family's modules: from the layer, or from the model for `layers` and `head`.
 
     attention_out, mlp_out: empty if `attention` and `mlp` are the projections themselves.
     """
@@ -150,7 +150,7 @@ SUPPORTED = (
 
 
 def find_parts(name: str, model: Any) -> ModelParts:
-    """Return where a model's parts are; raise UserError for a family without a row."""
+    """Return the modules of a model's parts; raise UserError if its family isn't supported."""
     if getattr(model.config, "is_encoder_decoder", False):
         raise unsupported(name, model, "it has an encoder and a decoder")
     for names in FAMILIES:
@@ -167,7 +167,7 @@ def find_parts(name: str, model: Any) -> ModelParts:
 
 
 def unsupported(name: str, model: Any, why: str) -> UserError:
-    """Return the error for a model whose family doesn't support a lens; why: about the family."""
+    """Return the error for a model of a family whose parts can't be read. why: the reason."""
     return UserError(
         f"Can't read the attention and MLPs of {name} (family {model.config.model_type}): {why}; "
         f"supported families are {SUPPORTED}."

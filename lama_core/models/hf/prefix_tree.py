@@ -1,8 +1,8 @@
 """Prefix trees of token rows: a prefix that several rows share is computed once.
 
-A tree is one row for a causal model. Its mask lets each token attend only to the tokens before it
-in its own texts, and its positions are those in the texts. The cost is one computation for each
-distinct prefix (tree attention in speculative decoding: Miao et al. 2024, SpecInfer).
+A causal model reads a tree as one row. The attention mask lets each token attend only to the tokens
+before it in its texts, and a token has the position that it has in its texts. Each distinct prefix
+is computed once (tree attention in speculative decoding: Miao et al. 2024, SpecInfer).
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-# Tokens of a tree: larger trees share more, but each token's attention covers all others.
+# Maximum number of tokens of a tree of short rows: larger trees share more, but attention is
+# computed between all pairs of tokens.
 WIDTH = 128
-# A tree of long rows may be this many times as long as a row, so that it is worth sharing.
+# A tree of long rows may be this many times as long as a row, so that several rows share it.
 LONG = 4
 # Attention mask cells of the trees in one pass, each tree's width squared: 64 MB in fp32.
 # A row that is too long for such a tree is computed separately, without a mask.
@@ -22,10 +23,11 @@ MASKS_PER_PASS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A prefix tree. parents: node of the token before each; -1 for a row's first token.
+    """A prefix tree.
 
-    paths: the number of each row, and the nodes of its tokens except the last, which predicts
-    nothing.
+    tokens: the token of each node. parents: the node of the token before it; -1 for a row's first
+    token. depths: its position in its rows. paths: the index of each row, and the nodes of its
+    tokens except the last one, after which no token is scored.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -34,7 +36,13 @@ class Tree:
     paths: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
     def grow(self, number: int, row: Sequence[int], path: tuple[int, ...]) -> tuple[int, ...]:
-        """Add a row that continues from the end of a path; return its path."""
+        """Add a row whose first tokens are in the tree already; return the row's path.
+
+        Args:
+            number: Index of the row.
+            row: Its tokens.
+            path: The nodes of its first tokens.
+        """
         for token in row[len(path) : -1]:
             self.parents.append(path[-1] if path else -1)
             self.depths.append(len(path))
@@ -44,7 +52,7 @@ class Tree:
         return path
 
     def sees(self, width: int) -> NDArray[np.bool_]:
-        """Return which tokens each token attends to, bool [width, width]; padding sees itself."""
+        """Return what each token attends to, bool [width, width]; padding attends to itself."""
         seen = np.eye(width, dtype=np.bool_)
         for node, parent in enumerate(self.parents):
             if parent >= 0:
@@ -55,14 +63,14 @@ class Tree:
 def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
     """Distribute rows over trees; each row is in exactly one.
 
-    max_tokens: limit of a tree; a longer row gets a separate tree.
+    max_tokens: maximum number of tokens of a tree; a longer row gets a separate tree.
     """
     trees: list[Tree] = []
     path: tuple[int, ...] = ()
     before: Sequence[int] = ()
     for number in sorted(range(len(rows)), key=lambda number: tuple(rows[number])):
         row = rows[number]
-        shared = path[: _common(before, row)]
+        shared = path[: _n_shared(before, row)]
         room = min(max_tokens, max(WIDTH, LONG * len(row)))
         if not trees or len(trees[-1].tokens) + len(row) - 1 - len(shared) > room:
             trees.append(Tree())
@@ -76,7 +84,7 @@ def padded(values: Sequence[int], width: int) -> list[int]:
     return [*values, *[0] * (width - len(values))]
 
 
-def _common(left: Sequence[int], right: Sequence[int]) -> int:
+def _n_shared(left: Sequence[int], right: Sequence[int]) -> int:
     """Return the length of two rows' common prefix; the right row has at least one token more."""
     limit = min(len(left), len(right) - 1)
     number = 0

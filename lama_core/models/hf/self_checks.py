@@ -1,9 +1,10 @@
 """Self-checks of a model when it is loaded: its fast paths must agree with a plain forward pass.
 
-The fast paths assume that the output may be cut to the blank before the head reads it, that padding
-changes nothing, and that a causal model can continue from a cached prefix. A fast path that changes
-the answers is switched off, with a note for users. A model is refused if it can't be scored at all:
-a "causal" model whose logits depend on the right context, or one with random answers.
+The fast paths cut the output to the blank before the head reads it, pad texts of different lengths,
+continue a causal model from a cached prefix, and read texts as a prefix tree. A fast path that
+changes the answers is switched off, with a note for users. A model is refused if it can't be scored
+at all: a "causal" model whose logits depend on the right context, or a model whose answers to a
+text vary.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,10 +33,10 @@ N_CONTINUED = 3
 BY_CHANCE = {
     "reformer": "a reformer model hashes the tokens of a text longer than a chunk at random",
 }
-# Configuration keys for how many tokens some layers look back, and a value for no limit.
+# Configuration keys of the number of tokens that some layers look back, and a value for no limit.
 LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
 MOST = 1 << 30
-# Like TOLERANCES, for two passes of the same shape.
+# As TOLERANCES, but for two passes of the same shape, which differ less.
 SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
 
 
@@ -99,14 +100,16 @@ def _disable_shortcuts(
         )
     if not answer(everything):
         model.pads = False
-        model.notes.append("Padding would change its answers: a batch has texts of one length.")
+        model.notes.append(
+            "Padding would change its answers: only texts of the same length share a batch."
+        )
 
 
 def _check_causal(model: CausalModel, row: Sequence[int], plain: Sequence[torch.Tensor]) -> None:
     """Raise UserError if a token's logits depend on the tokens right of it.
 
-    Two texts of one length agree to the last digits in any precision; a prefix on its own agrees
-    only approximately.
+    Two texts of the same length that differ in the last token must agree almost exactly before it;
+    a shorter text must agree approximately.
     """
     other = next(token for token in row if token != row[-1])
     found = run_or_refuse(lambda: model.plain_logits([*row[:-1], other]))[:-1]
@@ -120,7 +123,7 @@ def _check_causal(model: CausalModel, row: Sequence[int], plain: Sequence[torch.
 
 
 def _check_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
-    """Switch off continuing from a cached prefix, for one text or several, if answers change."""
+    """Switch off continuing from a cached prefix if it changes answers."""
     first = len(row) - N_CONTINUED
     words = [[row[first]], [row[first]]]
     targets = torch.tensor(row[first + 1 :])
@@ -139,13 +142,13 @@ def _check_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
 def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
     """Let a model read texts as a prefix tree if two branches score the same as two texts.
 
-    The second branch has other positions in the tree than in its text, and must not see the first.
-    A tree never has more nodes than the model looks back over; `tree_reach` holds that number.
+    The tokens of the second branch have another index in the tree than in their text, and must not
+    see the first branch. A tree has at most as many nodes as the model looks back: `tree_reach`.
     """
     turned = [row[0], *row[:0:-1]]
     other = run_or_refuse(lambda: model.plain_logits(turned))
     wanted = torch.cat([_of_targets(plain, row), _of_targets(other, turned)])
-    model.tree_reach = _reach(model.model.config)
+    model.tree_reach = _find_lookback(model.model.config)
 
     def ask() -> torch.Tensor:
         found = model.chain_log_probs([row, turned])
@@ -163,8 +166,8 @@ def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
     return to_cpu(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
 
 
-def _reach(config: Any) -> int:
-    """Return how many tokens every layer looks back over; MOST if unlimited."""
+def _find_lookback(config: Any) -> int:
+    """Return how many tokens the layers look back, the minimum over all; MOST if unlimited."""
     config = config.get_text_config(decoder=True)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]
     return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)

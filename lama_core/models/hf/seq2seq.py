@@ -5,8 +5,8 @@ same sentinel and predicts the blank's text:
 
     P(w) = P(w | `The capital of France is <extra_id_0>.`, `<start> <extra_id_0>`)
 
-The subword tokens of a word follow the chain rule in the decoder. As for causal models, the end of
-the answer is not scored. Each further blank of the text has another sentinel.
+A word of several subword tokens is scored by the chain rule in the decoder. As for causal models,
+the end of the answer is not scored. Each further blank of the text has another sentinel.
 Source: Raffel et al. 2020, section 3.1.4.
 Departure: Encoder-decoder models
 """
@@ -27,7 +27,7 @@ from lama_core.models.protocols import Context, Encoded, Hiding, Kind, Scored, S
 from lama_core.models.vocabulary import TextTokens
 from lama_core.types import Query
 
-# Some folders state no window. No T5 was trained on longer texts than mT5, which had this many.
+# Some configurations give no window: then mT5's is used. No T5 was trained on longer texts.
 UNKNOWN_LENGTH, LONGEST = 1 << 20, 1024
 
 
@@ -143,9 +143,9 @@ class Seq2SeqModel(TokenHidingModel):
     def copies(
         self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
     ) -> Iterator[MaskedCopy]:
-        """Yield copies with a whole word, the answer or the sentence hidden.
+        """Yield copies of a text, each with a whole word, the answer or the sentence hidden.
 
-        The decoder predicts its tokens by the chain rule, so that the later ones are hidden.
+        The decoder predicts the hidden tokens by the chain rule, so none sees the later ones.
         """
         if hiding == "original":
             yield from super().copies(read, number, hiding, scored)
@@ -190,7 +190,7 @@ def _decoded_span(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, in
 
 
 def _keep_unscaled(model: Any) -> None:
-    """Undo a scaling that UMT5 doesn't have.
+    """Switch off a scaling that transformers wrongly applies to UMT5.
 
     T5 divides its decoder's last states by the square root of their width if its head is tied to
     the embeddings. transformers 5.23 also does this for UMT5 models with an untied head, such as

@@ -1,16 +1,16 @@
 """Causal tracing: which hidden states bring back an answer when the subject is corrupted.
 
-    p      probability of the answer
-    p*     the same with noise on the embeddings of the subject's tokens, mean over the draws
-    p*(l,t) p* with the state of layer l at token t set to its value in the undisturbed pass
+    p        probability of the answer
+    p*       the same with noise on the embeddings of the subject's tokens, mean over the draws
+    p*(l,t)  p* with the state of layer l at token t set to its value in the pass without noise
 
-The indirect effect of a state is p*(l,t) - p*. For attention and MLP, the outputs of a window of
-layers around l are set instead, at token t. The noise is Gaussian, with three standard deviations
-of the embedding table. Every (layer, token) gets the same draws, from the generator that the
-paper's code uses.
+The indirect effect of a state is p*(l,t) - p*. For attention and MLP, their outputs at token t in a
+window of layers around l are set instead. The noise is Gaussian; its standard deviation is three
+times that of the embedding table. Every (layer, token) gets the same draws, from the random
+generator that the paper's code uses.
 
-Rows of different (layer, draw, token) share a pass. All rows of a draw are equal up to the first
-layer that is restored: they are computed once, and copied after the layer before it.
+Rows of different (layer, draw, token) share a pass. All rows of a draw are equal before the first
+restored layer: up to there they are computed once, and then copied.
 Source: Meng et al. 2022, section 2; code: kmeng01/rome, `experiments/causal_trace.py`.
 Departure: Causal tracing
 """
@@ -44,9 +44,9 @@ DRAWS_AT_ONCE = 2  # if there is a time limit, which is checked between passes
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A corrupted text with one restoration: of layers `first` to `end` - 1 at a token.
+    """A corrupted text in which layers `first` to `end` - 1 are restored at a token.
 
-    row: number of the layer in the result.
+    row: the result's row, a layer. draw: index of the draw of noise. token: position of the token.
     """
 
     row: int
@@ -60,8 +60,10 @@ class Cell:
 class Pass:
     """What all passes of a trace share.
 
-    ids: int64 [1, token]. corrupted: embeddings, [draw, token, dim]. clean: what the restored
-    modules returned in the undisturbed pass, [token, dim] each, or [1, dim] for the blank alone.
+    ids: int64 [1, token]. read_at: position that the blank is predicted from. word: the tokens that
+    can write the word. restored: the modules whose outputs are restored, one per layer. corrupted:
+    the embeddings with noise, [draw, token, dim]. clean: what the restored modules returned in the
+    pass without noise, [token, dim] each, or [1, dim] if cut to the blank.
     """
 
     model: HookedModel
@@ -75,7 +77,7 @@ class Pass:
 
 
 def default_window(n_layers: int) -> int:
-    """Return the number of layers to restore attention or MLPs in: the paper's share of layers."""
+    """Return the number of layers whose attention or MLPs are restored: the paper's share."""
     return max(1, round(n_layers * WINDOW_SHARE))
 
 
@@ -134,7 +136,7 @@ def trace(
         seed: Seed of the noise.
         until: Time (`time.monotonic`) after which no more passes start. Only finished draws count;
             if there is none, the values of the first draw, with NaN for those not computed.
-        tick: Called after each pass with the number of finished texts, and of all.
+        tick: Called after each pass with the number of finished texts, and the number of all.
 
     Raises:
         UserError: If the model's family isn't supported.
@@ -203,7 +205,7 @@ def _clean_pass(
     word: Sequence[int],
     restored: Sequence[nn.Module],
 ) -> tuple[tuple[torch.Tensor, ...], float]:
-    """Return what the modules return in the undisturbed pass, and the word's probability."""
+    """Return the modules' outputs in the pass without noise, and the word's probability."""
     found: dict[nn.Module, torch.Tensor] = {}
 
     def keep(module: nn.Module, _given: Any, _named: Any, output: Any) -> None:
@@ -222,9 +224,10 @@ def _clean_pass(
 def _probs(shared: Pass, cells: Sequence[Cell]) -> torch.Tensor:
     """Return the word's probability in each corrupted and restored text, float64 [cell]."""
     first = min(cell.first for cell in cells)
-    # A state is restored at the output of its layer, attention and MLPs within it.
+    # after: the layer whose output is copied. A state is restored at the output of its layer,
+    # attention and MLPs within the layer.
     after = first if shared.restored == shared.layers else first - 1
-    # After the last layer there is no time to save, and only the blank may be left.
+    # Copying after the last layer saves no time, and its output may be cut to the blank.
     if shared.model.copies_rows and 0 <= after < len(shared.layers) - 1:
         try:
             return _run(shared, cells, copy_after=after)

@@ -2,8 +2,8 @@
 
 The base model's output is cut to those positions before the head sees it, so any architecture's
 head (transform, projection, scaling) applies unchanged to [position, 1, hidden]. If cutting changes
-the numbers (`self_checks`), nothing is cut. Inputs go to the model's device with each pass; numbers
-leave it only by `devices.host`.
+the logits (`self_checks`), nothing is cut. Each pass moves its inputs to the model's device; only
+`devices.to_cpu` copies numbers from it.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from lama_core.queue import PASSES
 from lama_core.types import Query
 
 n_threads()  # stores torch's default number of threads before it is changed
-# Logits to sum at once, by device type; on GPUs, GPU_CHUNK.
+# Number of logits whose exponentials are summed at once, by device type; on GPUs, GPU_CHUNK.
 CPU_CHUNK = {"cpu": 1 << 20}
 GPU_CHUNK = 1 << 27
 V = TypeVar("V")
@@ -46,8 +46,8 @@ TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 class Transformer(HasDevice):
     """A loaded model. Sessions share it; their forward passes take turns (`queue`).
 
-    model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity:
-    equal for two loads of the same model. max_tokens: the window, special tokens included.
+    model: the network. tokenizer: a fast tokenizer, or a vocabulary of words. identity: equal each
+    time the same model is loaded. max_tokens: the window, special tokens included.
     precision: `fp32` or `bf16`, by its weights. device: the device of its weights and inputs. pads:
     whether rows of different lengths may share a pass. notes: remarks for users, one sentence each.
     """
@@ -93,7 +93,7 @@ class Transformer(HasDevice):
 
     @property
     def n_parameters(self) -> int:
-        """Number of weights; tied ones are counted once."""
+        """Number of weights; tied weights are counted once."""
         return sum(tensor.numel() for tensor in self.model.parameters())
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
@@ -107,7 +107,7 @@ class Transformer(HasDevice):
         return to_cpu(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
-        """Input embeddings of the candidates' first forms, float32 [candidate, dim]."""
+        """Input embeddings, float32 [candidate, dim], of each candidate's first token."""
         first = columns.token_ids["after space"][:, 0].tolist()
         return to_cpu(self.input_vectors(first).float()).numpy()
 
@@ -127,7 +127,8 @@ class Transformer(HasDevice):
     ) -> Iterator[None]:
         """Take this thread's turn for a pass, with its share of the CPU cores.
 
-        positions: those to keep. slopes: whether the pass needs gradients.
+        positions: the positions to cut the output to; None cuts nothing. slopes: whether the pass
+        needs gradients.
         """
         with PASSES.slot(), self._alone, torch.enable_grad() if slopes else torch.inference_mode():
             n = max(1, n_threads() // PASSES.n_running)
@@ -209,9 +210,13 @@ class Transformer(HasDevice):
     def longest_first(
         self, run: Callable[[Sequence[int]], dict[int, V]], lengths: Sequence[int]
     ) -> list[V]:
-        """Return `run`'s values for all row numbers; it gets as many at a time as fit a pass.
+        """Return `run`'s values for all rows, in order; it is called with rows that fit in a pass.
 
-        Padding is included. If padding changes answers, only rows of equal length share a pass.
+        If padding changes answers, only rows of equal length share a pass.
+
+        Args:
+            run: Maps row numbers to their values.
+            lengths: Number of tokens of each row.
         """
         found: dict[int, V] = {}
         order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
@@ -248,7 +253,8 @@ class Transformer(HasDevice):
     def pick(self, logits: torch.Tensor, places: Sequence[Place], columns: Columns) -> Scores:
         """Scores of the candidates, one row per position, and the best token of the vocabulary.
 
-        The log-softmax is over the whole vocabulary; a word with several forms gets their sum.
+        The log-softmax is over the whole vocabulary. The probabilities of all tokens that can write
+        a word are summed.
         Raises UserError if the model returned values that aren't numbers.
         """
         normaliser = torch.logsumexp(logits, dim=1, keepdim=True)
@@ -281,7 +287,7 @@ class Transformer(HasDevice):
         return [self.encode(query, *context) for query in queries]
 
     def word_score(self, pieces: Sequence[int], log_prob: float) -> WordScore:
-        """Return a word's score; -inf if the model can't write it."""
+        """Return a word's score, with log-probability -inf if the model can't write the word."""
         known = bool(pieces) and self.tokenizer.unk_token_id not in pieces
         return WordScore(self.vocabulary.show_text(pieces), log_prob if known else -np.inf)
 
@@ -311,9 +317,9 @@ class Transformer(HasDevice):
 def cutting_places(model: Any) -> list[Any]:
     """Return the modules whose output may be cut to the positions to score, in order of preference.
 
-    The head reads the base model's output or, as OPT's does, its decoder's. In layers like BERT's,
-    everything after the last layer's attention works on each position separately, so that attention
-    can be cut: this saves two thirds of a layer.
+    The head reads the base model's output or, in OPT, the decoder's. In layers like BERT's,
+    everything after the attention works on each position separately, so the output of the last
+    layer's attention can be cut, which saves two thirds of that layer.
     """
     body = model.base_model
     if body is model:  # the T5 family has no base model around its decoder
@@ -353,9 +359,9 @@ def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
 
 
 def window(model: Any, tokenizer: Any) -> int:
-    """Return the window in tokens, special ones included: the least that the files state.
+    """Return the window in tokens, special ones included: the smallest that the files give.
 
-    Multimodal models state it in their text configuration. If the position table has a row for
+    Multimodal models give it in their text configuration. If the position table has a row for
     padding (RoBERTa and its successors), positions start after that row: 514 rows are 512 tokens.
     """
     config = model.config
@@ -367,8 +373,8 @@ def window(model: Any, tokenizer: Any) -> int:
         value = getattr(config, name, None)
         if isinstance(value, int) and value > 0:
             limits.append(value - offset)
-    # Texts longer than their first training window make these models rotate all positions
-    # differently: an answer would depend on the other texts in its batch.
+    # If a text in a batch is longer than the window of their first training, these models rotate
+    # all positions differently, so an answer would depend on the other texts in its batch.
     rope = getattr(config, "rope_parameters", None) or {}
     for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
         if part.get("rope_type") == "longrope":
@@ -379,7 +385,7 @@ def window(model: Any, tokenizer: Any) -> int:
 
 
 def first_place(model: Any) -> int:
-    """Return the position number of a text's first token: 0, or the one after padding's row."""
+    """Return a text's first row in the position table: 0, or the row after that of padding."""
     behind = [
         module.padding_idx + 1
         for name, module in model.named_modules()
@@ -396,8 +402,8 @@ def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[
 def is_pure(model: Any) -> bool:
     """Whether passes through a model may run concurrently, because they don't modify it.
 
-    True for our own BERT, and for Llama's family with the usual rotary embedding (the embedded
-    model and SmolLM2). Other models run one pass at a time.
+    True for this project's networks (the embedded model's BERT), and for Llama's family with the
+    usual rotary embedding (SmolLM2). Other models run one pass at a time.
     """
     if type(model).__module__.startswith("lama_core."):
         return True

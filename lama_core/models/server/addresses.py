@@ -1,4 +1,4 @@
-"""Models behind a server, by reference: `server:URL#model`."""
+"""References to models behind a server: `server:URL#model` and `chat:URL#model`."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ServerAddress:
 
     @property
     def reference(self) -> str:
-        """The reference that names this address."""
+        """The address as a reference, such as `server:URL#model`."""
         return f"{self.scheme}{self.url}#{self.model}"
 
 
@@ -57,7 +57,10 @@ def read_address(reference: str) -> ServerAddress:
     if url.username is not None or url.password is not None:
         raise UserError("Remove the key from the server's address and set LAMA_SERVER_KEY instead.")
     if url.query or len(reference) > MAX_LENGTH or port == 0:
-        raise UserError(f"Too long, or with a query or port 0: {shown!r}. Write {EXAMPLE}.")
+        raise UserError(
+            f"Server address {shown!r} is too long, or has a query string or port 0. Write "
+            f"{EXAMPLE}."
+        )
     if not model.strip() or not model.isprintable():
         raise UserError(
             f"No model name in {shown!r}: add it after a #, as in {EXAMPLE}. The server lists its "

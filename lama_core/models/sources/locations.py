@@ -2,7 +2,7 @@
 
 Only safetensors and GGUF weights are read: loading pickled weights can run code, so they are
 refused. GGUF files are expanded once and cached as safetensors; releases in old formats are
-converted. A hub name is pinned at its first download: to the commit, and the digest of its files.
+converted. At the first download of a hub name, its commit and the digest of its files are pinned.
 """
 
 import errno
@@ -48,6 +48,7 @@ from lama_core.models.model_folder import (
     folder_digest,
 )
 from lama_core.models.sources.catalog import Entry, Source, added_models, all_models
+from lama_core.models.sources.checkpoints import checkpoint_folders
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, ignore
 
@@ -60,7 +61,7 @@ EXPANDING = "Expanding the weights (once)"
 
 @dataclass(frozen=True, slots=True)
 class LocatedModel:
-    """A model's files on this machine. identity: names their content; stored with runs."""
+    """A model's files on this machine. identity: identifies their content; stored with runs."""
 
     folder: Path
     identity: str
@@ -69,7 +70,7 @@ class LocatedModel:
 def locate(entry: Entry) -> LocatedModel | None:
     """Return the files of a model that is on this machine, without using the network.
 
-    None if it isn't there, or if its files can't be used; `fetch` then raises the reason.
+    None if it isn't on this machine, or if its files can't be used; then `fetch` raises the reason.
     """
     try:
         return _locate(entry.source)
@@ -93,19 +94,19 @@ def _locate(source: Source) -> LocatedModel | None:
 
 
 def is_here(entry: Entry) -> bool:
-    """Whether a model needs no download: its files are here, or it is on an added server."""
+    """Whether a model needs no download: its files are on this machine, or its server was added."""
     if entry.source.how == "server":
         return entry.name in {one.name for one in added_models()}
     return locate(entry) is not None
 
 
 def fetch(entry: Entry, on_progress: OnProgress = ignore, *, repin: bool = False) -> LocatedModel:
-    """Return the files of a model, downloaded first if they aren't here, and checked.
+    """Return the checked files of a model; download them if they aren't on this machine.
 
     Args:
         entry: The model.
         on_progress: Called with the progress of downloads and conversions.
-        repin: Accept the hub's current files even if they differ from those pinned earlier.
+        repin: Accept the current files even if they differ from those pinned at first.
 
     Raises:
         UserError: If the model can't be run or reached, has only pickled weights, or its files
@@ -194,7 +195,7 @@ def gguf_in(path: Path) -> Path | None:
 def check_folder(path: Path) -> None:
     """Raise UserError if a path doesn't hold a complete model.
 
-    The check is quick: it looks at the list of files, at their headers and at small files.
+    The check is quick: it reads the list of files, the weights' headers and small files.
     """
     if path.is_dir():
         check_files(path)
@@ -211,7 +212,7 @@ def check_folder(path: Path) -> None:
 
 
 def has_all_weights(folder: Path) -> bool:
-    """Whether a folder has safetensors weights, with all parts if they are split."""
+    """Whether a folder has safetensors weights, and all files if they are split."""
     present = {file.name for file in folder.glob("*.safetensors")}
     parts = [SHARD.fullmatch(name) for name in present]
     counts = {int(part[2]) for part in parts if part}
@@ -221,9 +222,14 @@ def has_all_weights(folder: Path) -> bool:
 
 
 def _folder_fault(path: Path) -> str:
-    """Return the message for a path that holds no complete model."""
+    """Return why a path isn't a complete model, as a message for users."""
     if not path.exists():
         return f"Model folder {str(path)!r} not found: restore it, or remove it from your list."
+    if found := checkpoint_folders(path):
+        return (
+            f"{path} is a folder of {len(found)} checkpoints: name one of them, such as "
+            f"{found[-1]}. Commands that make runs take the whole folder."
+        )
     files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
     if any(SHARD.fullmatch(file.name) for file in files):
         return f"{path} is incomplete: parts of its weights are missing."
@@ -291,7 +297,7 @@ def _converted(digest: str) -> Path:
 
 
 def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
-    """Expand a GGUF file to a folder of safetensors, in a child process that frees its memory."""
+    """Expand a GGUF file to the folder `target`, in a child process so that its memory is freed."""
     with work_folder(target.parent) as work:
         part = work / "model"
         part.mkdir()
@@ -343,7 +349,7 @@ def _release_dir(source: Source) -> Path:
 def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
     """Download a release from its authors' addresses, convert it and delete the download.
 
-    An interrupted download resumes; a file that is there already is used as if downloaded.
+    An interrupted download resumes; files that the user put into the download folder are used.
     """
     from lama_core.downloads.transfer import fetched  # imports requests: only for downloads
 
@@ -445,7 +451,7 @@ def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
                 f"Can't store {source.place} in {HF_HUB_CACHE}: {error.strerror}. Free space "
                 "there, or set HF_HOME to a writable folder."
             ) from error
-        raise UserError(_offline(unreached, error)) from error
+        raise UserError(_offline_message(unreached, error)) from error
 
 
 def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
@@ -481,7 +487,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
 
 
 def _check_pin(source: Source, folder: Path) -> None:
-    """Pin a hub name's files at their first use; later, raise UserError if they changed.
+    """Pin a hub name's files at their first use; after that, raise UserError if they changed.
 
     If the data folder isn't writable, nothing is pinned.
     """
@@ -511,12 +517,12 @@ def _pin_name(source: Source) -> str:
 
 
 def _pins() -> Pins:
-    """Pins: hub name -> commit and SHA-256 of its first download."""
+    """Return the pins: hub name -> commit and SHA-256 of its first download."""
     return Pins(data_dir() / "models-pinned.json", frozenset({"commit", "sha256"}))
 
 
 def _check_files(source: Source, siblings: list[Any]) -> int:
-    """Return the bytes to download; raise UserError if the weights are pickled or too large."""
+    """Return the number of bytes to download; raise UserError for pickled or too large weights."""
     names = [file.rfilename for file in siblings]
     if len(names) > MAX_ENTRIES:
         raise UserError(f"Not a model: {source.place} has more than {MAX_ENTRIES:,} files.")
@@ -536,8 +542,8 @@ def _check_files(source: Source, siblings: list[Any]) -> int:
     )
 
 
-def _offline(unreached: str, error: Exception) -> str:
-    """Return a message that a hub name isn't here and why the hub can't be queried."""
+def _offline_message(unreached: str, error: Exception) -> str:
+    """Return the message that a model isn't on this machine, and why the hub can't be queried."""
     from huggingface_hub.constants import is_offline_mode
 
     here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"

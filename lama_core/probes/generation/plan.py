@@ -12,6 +12,7 @@ from lama_core.probes.plan import (
     Planned,
     check_models_and_limit,
     dataset_fields,
+    load_each,
     model_spec_fields,
     relations_with_facts,
 )
@@ -51,6 +52,7 @@ class GenerateRequest(shared_fields.RunSettings):
     price_out: Annotated[
         float | None, option("Price of a million output tokens of a chat server.", ge=0)
     ] = None
+    revisions: shared_fields.Revisions = ()
 
 
 def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[GenerationSpec]:
@@ -66,23 +68,23 @@ def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[Gene
         if fact.aliases
     ]
     digest = digest_of([QUESTIONS_FILE.read_text(encoding="utf-8")])
-    specs = []
-    for name in dict.fromkeys(request.models):
+
+    def make(name: str) -> GenerationSpec:
         model = load(name, precision=request.precision)
         check_generates(model)
         chats = has_chat_template(model) and not request.plain
-        specs.append(
-            GenerationSpec(
-                **shared,
-                **model_spec_fields(model, name),
-                context="left" if model.kind == "causal" else "both",
-                shots=request.shots,
-                seed=request.seed,
-                how="chat" if chats else "question and answer",
-                questions_digest=digest,
-                aliases_digest=digest_of(aliases) if aliases else "",
-                max_requests=request.max_requests,
-                prices=(request.price_in, request.price_out),
-            )
+        return GenerationSpec(
+            **shared,
+            **model_spec_fields(model, name),
+            context="left" if model.kind == "causal" else "both",
+            shots=request.shots,
+            seed=request.seed,
+            how="chat" if chats else "question and answer",
+            questions_digest=digest,
+            aliases_digest=digest_of(aliases) if aliases else "",
+            max_requests=request.max_requests,
+            prices=(request.price_in, request.price_out),
         )
-    return Planned(tuple(specs), tuple(dataset.report.notes))
+
+    specs = tuple(spec for _, spec in load_each(request, make))
+    return Planned(specs, tuple(dataset.report.notes))

@@ -11,7 +11,7 @@ from lama_core.probes.plan import (
     Planned,
     check_models_and_limit,
     dataset_fields,
-    load_known_model,
+    load_known_models,
     model_spec_fields,
     relations_with_facts,
 )
@@ -61,6 +61,7 @@ class StatementsRequest(shared_fields.RunSettings):
     ranking: shared_fields.Ranking = "filtered"
     precision: shared_fields.Precision = "auto"
     limit: shared_fields.Limit = None
+    revisions: shared_fields.Revisions = ()
 
 
 def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[StatementSpec]:
@@ -77,9 +78,7 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[St
         relation.name for relation in chosen if request.template == 0 or prompts.of(relation.name)
     )
     check_questions(dataset, names, prompts, request.limit)
-    models = [
-        load_known_model(name, load, request.precision) for name in dict.fromkeys(request.models)
-    ]
+    models = load_known_models(request, load)
     shared = dataset_fields(request.dataset, dataset, names, request.ranking, request.limit)
     specs = [
         StatementSpec(

@@ -37,6 +37,7 @@ class TraceRequest(shared_fields.RunSettings):
     candidates: shared_fields.AnyCandidates = COMMON
     precision: shared_fields.Precision = "auto"
     limit: shared_fields.Limit = None
+    revisions: shared_fields.Revisions = ()
 
     def check(self) -> None:
         """Raise UserError if a field has a wrong value."""
@@ -58,6 +59,8 @@ def plan(request: TraceRequest, *, load: Load = load_by_name) -> Planned[TraceSp
         candidates=request.candidates,
         precision=request.precision,
         limit=request.limit,
+        revisions=request.revisions,
+        on_note=request.on_note,
     )
     planned = plan_queries(queries, load=load)
     options = TraceOptions(request.restore, request.window, request.draws, request.seed)

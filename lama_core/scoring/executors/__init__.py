@@ -14,7 +14,8 @@ import pyarrow as pa
 from lama_core.errors import UserError, choose
 from lama_core.progress import Unit
 
-# Called with the number of further units of a part that are done; may raise to stop the work.
+# Called with the number of units of a part that were finished since the last call; may raise an
+# exception to stop the work.
 Tick = Callable[[int], None]
 
 
@@ -24,9 +25,9 @@ class Part:
 
     Attributes:
         name: Name of its file.
-        size: Size in the work's unit.
-        cost: Approximate number of tokens that are computed for it; words or decisions for probes
-            that tokenize while they score. Executors balance their workers by cost.
+        size: Number of units (`Work.unit`) in it.
+        cost: Approximate number of tokens that are computed for it; for probes that tokenize while
+            they score, the number of words or decisions. Executors balance workers by cost.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Work(Protocol):
 
     @property
     def unit(self) -> Unit:
-        """The unit of a part's size."""
+        """What a part's size counts."""
         ...
 
     @property
@@ -58,7 +59,7 @@ class Job:
 
     Attributes:
         work: The work.
-        key: Equal for jobs with the same scorer.
+        key: Identifies the scorer: equal for jobs with the same one.
         scorer: The scorer, loaded in this process; None if the executor's workers load it.
         reopen: Loads the same scorer in another process.
     """
@@ -71,7 +72,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One part of one of the jobs, both by index."""
+    """A part of a job; both are indices: of the job, and of the part in its work."""
 
     job: int
     part: int
@@ -81,8 +82,8 @@ class Executor(Protocol):
     """Scores parts.
 
     Attributes:
-        here: Whether it scores in this process, with scorers that are loaded here. If so, pass it
-            the jobs of one model at a time to save memory.
+        here: Whether it scores in this process, with scorers that are loaded in it. If so, call it
+            with the jobs of one model at a time to save memory.
     """
 
     here: bool
@@ -90,7 +91,13 @@ class Executor(Protocol):
     def tables(
         self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
     ) -> Iterator[tuple[Task, pa.Table, str]]:
-        """Yield each task once, in any order, with its rows and the device that scored it."""
+        """Yield each task once, in any order, with its rows and the device that scored it.
+
+        Args:
+            jobs: The jobs.
+            tasks: The parts to score.
+            tick: Called while parts are scored.
+        """
         ...
 
 

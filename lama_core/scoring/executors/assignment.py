@@ -1,7 +1,7 @@
 """Assign parts to workers so that workers load few models and finish at about the same time.
 
-A worker first gets the parts of its loaded model, in descending order of cost. Then it switches to
-the model with the highest remaining cost per worker, itself included.
+A worker first gets the parts of its loaded model, in descending order of cost. When none is left,
+it switches to the model with the highest remaining cost per worker; the switching worker counts.
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,7 +10,7 @@ from lama_core.scoring.executors import Job, Task
 
 
 class Unassigned:
-    """The parts that no worker has yet. Workers are numbers."""
+    """The parts that no worker has yet. Each worker has a number."""
 
     def __init__(self, jobs: Sequence[Job], tasks: Sequence[Task]) -> None:
         self._jobs = jobs
@@ -26,7 +26,7 @@ class Unassigned:
         return max(self._jobs[task.job].work.parts[task.part].cost, 1)
 
     def take(self, worker: int) -> Task | None:
-        """Return the next part of a worker; None if all are assigned."""
+        """Return the next part for a worker; None if all are assigned."""
         if self.is_empty:
             return None
         key = self._loaded.get(worker)
@@ -51,7 +51,7 @@ class Unassigned:
         return not any(self._costs.values())
 
     def remove_worker(self, worker: int) -> None:
-        """Remove a worker that has died."""
+        """Forget which model a worker has loaded, because it died or switches."""
         self._loaded.pop(worker, None)
 
     def _key(self, task: Task) -> Hashable:

@@ -1,9 +1,9 @@
 """Scoring on a Ray cluster: each worker loads one model at a time and scores whole parts.
 
 A worker uses one GPU if the cluster has any and LAMA_DEVICE isn't `cpu`, otherwise two CPUs. It
-gets few parts at a time and returns their rows as soon as each is finished. If a worker dies, alone
-or with its node, other workers get its parts, and a new worker starts where resources are free.
-Parts that are saved are not scored again. Files of this project contain no Ray objects.
+gets two parts at a time and returns the rows of each as soon as it is finished. If a worker dies,
+alone or with its node, other workers get its parts, and a new worker starts where resources are
+free. Saved parts are not scored again. No file that this project writes contains Ray objects.
 
 Ray is an optional extra (`pip install ray`). RAY_ADDRESS names a running cluster; without it, one
 is started on this machine. Every node needs the weights and data at the same paths: docs/scale.md.
@@ -28,7 +28,7 @@ from lama_core.models.devices import requested_device
 from lama_core.scoring.executors import Job, Task, Tick
 from lama_core.scoring.executors.assignment import Unassigned
 
-PARTS_PER_WORKER = 2  # so that a worker scores one part while the rows of another are sent
+PARTS_PER_WORKER = 2  # so that a worker scores one part while it sends the rows of another
 CPUS = 2  # per worker, if nodes have as many
 MAX_DEATHS = 3  # number of workers that may die during the same part
 CONNECT_SECONDS = 10.0  # timeout of the connection to a cluster
@@ -85,7 +85,7 @@ def _resources() -> _Resources:
 
 
 def _device() -> str:
-    """Return the workers' LAMA_DEVICE: this process's, without the number of the GPU."""
+    """Return LAMA_DEVICE for the workers: that of this process, without the number of the GPU."""
     return "cuda" if requested_device().startswith("cuda") else requested_device()
 
 
@@ -107,7 +107,7 @@ def _connect() -> None:
 
 
 class _Workers:
-    """The workers, and the parts that each of them has."""
+    """The workers of the cluster, and the parts that they are scoring."""
 
     def __init__(self, jobs: Sequence[Job], tasks: Sequence[Task], n_workers: int | None) -> None:
         _connect()
@@ -118,10 +118,10 @@ class _Workers:
         self._actors: dict[int, Any] = {}
         self._idle: set[int] = set()
         self._started: set[int] = set()
-        # Ray's reference -> worker and its part; None for the worker's start.
+        # Ray's reference -> worker, and the part it scores; None if it only shows that it runs.
         self._pending: dict[Any, tuple[int, Task | None]] = {}
         self._deaths: Counter[Task | None] = Counter()
-        # Ray doesn't resolve references inside a list: a worker gets only the works that it needs.
+        # Ray doesn't fetch references inside a list, so a worker can fetch only the works it needs.
         self._works = [ray.put(job.work) for job in jobs]
         for _ in range(min(len(tasks), n_workers or self._resources.n_workers)):
             self._start_worker()
@@ -129,7 +129,7 @@ class _Workers:
     def tables(self, tick: Tick) -> Iterator[tuple[Task, pa.Table, str]]:
         """Yield each task with its rows and the device."""
         last_answer = time.monotonic()
-        # Workers that still wait for resources have no part, so the end doesn't wait for them.
+        # Workers that still wait for resources have no part: the loop doesn't wait for them.
         while self._is_busy() or not self._unassigned.is_empty:
             ready, _ = ray.wait(list(self._pending), num_returns=1, timeout=POLL_SECONDS)
             tick(0)
@@ -163,7 +163,7 @@ class _Workers:
         self._pending[actor.ping.remote()] = number, None
 
     def _assign(self, number: int) -> None:
-        """Assign a worker its next part, if one is left."""
+        """Assign a worker its next part; it is idle if none is left."""
         task = self._unassigned.take(number)
         if task is None:
             self._idle.add(number)
@@ -189,14 +189,15 @@ class _Workers:
             for _ in range(PARTS_PER_WORKER):
                 self._assign(number)
             return
-        self._deaths[None] = 0  # parts are being scored, so forget deaths of starting workers
+        self._deaths[None] = 0  # workers do start: forget those that died before they started
         self._assign(number)
         yield task, *answer
 
     def _replace(self, number: int, task: Task | None, error: Exception) -> None:
         """Give the parts of a dead worker to others and start another worker.
 
-        The death counts for the part that was being scored; for none if the worker was idle.
+        The death is counted for the part that was being scored, or for the start; the death of an
+        idle worker isn't counted.
 
         Raises:
             UserError: If too many workers died during one part, or before they started.
@@ -235,7 +236,7 @@ class _Workers:
 
 
 class _Worker:
-    """One process of the cluster, with one model at a time and the works that use it."""
+    """A process of the cluster; it holds one model at a time, and the works that use it."""
 
     def __init__(
         self,
@@ -253,7 +254,7 @@ class _Worker:
         """Answer, to show that the worker runs."""
 
     def score(self, job: int, part: int) -> tuple[pa.Table, str]:
-        """Return the rows of one part and the device.
+        """Return the rows of one part and the device that scored it; load the model if needed.
 
         Raises:
             UserError: If this node can't load the model.

@@ -16,6 +16,7 @@ from pages.ui.results.curves_and_ranks import (
 from pages.ui.results.lama_trex import draw_measured
 from pages.ui.results.overview import draw_types
 from pages.ui.results.slices import draw_slices
+from pages.ui.results.training import draw_training, training_needs
 from pages.ui.results.ways_of_asking import draw_ways, ways_need
 from pages.ui.results.wording import ALTERED, SEVERAL, draw_wording, wording_runs
 from pages.ui.shared import links, screens
@@ -105,6 +106,12 @@ CHARTS = {
         "Does the way of asking decide what a model knows: blank, whole answers, or question?",
         draw_ways,
         ways_need,
+        of_runs=False,
+    ),
+    screens.TRAINING: Chart(
+        "At which training step does a model learn a fact, and which facts does it forget?",
+        draw_training,
+        training_needs,
         of_runs=False,
     ),
     "Wording and negation": Chart(

@@ -40,6 +40,8 @@ TOTALS = [[0.0, "#5d6670"], [1.0, "#5d6670"]]
 MOST_NUMBERED = 24  # most columns of a heat map that shows a number in each cell
 MOST_LETTERS = 30  # of a label
 MOST_BARS = 3  # more runs are drawn as points instead of bars
+MOST_WHISKERS = 4  # lines over training steps with intervals; more would overlap
+MOST_STEPS = 9  # labels of training steps, which fit on a phone
 LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
 LINE = 40  # characters per line of a title, next to the buttons on a phone
 FOOT = 60  # characters per line of a footnote
@@ -451,6 +453,72 @@ def precision_curves(
         yaxis={"title": "mean P@k, % of facts", "range": [0, 101]},
         height=430,
     )
+
+
+def training(
+    table: pd.DataFrame, colours: Colours, *, what: str, values: str, ascending: bool = True
+) -> go.Figure:
+    """Draw a measure against training steps on a log axis, with intervals.
+
+    Step 0 is drawn at half the first positive step. Lines without a colour are thin and grey.
+
+    Args:
+        table: Columns name, step, value, low, high (NaN for none), n, shown (the value as text).
+        colours: Name of a line -> its colour.
+        what: The title of the vertical axis.
+        values: The type of the vertical axis, `linear` or `log`.
+        ascending: Whether higher values are drawn higher.
+
+    Returns:
+        The chart; customdata is [name, step].
+    """
+    figure = go.Figure()
+    steps = sorted(set(table["step"]))
+    first = next((step for step in steps if step > 0), 1)
+    places = {step: step if step > 0 else first / 2 for step in steps}
+    table = with_hover(
+        table.assign(at=table["step"].map(places)),
+        lambda row: (
+            f"<b>{escape(row.name)}</b><br>step {row.step:,}: {row.shown}<br>{row.n:,} facts"
+        ),
+    )
+    style: Style = {"mode": "lines+markers", "data": ("name", "step")}
+    others = [name for name in table["name"].unique() if name not in colours]
+    for number, name in enumerate(others):
+        rows = table[table["name"] == name]
+        thin = {"line_width": 1, "marker_size": 4, "opacity": 0.35, "showlegend": number == 0}
+        add_runs(figure, go.Scatter, rows, {name: GREY}, "at", "value", **style, **thin)
+        figure.data[-1].update(name=f"{len(others)} others", legendgroup="others")
+    logs = [float(np.log10(places[step])) for step in steps]
+    width = 0.008 * (logs[-1] - logs[0]) * (len(colours) <= MOST_WHISKERS)
+    for number, (name, colour) in enumerate(colours.items()):
+        rows = table[table["name"] == name]
+        # Next to each other, because whiskers at the same place would hide each other.
+        rows = rows.assign(at=rows["at"] * 10 ** (width * (number - (len(colours) - 1) / 2)))
+        error = whiskers(rows, "value", colour, 1) if len(colours) <= MOST_WHISKERS else {}
+        line: Style = {"line_width": 2, "line_color": colour, "marker_size": 7, "error_y": error}
+        line["showlegend"] = True
+        add_runs(figure, go.Scatter, rows, {name: colour}, "at", "value", **style, **line)
+    shown, room = _spaced(steps, logs), 0.04 * (logs[-1] - logs[0] or 1)
+    axis: Style = {"type": "log", "range": [logs[0] - room, logs[-1] + room], "tickangle": 0}
+    axis |= {"tickvals": [places[one] for one in shown], "ticktext": [f"{one:,}" for one in shown]}
+    direction: Style = {"rangemode": "tozero"} if values == "linear" and ascending else {}
+    direction |= {} if ascending else {"autorange": "reversed"}
+    return figure.update_layout(
+        xaxis={"title": "training steps (log axis)"} | axis,
+        yaxis={"title": what, "type": values} | direction,
+        height=470,
+    )
+
+
+def _spaced(steps: Sequence[int], places: Sequence[float]) -> list[int]:
+    """Return the steps whose labels fit next to each other, at most `MOST_STEPS`."""
+    apart = (places[-1] - places[0]) / MOST_STEPS
+    shown, before = [steps[-1]], places[-1]
+    for step, place in reversed(list(zip(steps[:-1], places[:-1], strict=True))):
+        if before - place >= apart:
+            shown, before = [*shown, step], place
+    return shown
 
 
 def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 import streamlit as st
 
+from lama_core.api.series import earlier_checkpoints
 from lama_core.glossary import explain
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.runs.alignment import differing_candidates
@@ -351,6 +352,8 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             help="The file format of the camera button above charts.",
         )
     picked = pick_runs(every, data, prompts)
+    earlier = earlier_checkpoints(every)
+    usual = [name for name, run in picked.items() if run.id not in earlier]
     models = models_box.multiselect(
         "Models",
         list(picked),
@@ -358,15 +361,15 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         bind=BOUND,
         accept_new_options=True,
         max_selections=MAX_RUNS,
-        placeholder=f"All {len(picked)} with a run",
-        help="The models whose runs are shown. None: all models with a run on this data.",
+        placeholder=f"All {len(usual)} with a run",
+        help="The models whose runs are shown. None: all models with a run on this data; of a "
+        "training run's checkpoints only the last (More, Training shows all).",
     )
     if exact:
         runs = [by_id[name] for name in exact]
     else:
-        runs = [picked[name] for name in (models or picked) if name in picked] or list(
-            picked.values()
-        )
+        runs = [picked[name] for name in (models or usual) if name in picked]
+        runs = runs or [picked[name] for name in usual]
     runs = runs[:MAX_RUNS]
     if facts == SAME:
         runs = [run.info for run in cache.aligned(tuple(runs))]

@@ -18,6 +18,7 @@ PROMPTS: Params = {"tab": "Prompts"}
 # Charts of the More tab.
 CURVES, RANKS = "P@k curves", "Rank distribution"
 WAYS = "Ways of asking"
+TRAINING = "Training"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}

@@ -1,0 +1,161 @@
+"""Series of checkpoints: what a model has learned at each training step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from lama_core.api.queries import frames
+from lama_core.errors import UserError
+from lama_core.metrics.score_tables import ResultsRequest
+from lama_core.metrics.training import (
+    ALL,
+    MEASURES,
+    Grouping,
+    Measure,
+    Training,
+    training_of,
+)
+from lama_core.runs.info import Run
+from lama_core.runs.series import Series, earlier_checkpoints, find_series, place_of
+
+
+@dataclass(frozen=True)
+class TrainedSeries:
+    """A series of checkpoints and the answers of its runs to the same facts."""
+
+    series: Series
+    training: Training
+
+    def curves(self, by: Grouping = "all") -> pd.DataFrame:
+        """Return `Training.curves` with the columns series, dataset, prompts, run and model."""
+        table = self.training.curves(by)
+        info = self.series.last
+        runs = dict(zip(self.series.steps, self.series.runs, strict=True))
+        table.insert(0, "model", [runs[step].model for step in table["step"]])
+        table.insert(0, "run", [runs[step].id for step in table["step"]])
+        for name, value in (
+            ("prompts", info.prompts),
+            ("dataset", info.dataset),
+            ("series", self.series.name),
+        ):
+            table.insert(0, name, value)
+        return table
+
+
+@dataclass(frozen=True)
+class SeriesResults:
+    """The series among the runs of a request."""
+
+    request: ResultsRequest
+    found: tuple[TrainedSeries, ...]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each series and step: means over relations."""
+        return frames([one.curves() for one in self.found])
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return what `results --series --json` prints."""
+        by: Grouping = "source" if self.request.by == "source" else "relation"
+        return [
+            {
+                "series": one.series.name,
+                "dataset": one.series.last.dataset,
+                "prompts": one.series.last.prompts,
+                "k": self.request.k,
+                "n": len(one.training.facts),
+                "n_dropped": one.training.n_dropped,
+                "steps": _plain(one.curves()),
+                "groups": _plain(one.curves(by)),
+                "relations": _plain(one.training.relations()),
+                "facts": _plain(one.training.fates),
+            }
+            for one in self.found
+        ]
+
+
+REPEATED = ["series", "dataset", "prompts", "group", "label"]
+
+
+def _plain(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the rows as dictionaries; steps that are unknown are NaN, others whole numbers."""
+    single = "group" in table and table["group"].eq(ALL).all()
+    lines = table.drop(columns=REPEATED[: 5 if single else 3], errors="ignore").to_dict("records")
+    for line in lines:
+        for name in ("first", "learned", "last"):
+            if name in line and line[name] == line[name]:
+                line[name] = int(line[name])
+    return lines
+
+
+def train_series(series: Series, runs: Sequence[Run], request: ResultsRequest) -> TrainedSeries:
+    """Return a series with its answers.
+
+    Args:
+        series: The series.
+        runs: Its runs, by step.
+        request: Gives the ranking, k and the relations.
+
+    Raises:
+        UserError: If no fact counts at every step.
+    """
+    training = training_of(
+        runs,
+        series.steps,
+        ranking=request.ranking or series.last.ranking,
+        relations=request.relations,
+        k=request.k,
+    )
+    if training.facts.empty:
+        raise UserError(
+            f"No fact of {series.last.dataset} counts at every step of {series.name}. Choose other "
+            "runs or relations."
+        )
+    return TrainedSeries(series, training)
+
+
+def series_results(request: ResultsRequest, runs: Sequence[Run]) -> SeriesResults:
+    """Return the series among runs.
+
+    Raises:
+        UserError: If there is no series, or none with a fact that counts at every step.
+    """
+    by_id = {run.info.id: run for run in runs}
+    found, problems = [], []
+    for series in find_series(run.info for run in runs):
+        try:
+            chosen = [by_id[info.id] for info in series.runs]
+            found.append(train_series(series, chosen, request))
+        except UserError as error:
+            problems.append(error)
+    if problems and not found:
+        raise problems[0]
+    if not found:
+        raise UserError(
+            "There is no series: a series needs runs of at least two checkpoints of one model. "
+            "Make them with `probe --model OWNER/NAME --revisions step1000,step4000`, or with the "
+            "folder of the checkpoints as the model."
+        )
+    for problem in problems:
+        request.on_note(str(problem))
+    return SeriesResults(request, tuple(found))
+
+
+__all__ = [
+    "ALL",
+    "MEASURES",
+    "Grouping",
+    "Measure",
+    "Series",
+    "SeriesResults",
+    "TrainedSeries",
+    "Training",
+    "earlier_checkpoints",
+    "find_series",
+    "place_of",
+    "series_results",
+    "train_series",
+    "training_of",
+]

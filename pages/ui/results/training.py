@@ -1,0 +1,297 @@
+"""The chart Training: what the checkpoints of a training run know, step by step."""
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.api.results import METRICS, ResultsRequest, Run, RunListing
+from lama_core.api.series import (
+    Measure,
+    Series,
+    TrainedSeries,
+    find_series,
+    train_series,
+)
+from lama_core.errors import UserError
+from lama_core.rounding import fixed, percent, percentage
+from pages.ui.shared import cache, charts, links, screens
+from pages.ui.shared.colours import PALETTE
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, relation_label
+from pages.ui.shared.url_state import choose, pick, title_of
+
+MOST_FACTS = 500  # rows of the table on screen; the export has all
+MOST_COLOURED = len(PALETTE) - 2  # lines in colour; grey is for the others
+SOURCE, RELATION = LINES = ("source", "relation")
+FORGOTTEN, LEARNED = FATES = ("forgotten", "learned")
+
+
+def training_needs(choice: RunChoice, listing: RunListing) -> str:
+    """Return what is missing for the chart, in words; empty if nothing is missing."""
+    found = _series(choice, listing)
+    return "" if found else "runs of at least two checkpoints of one model on this data"
+
+
+def _series(choice: RunChoice, listing: RunListing) -> dict[str, Series]:
+    """Name -> series on the chosen data, of the chosen prompts first."""
+    found = find_series(run for run in listing if run.dataset == choice.data)
+    found = tuple(sorted(found, key=lambda one: one.last.prompts != choice.prompts))
+    names: dict[str, Series] = {}
+    for one in found:
+        last = one.last
+        more = [last.prompts] if last.prompts != "manual" else []
+        more += [f"first {last.limit} a relation"] if last.limit else []
+        name = ", ".join([_title(one.name), *more])
+        names[name if name not in names else f"{name}, {last.digest[:6]}"] = one
+    return names
+
+
+def _title(name: str) -> str:
+    """Return a series' name for display: the last two parts of a folder's path."""
+    return "/".join(name.split("/")[-2:]) if name.startswith("/") else title_of(name)
+
+
+def draw_training(choice: RunChoice, listing: RunListing) -> None:
+    """Draw a measure over training steps, the order of relations, and the facts' steps."""
+    named = _series(choice, listing)
+    boxes = st.columns([2.4, 3.4, 1.8], vertical_alignment="bottom")
+    name = choose("Series", list(named), key="series", place=boxes[0])
+    series = named[name]
+    request = ResultsRequest(
+        tuple(run.id for run in series.runs),
+        ranking=choice.ranking,
+        k=choice.k,
+        relations=choice.relations,
+        series=True,
+    )
+    try:
+        found = cache.table_of_runs(
+            "training",
+            series.runs,
+            choice.ranking,
+            choice.relations,
+            partial(_train, series, request),
+            choice.k,
+        )
+    except UserError as error:
+        show_note(plain(str(error)))
+        return
+    measures: dict[str, Measure] = {f"P@{choice.k}": "p_at_k", "mean rank": "mean_rank"}
+    measures["log-probability"] = "log_prob"
+    if series.last.generates:
+        measures = {f"P@{choice.k}": "p_at_k"}
+    labels = list(measures)
+    place = {"key": "training measure", "place": boxes[1], "bound": False}
+    shown = pick("Right answer's", labels, **place)  # type: ignore[arg-type]
+    by = pick("A line for each", LINES, key="lines", place=boxes[2])
+    _draw_headline(name, found)
+    _draw_curves(choice, found, measures[shown], shown, by, request)
+    _draw_relations(choice, found, request)
+    _draw_facts(choice, found, request)
+
+
+def _train(series: Series, request: ResultsRequest, runs: list[Run]) -> TrainedSeries:
+    return train_series(series, runs, request)
+
+
+def _draw_headline(name: str, found: TrainedSeries) -> None:
+    training, steps = found.training, found.series.steps
+    with st.container(key="headline"):
+        st.subheader(
+            plain(
+                f"{name}: {training.n_learned:,} of {counted(len(training.facts), 'fact')} are "
+                f"right at the last step, {training.n_forgotten:,} are forgotten"
+            ),
+            anchor=False,
+        )
+    dropped = f" {counted(training.n_dropped, 'fact')} count only at some steps and are excluded."
+    st.caption(
+        f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "
+        "facts that count at all of them. Forgotten: right at some step, and wrong at the last."
+        + dropped
+        * (training.n_dropped > 0)
+    )
+
+
+def _draw_curves(
+    choice: RunChoice,
+    found: TrainedSeries,
+    measure: Measure,
+    label: str,
+    by: Any,
+    request: ResultsRequest,
+) -> None:
+    curves = found.curves(by)
+    if by == RELATION:
+        pairs = zip(curves["group"], curves["label"], strict=True)
+        curves["name"] = [relation_label(group, text) for group, text in pairs]
+    else:
+        curves["name"] = curves["group"]
+    groups = dict(zip(curves["name"], curves["group"], strict=True))
+    scale = 100 if measure == "p_at_k" else 1
+    curves["value"], curves["low"], curves["high"] = (
+        scale * curves[f"{measure}{end}"] for end in ("", "_low", "_high")
+    )
+    curves["shown"] = [_with_interval(measure, row) for row in curves.to_dict("records")]
+    last = curves[curves["step"] == found.series.steps[-1]]
+    best = last.sort_values("value", ascending=measure == "mean_rank", kind="stable")["name"]
+    coloured = list(groups) if len(groups) <= MOST_COLOURED else list(best[:MOST_COLOURED])
+    inks = [colour for colour in PALETTE if colour != "#8a8f98"]
+    axis = {
+        "p_at_k": f"{label}, % of facts",
+        "mean_rank": "mean rank (log axis, 1 at the top)",
+        "log_prob": "mean log-probability of the right answer",
+    }[measure]
+    figure = charts.training(
+        curves,
+        dict(zip(coloured, inks, strict=False)),
+        what=axis,
+        values="log" if measure == "mean_rank" else "linear",
+        ascending=measure != "mean_rank",
+    )
+    points = charts.draw_chart(
+        figure,
+        "training chart",
+        title=f"{label[0].upper()}{label[1:]} over training, {_title(found.series.name)}",
+        footnote=f"{choice.data}, {choice.ranking} ranking",
+        picture=choice.picture,
+    )
+    several = len(groups) > MOST_COLOURED
+    st.caption(
+        ("A source's value is the mean over its relations. " if by == SOURCE else "")
+        + f"In colour: the {MOST_COLOURED} best at the last step; choose relations above to see "
+        "others. "
+        * several
+        + (
+            "Whiskers: 95 % intervals. "
+            if len(coloured) <= charts.MOST_WHISKERS
+            else "Hover for the 95 % interval. "
+        )
+        + "Click a point to see the facts at this step."
+    )
+    for point in points:
+        name, step = point["customdata"][:2]
+        run = found.series.runs[found.series.steps.index(int(step))]
+        if by == RELATION:
+            _open(choice, [run.id], relations=[choice.labels.get(groups[name], name)])
+        else:
+            _open(choice, [run.id], sources=[groups[name]])
+    draw_export("training", lambda: found.curves(by), _made(found, choice), request)
+
+
+def _with_interval(measure: Measure, row: Any) -> str:
+    """Return a value of a measure with its interval, for hover texts."""
+    write = (
+        percent if measure == "p_at_k" else partial(fixed, digits=1 if measure != "log_prob" else 2)
+    )
+    value, low, high = (row[f"{measure}{end}"] for end in ("", "_low", "_high"))
+    unit = " %" * (measure == "p_at_k")
+    ends = f"<br>{charts.INTERVAL}: {write(low)} to {write(high)}" if low == low else ""
+    return f"{write(value)}{unit}{ends}"
+
+
+def _draw_relations(choice: RunChoice, found: TrainedSeries, request: ResultsRequest) -> None:
+    """Draw the relations in the order in which they are learned; a row opens its facts."""
+    table = found.training.relations()
+    learned = table["learned"].notna()
+    st.markdown(f"### The order in which {counted(int(learned.sum()), 'relation')} are learned")
+    pairs = zip(table["relation"], table["label"], strict=True)
+    labels = [relation_label(name, label) for name, label in pairs]
+    event: Any = st.dataframe(
+        pd.DataFrame(
+            {
+                "relation": labels,
+                "learned": table["learned"].astype("Int64"),
+                "p_at_k": table["p_at_k"].map(percentage),
+                "n": table["n"],
+                "right": table["n_learned"],
+                "forgotten": table["n_forgotten"],
+            }
+        ),
+        hide_index=True,
+        key="training relations",
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="never",
+        height=420 if len(table) > 10 else "content",
+        column_config={
+            "learned": st.column_config.NumberColumn(
+                "learned at step",
+                format="localized",
+                help="The first step at which half of the facts that are right at the last step "
+                "are right and stay right.",
+            ),
+            "p_at_k": st.column_config.NumberColumn(
+                f"P@{choice.k} at the end, %", format="%.1f", help=METRICS["p_at_1"].meaning
+            ),
+            "n": "facts",
+            "right": "right at the end",
+        },
+    )
+    st.caption("Tick a row to see the relation's facts at the last step.")
+    if picked := event["selection"]["rows"]:
+        _open(choice, [found.series.last.id], relations=[labels[picked[0]]])
+    draw_export("relations over training", lambda: table, _made(found, choice), request)
+
+
+def _draw_facts(choice: RunChoice, found: TrainedSeries, request: ResultsRequest) -> None:
+    """Draw the forgotten facts, or the learned ones with the step from which they stay right."""
+    fates = found.training.fates
+    st.markdown("### Facts")
+    which = pick("Facts", FATES, key="fates", label_visibility="collapsed")
+    chosen = fates[fates["forgotten"] if which == FORGOTTEN else fates["learned"].notna()]
+    if chosen.empty:
+        st.info(f"No fact is {which}.", icon=":material/check:")
+        return
+    chosen = chosen.sort_values("last" if which == FORGOTTEN else "learned", kind="stable")
+    shown = chosen.head(MOST_FACTS)
+    labels = found.training.labels
+    columns = {
+        "subject": shown["subject"],
+        "relation": [relation_label(one, labels.get(one, "")) for one in shown["relation"]],
+        "right answer": shown["object"],
+        "first right at": shown["first"].astype("Int64"),
+    }
+    if which == FORGOTTEN:
+        columns["last right at"] = shown["last"].astype("Int64")
+    else:
+        columns["stays right from"] = shown["learned"].astype("Int64")
+    event: Any = st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        key=f"training facts {which}",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=420 if len(shown) > 10 else "content",
+    )
+    first = f"the first {MOST_FACTS:,} of " * (len(chosen) > MOST_FACTS)
+    st.caption(
+        f"Shown: {first}{counted(len(chosen), 'fact')}; the columns contain training steps. Tick a "
+        f"row to see the answers at up to {MAX_RUNS} steps."
+    )
+    if picked := event["selection"]["rows"]:
+        fact = shown.iloc[picked[0]]
+        _open(choice, _spread(found), fact=f"{fact['fact_id']}#{fact['prompt']}")
+    draw_export("facts over training", lambda: fates, _made(found, choice), request)
+
+
+def _spread(found: TrainedSeries) -> list[str]:
+    """The ids of at most `MAX_RUNS` runs, evenly spaced, with the last."""
+    ids = [run.id for run in found.series.runs]
+    n = min(MAX_RUNS, len(ids))
+    return [ids[round(at * (len(ids) - 1) / (n - 1))] for at in range(n)]
+
+
+def _open(choice: RunChoice, ids: list[str], **params: str | list[str]) -> None:
+    """Open Wrong answers with these runs."""
+    runs: dict[str, str | list[str]] = {"runs": ids, "models": [], "prompts": ""}
+    links.go(screens.RESULTS, {**choice.params(), **runs, **params, **screens.WRONG_ANSWERS})
+
+
+def _made(found: TrainedSeries, choice: RunChoice) -> dict[str, object]:
+    pairs = zip(found.series.steps, found.series.runs, strict=True)
+    runs = {str(step): run.id for step, run in pairs}
+    return {"series": found.series.name, "runs": runs, "ranking": choice.ranking, "k": choice.k}

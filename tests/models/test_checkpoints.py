@@ -1,0 +1,191 @@
+"""Series of checkpoints, in a folder and on a hub: each checkpoint is one run."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from calling import invoke, printed, told
+from hub_server import Hub, Repository, serve
+from tiny_models import save_model_folder
+
+from lama_core.errors import UserError
+from lama_core.models.cache import CACHE, load_model
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.checkpoints import (
+    Checkpoint,
+    checkpoint_of,
+    name_models,
+    step_of,
+)
+from lama_core.runs.find import list_runs
+
+STEPS = (0, 1, 2, 4, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    (
+        ("step1000", 1000),
+        ("checkpoint-500", 500),
+        ("global_step77", 77),
+        ("stage1-step300k-tokens4B", 300_000),
+        ("step_2M", 2_000_000),
+        ("main", None),
+        ("footstep5", None),
+        ("0123456789abcdef0123456789abcdef01234567", None),
+    ),
+)
+def test_the_step_is_read_from_the_name(name: str, step: int | None) -> None:
+    assert step_of(name) == step
+
+
+def test_a_checkpoint_is_a_revision_or_a_folder() -> None:
+    assert checkpoint_of("lab/tiny@step8") == Checkpoint("lab/tiny", 8)
+    assert checkpoint_of("/models/tiny/step8") == Checkpoint("/models/tiny", 8)
+    assert checkpoint_of("minilm-mlm") is None
+    assert checkpoint_of("server:http://host/step1#step1") is None
+
+
+def test_a_revision_of_a_catalogue_name_is_that_of_its_hub_model() -> None:
+    entry = find_model("electra-small-generator@step1")
+    assert entry.name == "google/electra-small-generator@step1"
+    assert entry.source.revision == "step1"
+
+
+def test_a_model_without_revisions_and_a_path_as_revision_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="minilm-mlm has no revisions"):
+        name_models(["minilm-mlm"], ["step1"])
+    with pytest.raises(UserError, match="isn't the name of a folder"):
+        name_models([str(tmp_path)], ["../step1"])
+    with pytest.raises(UserError, match="No revision is named"):
+        name_models(["lab/tiny"], [","])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("series")
+    for step in STEPS:
+        save_model_folder("bert-cased", place / f"step{step}", seed=step)
+    return place
+
+
+@pytest.fixture
+def series(folders: Path, tmp_path: Path, home: Path) -> Path:
+    return Path(shutil.copytree(folders, tmp_path / "tiny"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    facts = [
+        {"uuid": f"{n}", "sub_label": subject, "obj_label": city, "predicate_id": "P36"}
+        for n, (subject, city) in enumerate(
+            [("France", "Paris"), ("England", "London"), ("Italy", "Rome"), ("Spain", "Madrid")]
+        )
+    ]
+    relation = {"relation": "P36", "template": "The capital of [X] is [Y] .", "label": "capital",
+                "type": "1-1"}  # fmt: skip
+    folder = tmp_path / "toy"
+    (folder / "TREx").mkdir(parents=True)
+    (folder / "relations.jsonl").write_text(json.dumps(relation) + "\n")
+    (folder / "TREx" / "P36.jsonl").write_text("".join(json.dumps(one) + "\n" for one in facts))
+    return folder
+
+
+def steps_here() -> list[int]:
+    runs = [run for run in list_runs(kinds=("cloze",)) if not run.bundled]
+    return sorted(run.checkpoint.step for run in runs if run.checkpoint)
+
+
+def test_a_folder_of_checkpoints_is_one_run_each_and_results_show_the_series(
+    series: Path, data: Path
+) -> None:
+    words = ("probe", "--dataset", str(data), "--model", str(series))
+    lines = told(*words)
+    assert len({line["run"] for line in lines}) == len(STEPS)
+    assert steps_here() == [*STEPS]
+    made = {run.id: run.made for run in list_runs()}
+    assert told(*words) == lines
+    assert {run.id: run.made for run in list_runs()} == made, "finished runs are used again"
+    (found,) = told("results", "--series", *sorted({line["run"] for line in lines}))
+    assert found["series"] == str(series)
+    assert [line["step"] for line in found["steps"]] == [*STEPS]
+    by_run = {line["run"]: line["p_at_1"] for line in lines}
+    assert [by_run[line["run"]] for line in found["steps"]] == [
+        line["p_at_k"] for line in found["steps"]
+    ]
+    text = printed("results", "--series")
+    assert "4 facts that count at all 5 steps" in text and "P36 capital" in text
+
+
+def test_a_missing_a_damaged_and_another_vocabulary_cost_one_sentence_each(
+    series: Path, data: Path
+) -> None:
+    (series / "step1" / "model.safetensors").write_bytes(b"damaged")
+    shutil.rmtree(series / "step2")
+    save_model_folder("bert-uncased", series / "step2")
+    words = ("probe", "--dataset", str(data), "--model", str(series))
+    result = invoke([*words, "--revisions", "step0,step1,step2,step3,step4,step8"])
+    assert result.exit_code == 0, result.exception
+    said = [line for line in result.stderr.splitlines() if " is excluded: " in line]
+    assert len(said) == 3
+    for step, reason in ((1, "step1"), (3, "there is no such folder"), (2, "vocabulary differs")):
+        assert any(f"step{step} is excluded" in line and reason in line for line in said), said
+    assert steps_here() == [0, 4, 8]
+
+
+def test_a_series_without_a_usable_checkpoint_is_an_error(series: Path, data: Path) -> None:
+    result = invoke(
+        ["probe", "--dataset", str(data), "--model", str(series), "--revisions", "step5,step6"]
+    )
+    assert isinstance(result.exception, UserError)
+    assert "No checkpoint of" in str(result.exception)
+
+
+def test_a_query_names_one_of_the_checkpoints(series: Path) -> None:
+    result = invoke(["cloze", "Paris is in [MASK].", "--model", str(series)])
+    assert "is a folder of 5 checkpoints: name one of them" in str(result.exception)
+
+
+@pytest.fixture
+def hub(
+    folders: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hub]:
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    revisions = {
+        f"step{step}": Repository(
+            {one.name: one.read_bytes() for one in (folders / f"step{step}").iterdir()},
+            commit=f"{step:040x}",
+        )
+        for step in STEPS
+    }
+    main = Repository(revisions["step8"].files, revisions=revisions)
+    with serve({"lab/tiny": main}) as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.address)
+        template = server.address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        yield server
+    for step in STEPS:
+        CACHE.drop(f"lab/tiny@step{step}", "fp32")
+
+
+def test_revisions_of_a_hub_model_are_one_run_each(hub: Hub, data: Path) -> None:
+    repository = hub.repositories["lab/tiny"].revisions["step2"]
+    repository.files = {**repository.files, "model.safetensors": b"damaged"}
+    words = ("probe", "--dataset", str(data), "--model", "lab/tiny")
+    result = invoke([*words, "--revisions", "step0,step1,step2,step3", "--revisions", "step8"])
+    assert result.exit_code == 0, result.exception
+    said = [line for line in result.stderr.splitlines() if " is excluded: " in line]
+    assert len(said) == 2 and any("has no revision 'step3'" in line for line in said)
+    assert steps_here() == [0, 1, 8]
+    model = load_model("lab/tiny@step1")
+    assert model.identity.startswith(f"lab/tiny@{1:040x}")
+    (found,) = [one for one in told("results", "--series") if one["series"] == "lab/tiny"]
+    assert [line["model"] for line in found["steps"]] == [
+        f"lab/tiny@step{step}" for step in (0, 1, 8)
+    ]

@@ -1,0 +1,81 @@
+"""The chart Training on Results, on made-up checkpoints."""
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import streamlit as st
+from opening import open_page
+from series_fakes import STEPS, make_series
+from streamlit.testing.v1 import AppTest
+
+from lama_core.metrics.training import training_of
+from lama_core.runs.info import Run
+from pages.ui.shared import charts, links, screens
+
+
+@pytest.fixture
+def runs(home: Path) -> tuple[Run, ...]:
+    return make_series(home / "data" / "runs", home / "toy")
+
+
+def said(app: AppTest) -> str:
+    shown = (*app.caption, *app.markdown, *app.info, *app.subheader)
+    return " ".join(one.value for one in shown).replace("\\", "")
+
+
+def open_training(**params: str) -> AppTest:
+    return open_page("results", data="toy", tab="More", chart=screens.TRAINING, **params)
+
+
+def test_the_chart_says_what_is_learned_and_forgotten(runs: tuple[Run, ...]) -> None:
+    found = training_of(runs, STEPS)
+    app = open_training()
+    assert (
+        f"lab/tiny: {found.n_learned} of {len(found.facts)} facts are right at the last step, "
+        f"{found.n_forgotten} are forgotten" in said(app)
+    )
+    assert "4 checkpoints from step 0 to step 16" in said(app)
+    order, facts = (one.value for one in app.dataframe[:2])
+    assert order["forgotten"].tolist() == found.relations()["n_forgotten"].tolist()
+    assert len(facts) == found.n_forgotten and "last right at" in facts
+
+
+def test_every_measure_and_line_can_be_drawn(runs: tuple[Run, ...]) -> None:
+    for line in ("source", "relation"):
+        app = open_training(lines=line)
+        for label in ("mean rank", "log-probability"):
+            (box,) = [one for one in app.button_group if one.key == "training measure"]
+            box.set_value([label]).run()
+            assert not app.exception
+            assert any(label.capitalize() in str(one.proto) for one in app.get("plotly_chart"))
+
+
+def test_a_point_leads_to_the_facts_at_its_step(
+    runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[dict[str, Any]] = []
+
+    def go(there: str, params: dict[str, Any], **_: Any) -> NoReturn:
+        gone.append(params)
+        st.stop()
+
+    monkeypatch.setattr(links, "go", go)
+    monkeypatch.setattr(
+        charts, "draw_chart", lambda *_, **__: [{"customdata": ["P19 place of birth", 4]}]
+    )
+    open_training(lines="relation")
+    assert gone[-1]["runs"] == [runs[STEPS.index(4)].info.id]
+    assert gone[-1]["relations"] == ["P19 place of birth"]
+    assert gone[-1]["tab"] == "Wrong answers"
+
+
+def test_overview_shows_the_last_checkpoint_of_a_series(runs: tuple[Run, ...]) -> None:
+    app = open_page("results", data="toy")
+    (box,) = [one for one in app.multiselect if one.label == "Models"]
+    assert box.placeholder == "All 1 with a run"
+
+
+def test_the_chart_needs_two_checkpoints(home: Path) -> None:
+    make_series(home / "data" / "runs", home / "toy", steps=(4,))
+    assert "Needs: runs of at least two checkpoints" in said(open_training())
