@@ -155,10 +155,10 @@ def read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
         UserError: If the file is missing or damaged.
     """
     table = read_columns(path, ["relation", "word"])
-    words: dict[str, list[str]] = {}
-    for name, word in zip(table["relation"].to_pylist(), table["word"].to_pylist(), strict=True):
-        words.setdefault(name, []).append(word)
-    return {name: tuple(known) for name, known in words.items()}
+    relation = table["relation"].combine_chunks().dictionary_encode()
+    codes, words = relation.indices.to_numpy(zero_copy_only=False), table["word"].to_numpy()
+    names = enumerate(relation.dictionary.to_pylist())
+    return {name: tuple(words[codes == code].tolist()) for code, name in names}
 
 
 def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:

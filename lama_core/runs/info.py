@@ -241,10 +241,17 @@ class AnswerScores:
 
 
 class Changed(Protocol):
-    """What alignment changes in the rows of a run. names: the columns with changes."""
+    """What alignment changes in the rows of a run."""
 
-    run: "Run"
-    names: frozenset[str]
+    @property
+    def run(self) -> "Run":
+        """The run without the changes."""
+        ...
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns with changes."""
+        ...
 
     def column(self, name: str) -> "pd.Series[Any]":
         """Return a column of the run's rows with the changes."""
