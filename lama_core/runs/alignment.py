@@ -23,6 +23,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.runs.info import RelationInfo, Run, RunInfo, TopPredictions
@@ -132,14 +133,15 @@ def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
 
     Rows of the same fact and prompt have the same number; numbers begin at 0.
     """
-    distinct: list[pd.Series[Any]] = []
+    distinct: list[pa.ChunkedArray] = []
     places = []
     for run in runs:
-        ids = run.column("fact_id").astype(str)
+        ids = pa.table({"id": pa.array(run.column("fact_id"), pa.string())})["id"]
         at = next((at for at, one in enumerate(distinct) if one.equals(ids)), len(distinct))
         distinct += [ids] * (at == len(distinct))
         places.append(at)
-    codes = pd.factorize(pd.concat(distinct, ignore_index=True))[0].astype(np.int64)
+    every = pa.chunked_array([chunk for ids in distinct for chunk in ids.chunks], pa.string())
+    codes = every.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
     parts = np.split(codes, np.cumsum([len(one) for one in distinct])[:-1])
     prompts = [run.column("prompt").to_numpy().astype(np.int64) for run in runs]
     n_prompts = max(int(one.max(initial=0)) for one in prompts) + 1
@@ -267,7 +269,7 @@ def _as_ranked(ranked: frozenset[str], word: str) -> str:
 
 def _looked_up(
     codes: NDArray[np.integer[Any]],
-    words: Sequence[str],
+    words: Sequence[str] | NDArray[np.object_],
     known: frozenset[str],
     spell: Callable[[str], str],
 ) -> Bools:

@@ -298,8 +298,8 @@ def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
             names = [field.name for field in schema if not pa.types.is_nested(field.type)]
         for name in names:
             _check_kind(name, schema)
-        source = _without_schema(path)
-        table = pq.read_table(source, columns=names, page_checksum_verification=True)
+        file = pq.ParquetFile(_without_schema(path), page_checksum_verification=True)
+        table = file.read(columns=names)
         table.validate(full=True)
         columns = [_as_written(table[name], schema.field(name).type) for name in names]
         return pa.table(columns, names)

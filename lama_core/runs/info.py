@@ -302,7 +302,7 @@ class Run:
         if self.changed is None:
             return read_facts(self.info.path(FACTS_FILE))
         facts = self.changed.run.facts
-        return facts.assign(**{name: self.changed.column(name) for name in facts})
+        return facts.assign(**{str(name): self.changed.column(str(name)) for name in facts})
 
     @cached_property
     def _read(self) -> "tuple[dict[str, pa.ChunkedArray], dict[str, pd.Series[Any]]]":
