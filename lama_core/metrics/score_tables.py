@@ -204,7 +204,7 @@ def relation_figures(
 ) -> pd.DataFrame:
     """Return one row per relation, with the columns of `score_table` that don't depend on k."""
     rows = scored_rows(run, ranking, mrr_depth=mrr_depth)
-    columns = {
+    columns: dict[str, object] = {
         "relation": [relation.name for relation in rows.relations],
         "run": run.info.id,
         "model": run.info.model,

@@ -97,7 +97,8 @@ def make_column(values: Sequence[Any] | None, n_rows: int, kind: pa.DataType) ->
 def write_facts(table: pa.Table, path: Path) -> None:
     """Write the rows atomically and compressed; the same rows always give the same bytes."""
     plain = pa.Table.from_arrays(list(map(_plain, table.columns)), names=table.column_names)
-    # Byte stream split makes floats a sixth smaller; words are dictionary-encoded.
+    # Byte stream split makes floats a sixth smaller; words are dictionary-encoded, but not those in
+    # lists: Arrow can't read lists of words with several dictionaries.
     floats = {
         field.name: f"{field.name}.list.element" if pa.types.is_nested(field.type) else field.name
         for field in plain.schema
