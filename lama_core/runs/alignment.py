@@ -313,10 +313,10 @@ def _choose_firsts(
     facts: pd.DataFrame, best: TopPredictions, valid: Bools, rows: NDArray[np.int64]
 ) -> None:
     """Set the first answers of rows that lost words; null where no shared word is left."""
-    objects = {
-        str(name): {spelled for word in known.astype(str) for spelled in (word, word.lower())}
-        for name, known in facts.groupby("relation", observed=True)["object"]
-    }
+    objects: dict[str, set[str]] = {}
+    known = facts[["relation", "object"]].drop_duplicates().astype(str)
+    for name, word in zip(known["relation"].tolist(), known["object"].tolist(), strict=True):
+        objects.setdefault(name, set()).update((word, word.lower()))
     chosen, valid = best.words[rows], valid[rows]
     has_word = chosen.astype(bool)
     for name, eligible in (("first", has_word), ("first_filtered", has_word & ~valid)):
@@ -327,6 +327,6 @@ def _choose_firsts(
         log_probs = np.where(none, np.nan, best.log_probs[rows, place])
         facts.loc[rows, f"{name}_log_prob"] = log_probs.astype(np.float32)
     facts.loc[rows, "first_is_valid"] = valid[:, 0]
-    relations = facts["relation"].iloc[rows].astype(str)
+    relations = facts["relation"].iloc[rows].astype(str).tolist()
     is_object = [word in objects[name] for word, name in zip(chosen[:, 0], relations, strict=True)]
     facts.loc[rows, "first_is_object"] = is_object

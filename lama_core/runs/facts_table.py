@@ -228,20 +228,6 @@ def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
     return to_frame(pa.table({name: column}))[name]
 
 
-def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
-    """Return the ten best words, object [row, 10], and log-probabilities, float32 [row, 10].
-
-    Raises:
-        UserError: If the file is missing or damaged.
-    """
-    codes, known = read_top_codes(path)
-    column = read_columns(path, ["top_log_probs"])["top_log_probs"].combine_chunks()
-    log_probs = np.full(codes.shape, np.nan, dtype=np.float32)
-    values = column.flatten().to_numpy(zero_copy_only=False)
-    log_probs[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
-    return known[codes], log_probs
-
-
 def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
     """Return the ten best words as codes, int32 [row, 10], and the words, object [code].
 
@@ -257,6 +243,19 @@ def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
     values = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     codes[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
     return codes, np.array([*flat.dictionary.to_pylist(), None], dtype=object)
+
+
+def read_top_log_probs(path: Path) -> NDArray[np.float32]:
+    """Return the log-probabilities of the ten best words, float32 [row, 10]; NaN where excluded.
+
+    Raises:
+        UserError: If the file is missing or damaged.
+    """
+    column = read_columns(path, ["top_log_probs"])["top_log_probs"].combine_chunks()
+    log_probs = np.full((len(column), TOP_K), np.nan, dtype=np.float32)
+    values = column.flatten().to_numpy(zero_copy_only=False)
+    log_probs[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
+    return log_probs
 
 
 def encode_top(words: NDArray[np.object_]) -> tuple[NDArray[np.int32], NDArray[np.object_]]:

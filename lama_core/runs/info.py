@@ -263,18 +263,16 @@ class Changed(Protocol):
         ...
 
 
-# The columns of score tables and alignment, which are read together.
-SCORED = (
-    "fact_id",
-    "relation",
-    "source",
-    "subject",
-    "object",
-    "origin",
-    "prompt",
-    "excluded",
-    "rank_raw",
-    "rank_filtered",
+# Columns that are read together: those of score tables and alignment, and those of first answers.
+READ_TOGETHER = (
+    (
+        *("fact_id", "relation", "source", "subject", "object", "origin", "prompt", "excluded"),
+        *("rank_raw", "rank_filtered"),
+    ),
+    (
+        *("log_prob", "first", "first_log_prob", "first_filtered", "first_filtered_log_prob"),
+        *("first_is_valid", "first_is_object"),
+    ),
 )
 
 
@@ -310,12 +308,12 @@ class Run:
         return {}, {}
 
     def _stored(self, name: str) -> "pa.ChunkedArray":
-        """Return a column of the file; reads all of SCORED together."""
+        """Return a column of the file; reads those of a row of READ_TOGETHER together."""
         from lama_core.runs.facts_table import read_some
 
         stored, _ = self._read
         if name not in stored:
-            names = SCORED if name in SCORED else (name,)
+            names = next((names for names in READ_TOGETHER if name in names), (name,))
             stored |= read_some(self.info.path(FACTS_FILE), names)
         return stored[name]
 
@@ -350,13 +348,14 @@ class Run:
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
-        from lama_core.runs.facts_table import read_top
+        from lama_core.runs.facts_table import read_top_log_probs
 
         if self.seen_top is not None:
             return self.seen_top
         if self.changed is not None:
             return self.changed.top
-        return TopPredictions(*read_top(self.info.path(FACTS_FILE)))
+        codes, words = self.top_codes
+        return TopPredictions(words[codes], read_top_log_probs(self.info.path(FACTS_FILE)))
 
     @cached_property
     def top_codes(self) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
