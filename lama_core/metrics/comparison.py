@@ -179,15 +179,14 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
     """Return the rows that both runs count, joined, and the number of rows that only one counts."""
     answers = [f"rank_{ranking}", "log_prob", "first"]
     both = ["relation", "source", "type", "subject", "object", "query"]
+    numbers = number_rows((a, b))
     left, right = (
         pd.DataFrame({name: run.column(name) for name in names} | {"row": number})[
             run.column("excluded").isna()
         ]
-        for run, names, number in zip(
-            (a, b),
-            (["fact_id", "prompt", *answers, *both], answers),
-            number_rows((a, b)),
-            strict=True,
+        for run, names, number in (
+            (a, ["fact_id", "prompt", *answers, *both], numbers[0]),
+            (b, answers, numbers[1]),
         )
     )
     pairs = left.merge(right, on="row", suffixes=("_a", "_b"), sort=False).drop(columns="row")
