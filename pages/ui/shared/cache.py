@@ -362,6 +362,7 @@ def _precision(info: RunInfo, ranking: Ranking, k: int) -> "RelationPrecision":
     return relation_precision(finished_run(info), k, ranking)
 
 
+@cached(600)
 def scores(
     info: RunInfo,
     by: "By",
