@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from lama_core import metrics
-from lama_core.api.queries import frames
 from lama_core.api.series import SeriesResults, series_results
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import (
@@ -27,7 +26,12 @@ from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
 from lama_core.metrics.relation_figures import METRICS, OF_RANKS, TEXT_METRICS, Metric
-from lama_core.metrics.score_tables import CONCEPTNET, ResultsRequest, relations_counted
+from lama_core.metrics.score_tables import (
+    CONCEPTNET,
+    ResultsRequest,
+    relations_counted,
+    stacked,
+)
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
 from lama_core.metrics.verdicts import overridden, with_verdicts
 from lama_core.metrics.ways_of_asking import (
@@ -64,7 +68,7 @@ class Results:
     def frame(self) -> pd.DataFrame:
         """A row for each run and relation, source or type; see `metrics.score_table`."""
         request = self.request
-        return frames(
+        return stacked(
             [
                 metrics.score_table(
                     [run],
@@ -154,7 +158,7 @@ class WordingEffects:
     @property
     def frame(self) -> pd.DataFrame:
         """Both tables, one after the other."""
-        return frames([pd.DataFrame(self.agreement), pd.DataFrame(self.altered)])
+        return stacked([pd.DataFrame(self.agreement), pd.DataFrame(self.altered)])
 
     def to_json(self) -> dict[str, Lines]:
         """Return what `results --wording --json` prints."""
@@ -188,12 +192,12 @@ class ComparedWays:
     @property
     def frame(self) -> pd.DataFrame:
         """P@1 of each way: over all facts of a model, and by relation."""
-        return frames([one.shares() for one in self.found])
+        return stacked([one.shares() for one in self.found])
 
     @property
     def differences(self) -> pd.DataFrame:
         """The paired differences of the ways, in the same groups of facts."""
-        return frames([one.differences() for one in self.found])
+        return stacked([one.differences() for one in self.found])
 
     def to_json(self) -> dict[str, Lines]:
         """Return what `results --ways --json` prints."""
@@ -323,7 +327,7 @@ def _slices(request: ResultsRequest, runs: Sequence[Run]) -> Slices:
         )
         for run in runs
     ]
-    return Slices(request, tuple(runs), frames(tables).drop(columns="number"))
+    return Slices(request, tuple(runs), stacked(tables).drop(columns="number"))
 
 
 results = Function(

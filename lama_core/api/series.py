@@ -7,10 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from lama_core.api.queries import frames
 from lama_core.errors import UserError
 from lama_core.metrics.readings import precision_by_readings, readings_of
-from lama_core.metrics.score_tables import ResultsRequest
+from lama_core.metrics.score_tables import ResultsRequest, stacked
 from lama_core.metrics.training import (
     ALL,
     MEASURES,
@@ -62,7 +61,7 @@ class SeriesResults:
     @property
     def frame(self) -> pd.DataFrame:
         """A row for each series and step: means over relations."""
-        return frames([one.curves() for one in self.found])
+        return stacked([one.curves() for one in self.found])
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return what `results --series --json` prints."""

@@ -1,4 +1,4 @@
-"""Made-up runs of six models on the same facts, saved as regular runs."""
+"""Made-up runs of several models on the same facts, saved as regular runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,17 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 
-from lama_core.runs.facts_table import SCHEMA, write_facts
-from lama_core.runs.info import FACTS_FILE, RelationInfo, Run, RunInfo, read_info, write_info
+from lama_core.runs.facts_table import SCHEMA, write_candidates, write_facts
+from lama_core.runs.info import (
+    CANDIDATES_FILE,
+    FACTS_FILE,
+    RelationInfo,
+    Run,
+    RunInfo,
+    read_info,
+    text_digest,
+    write_info,
+)
 from lama_core.scoring.top_answers import TOP_K
 from lama_core.types import RelationType
 
@@ -25,6 +34,7 @@ N_RELATIONS = 41
 SOURCES = {"Google_RE": 3, "TREx": 41, "ConceptNet": 14, "Squad": 1}  # 59 relations
 N_FACTS = 34_000
 N_WORDS = 21_018
+N_LACKING = 100  # a run with its own candidates lacks every hundredth word
 SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # log10 of each model's typical rank
 
 
@@ -35,8 +45,10 @@ def make_runs(
     n_facts: int = N_FACTS,
     seed: int = 0,
     sources: Mapping[str, int] | None = None,
+    n_runs: int = len(MODELS),
+    own_candidates: bool = False,
 ) -> tuple[Run, ...]:
-    """Write made-up finished runs of six models on the same facts, and return them.
+    """Write made-up finished runs of different models on the same facts, and return them.
 
     Args:
         folder: The folder of the runs.
@@ -44,6 +56,8 @@ def make_runs(
         n_facts: Number of facts.
         seed: Seed of the random numbers.
         sources: Number of relations of each source, such as `SOURCES`; replaces `n_relations`.
+        n_runs: Number of models, with one run each.
+        own_candidates: Whether each run stores its ranked words and lacks one word in `N_LACKING`.
     """
     named = [name for name, n in (sources or {"TREx": n_relations}).items() for _ in range(n)]
     n_relations = len(named)
@@ -56,9 +70,10 @@ def make_runs(
     subjects = [f"{words[a]} {words[b]}" for a, b in draw.integers(0, N_WORDS, (n_facts, 2))]
     count = np.unique(relation * N_WORDS + gold, return_inverse=True, return_counts=True)
     facts = _Facts(words, relation, gold, subjects, count[2][count[1]], hardness, np.array(named))
+    models = [*MODELS, *(f"made-up-{number}" for number in range(len(MODELS), n_runs))][:n_runs]
     return tuple(
-        _write(folder, model, skill, facts, draw)
-        for model, skill in zip(MODELS, SKILL, strict=True)
+        _write(folder, model, SKILL[number % len(SKILL)], facts, draw, number, own_candidates)
+        for number, model in enumerate(models)
     )
 
 
@@ -85,11 +100,23 @@ class _Facts:
         return [get_args(RelationType)[number % 3] for number in range(self.n_relations)]
 
 
-def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.random.Generator) -> Run:
+def _write(
+    folder: Path,
+    model: str,
+    skill: float,
+    facts: _Facts,
+    draw: np.random.Generator,
+    number: int,
+    own_candidates: bool,
+) -> Run:
     n = len(facts.gold)
     exponent = np.clip(skill + 0.8 * facts.hardness + draw.normal(0, 0.4, n), 0, 4.3)
     rank = np.maximum(1, np.floor(10**exponent * 0.5)).astype(np.int32)
     out = draw.random(n) < 0.03
+    lacking = (
+        np.arange(N_WORDS) % N_LACKING == number if own_candidates else np.zeros(N_WORDS, bool)
+    )
+    out |= lacking[facts.gold]
     top = (facts.gold[:, None] + draw.integers(1, 200, (n, TOP_K))) % N_WORDS
     top[:, 0] = (facts.relation * 211 + 1 + draw.integers(0, 3, n)) % N_WORDS
     top[rank == 1, 0] = facts.gold[rank == 1]
@@ -147,6 +174,8 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
     path = folder / f"made_up-{model.replace('-', '_')}-manual-0123456789"
     path.mkdir(parents=True, exist_ok=True)
     write_facts(pa.Table.from_arrays(arrays, schema=SCHEMA), path / FACTS_FILE)
+    if own_candidates:
+        write_candidates({"": facts.words[~lacking].tolist()}, path / CANDIDATES_FILE)
     info = RunInfo(
         id=path.name,
         folder=path,
@@ -162,8 +191,8 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
         prompts="manual",
         prompt_kind="template",
         candidates="common",
-        candidates_digest="0" * 64,
-        n_candidates=N_WORDS,
+        candidates_digest=text_digest(model) if own_candidates else "0" * 64,
+        n_candidates=N_WORDS - int(lacking.sum()),
         fold_case=False,
         context="both",
         ranking="filtered",

@@ -1,7 +1,8 @@
-"""`bench pages`: the computation after a click on the pages Results and Facts.
+"""`bench pages`: tables of results, and the computation after a click on Results and Facts.
 
 Workload: made-up runs of LAMA's size, 6 models x 41 relations x 34,000 facts. Drawing in the
-browser isn't measured.
+browser isn't measured. For the command `results --by source`: `--runs` models with different
+candidates, next to the bundled runs; peer: importing the libraries that read the tables.
 """
 
 import tempfile
@@ -12,20 +13,47 @@ from pathlib import Path
 from statistics import median
 
 from lama_core import metrics
-from lama_core.bench import TARGET, BenchRow, Way
-from lama_core.bench.made_up import N_FACTS, make_runs
+from lama_core.bench import TARGET, BenchRow, Way, medians
+from lama_core.bench.made_up import N_FACTS, SOURCES, make_runs
+from lama_core.bench.start import run_python, seconds_of_children
 from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
 from lama_core.metrics.confusion import confusion
 from lama_core.metrics.fact_answers import AnswerFilter, fallbacks, join_answers
 from lama_core.metrics.score_tables import RelationPrecision
 from lama_core.metrics.slices import slice_table
+from lama_core.paths import IMPORT_ROOT
 from lama_core.runs.info import Run, read_info
 
 CLICK_SECONDS = 0.3
 FIRST_SECONDS = 1.5
+COMMAND = ("-m", "lama_core", "results", "--by", "source")
+IMPORTS = "import pandas, pyarrow.parquet"
 
 
-def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
+def run(*, n_facts: int = N_FACTS, repetitions: int = 5, n_runs: int = 10) -> list[BenchRow]:
+    """Measure the command and the computation after each click, next to the project's target."""
+    bare, ours = command_seconds(n_runs, n_facts, repetitions)
+    what, target = f"results --by source, {n_runs} runs", 0.75 + 0.075 * n_runs  # 1.5 s for 10
+    command = BenchRow(what, "CPU s", ours, bare, IMPORTS, target, TARGET)
+    return [command, *clicks(n_facts, repetitions)]
+
+
+def command_seconds(
+    n_runs: int, n_facts: int, repetitions: int, folders: Sequence[Path] = (IMPORT_ROOT,)
+) -> list[float]:
+    """Return the CPU seconds of the imports, then of `results --by source` in each folder.
+
+    folders: checkouts of this project, such as those of two commits.
+    """
+    with tempfile.TemporaryDirectory() as home:
+        runs = Path(home) / "data" / "runs"
+        make_runs(runs, n_facts=n_facts, sources=SOURCES, n_runs=n_runs, own_candidates=True)
+        ways = [partial(run_python, IMPORT_ROOT, "-c", IMPORTS)]
+        ways += [partial(run_python, folder, *COMMAND, LAMA_HOME=home) for folder in folders]
+        return medians(ways, repetitions, seconds_of_children)
+
+
+def clicks(n_facts: int, repetitions: int) -> list[BenchRow]:
     """Measure the computation after each click, compared with the project's target."""
     with tempfile.TemporaryDirectory() as folder:
         written = make_runs(Path(folder), n_facts=n_facts)
@@ -42,7 +70,7 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
                 for figure, shares in zip(figures, precision, strict=True):
                     summarise(figure, shares, by=by, relations=relations)
 
-        clicks: dict[str, Way] = {
+        on_click: dict[str, Way] = {
             "Results: tables, another k": lambda: tables([relation_precision(r, 10) for r in runs]),
             "Results: tables, other relations": lambda: tables(precisions, chosen),
             "Results: curves": lambda: metrics.precision_curves(runs),
@@ -68,7 +96,7 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
             *(BenchRow(what, "s", _seconds(way, 3)) for what, way in once.items()),
             *(
                 BenchRow(what, "s", _seconds(click, repetitions), None, "", CLICK_SECONDS, TARGET)
-                for what, click in clicks.items()
+                for what, click in on_click.items()
             ),
         ]
 

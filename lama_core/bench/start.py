@@ -51,9 +51,9 @@ def first_predictions(
     return medians(ways, repetitions, seconds_of_children)
 
 
-def run_python(folder: Path, *arguments: str) -> None:
-    """Run Python in a new process, in a folder whose modules come first."""
-    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+def run_python(folder: Path, *arguments: str, **variables: str) -> None:
+    """Run Python in a new process with these environment variables; the folder's modules first."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"} | variables
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     subprocess.run(
         [sys.executable, *arguments], check=True, cwd=folder, env=environment, capture_output=True

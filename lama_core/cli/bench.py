@@ -34,6 +34,12 @@ def run(
             validator=validators.Number(gte=1),
         ),
     ] = None,
+    runs: Annotated[
+        int | None,
+        Parameter(
+            help="Number of made-up runs of `bench pages`.", validator=validators.Number(gte=1)
+        ),
+    ] = None,
     device: commands.Device = None,
     json: commands.Json = False,
 ) -> None:
@@ -49,7 +55,7 @@ def run(
     with output.progress() as on_progress:
         for number, benchmark in enumerate(chosen):
             on_progress(Progress(f"Measuring {benchmark}", number, len(chosen)))
-            rows += measure(benchmark, repetitions=repetitions, n_queries=queries)
+            rows += measure(benchmark, repetitions=repetitions, n_queries=queries, n_runs=runs)
     if json:
         output.print_json([row.to_json() for row in rows])
     else:

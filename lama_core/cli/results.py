@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from math import isnan
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lama_core import rounding
 from lama_core.api import results as api
@@ -25,27 +25,29 @@ from lama_core.api.results import (
     relations_counted,
     what_differs,
 )
-from lama_core.api.runs import Runs
 from lama_core.api.series import SeriesResults, TrainedSeries
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 from lama_core.rounding import counted
 
+if TYPE_CHECKING:
+    from lama_core.api.runs import Runs
+
 MAX_FLIPS = 40  # facts that `compare` and `results --ways` list; --json has all
 
 
-def results_of(runs: Runs) -> Results:
+def results_of(runs: "Runs") -> Results:
     """Return the scores of new runs by relation, with the ranking of the request."""
     ranking = getattr(runs.request, "ranking", None)
     return Results(ResultsRequest(ranking=ranking), runs.runs)
 
 
-def print_runs(runs: Runs) -> None:
+def print_runs(runs: "Runs") -> None:
     """Print the score table of runs that a command made."""
     print_results(results_of(runs))
 
 
-def runs_json(runs: Runs) -> object:
+def runs_json(runs: "Runs") -> object:
     """Return what a command that makes runs prints with `--json`."""
     return results_of(runs).to_json()
 

@@ -5,7 +5,6 @@ Source: Petroni et al. 2019, section 4.3.
 """
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
@@ -20,11 +19,23 @@ def freq_ranks(relations: Ints, objects: Ints, subjects: Ints | None = None) -> 
         subjects: Codes of the subjects, int64 [fact]. If given, other objects of the same relation
             and subject are removed (filtered ranking). None: raw ranking.
     """
-    facts = pd.DataFrame({"relation": relations, "object": objects})
-    words = facts.groupby(["relation", "object"], sort=False).size()
-    places = words.groupby(level="relation").rank(method="first", ascending=False)
-    ranks = pd.Series(places.reindex(pd.MultiIndex.from_frame(facts)).to_numpy())
+    keys = relations * (objects.max(initial=0) + 2) + objects + 1
+    _, first, word, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.lexsort((first, -counts, relations[first]))
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = _numbered(relations[first][order])
+    ranks = places[word] + 1
     if subjects is not None:
         # Filtered: subtract the number of better-ranked objects of the same subject.
-        ranks = ranks - (ranks.groupby([relations, subjects]).rank(method="dense") - 1)
-    return ranks.to_numpy(dtype=np.int64)
+        keys = relations * (subjects.max(initial=0) + 2) + subjects + 1
+        width = ranks.max(initial=0) + 1
+        cells, cell = np.unique(keys * width + ranks, return_inverse=True)
+        ranks -= _numbered(cells // width)[cell]
+    return ranks
+
+
+def _numbered(groups: Ints) -> Ints:
+    """Number the members of each group from 0, int64 [member]; equal groups are adjacent."""
+    return np.arange(len(groups)) - np.searchsorted(groups, groups)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import LEVEL, Interval, difference_intervals, mean_of_sample
 from lama_core.requests import Request, argument, option
-from lama_core.runs.alignment import differing_candidates
+from lama_core.runs.alignment import differing_candidates, number_rows
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
@@ -177,11 +177,19 @@ def agreement(
 
 def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
     """Return the rows that both runs count, joined, and the number of rows that only one counts."""
-    columns = ["fact_id", "prompt", f"rank_{ranking}", "log_prob", "first"]
+    answers = [f"rank_{ranking}", "log_prob", "first"]
     both = ["relation", "source", "type", "subject", "object", "query"]
-    left = a.facts.loc[a.facts["excluded"].isna(), [*columns, *both]]
-    right = b.facts.loc[b.facts["excluded"].isna(), columns]
-    pairs = left.merge(right, on=["fact_id", "prompt"], suffixes=("_a", "_b"), sort=False)
+    numbers = number_rows((a, b))
+    left, right = (
+        pd.DataFrame({name: run.column(name) for name in names} | {"row": number})[
+            run.column("excluded").isna()
+        ]
+        for run, names, number in (
+            (a, ["fact_id", "prompt", *answers, *both], numbers[0]),
+            (b, answers, numbers[1]),
+        )
+    )
+    pairs = left.merge(right, on="row", suffixes=("_a", "_b"), sort=False).drop(columns="row")
     pairs = pairs.rename(columns={f"rank_{ranking}_{run}": f"rank_{run}" for run in "ab"})
     for run in "ab":
         pairs[f"right_{run}"] = pairs[f"rank_{run}"] <= k

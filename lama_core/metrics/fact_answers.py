@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from lama_core.metrics.cooccurrence import stated_in_texts
 from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
-from lama_core.runs.alignment import row_keys
+from lama_core.runs.alignment import number_rows
 from lama_core.runs.info import Run
 from lama_core.runs.tags import read_tags
 from lama_core.scoring.queries import SQUAD
@@ -313,15 +313,15 @@ def join_answers(
     if not runs:
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
     first = runs[0].facts
-    keys = [row_keys(run) for run in runs]
+    keys = number_rows(runs)
     pieces, known = [first[list(_BASE)]], keys[0]
     for run, key in zip(runs[1:], keys[1:], strict=True):
-        if key.equals(keys[0]):
+        if np.array_equal(key, keys[0]):
             continue
-        new = ~key.isin(known)
+        new = ~np.isin(key, known)
         if new.any():
             pieces.append(run.facts.loc[new, list(_BASE)])
-            known = known.append(key[new])
+            known = np.concatenate([known, key[new]])
     facts = first[list(_BASE)] if len(pieces) == 1 else _stack(pieces)
     return JoinedAnswers(
         facts.reset_index(drop=True),
@@ -367,10 +367,10 @@ def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(_WORDS, "category"))
 
 
-def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAnswers:
+def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
     facts = run.facts
-    same = len(key) == len(known) and key.equals(known)
-    at = np.arange(len(known)) if same else key.get_indexer(known)
+    same = np.array_equal(key, known)
+    at = np.arange(len(known)) if same else pd.Index(key).get_indexer(pd.Index(known))
     name = "first" if ranking == "raw" else "first_filtered"
 
     def there(values: NDArray[Any], missing: Any = _UNKNOWN) -> NDArray[Any]:

@@ -82,14 +82,13 @@ def trained_on(
         relations: Names of the relations to include; () is all.
     """
     known = training_sources(run.info.model)
-    facts = run.facts
-    if not known or not facts["origin"].notna().any():
+    if not known or not (origin := run.column("origin")).notna().any():
         return None
-    counted = facts["excluded"].isna().to_numpy()
+    counted = run.column("excluded").isna().to_numpy()
     if relations:
-        counted = counted & facts["relation"].isin(relations).to_numpy()
-    right = counted & (facts[f"rank_{ranking}"] <= k).to_numpy()
-    named = {one: by_word(facts["origin"], partial(_names, source=one), False) for one in known}
+        counted = counted & run.column("relation").isin(relations).to_numpy()
+    right = counted & (run.column(f"rank_{ranking}") <= k).to_numpy()
+    named = {one: by_word(origin, partial(_names, source=one), False) for one in known}
     parts = [(source, _part(named[source], counted, right)) for source in known]
     anywhere = np.logical_or.reduce(list(named.values()))
     return TrainedOn(

@@ -82,31 +82,30 @@ def scored_rows(
     mrr_depth: int | None = None,
 ) -> Scored:
     """Return the rows of a run that count, for these relations (all by default)."""
-    facts = run.facts
     wanted = None if relations is None else set(relations)
     chosen = tuple(r for r in run.info.relations if wanted is None or r.name in wanted)
     number = {relation.name: at for at, relation in enumerate(chosen)}
-    names = facts["relation"].cat.categories
+    names = run.column("relation").cat.categories
     lookup = np.array([*(number.get(str(name), -1) for name in names), -1], dtype=np.int64)
-    relation = lookup[facts["relation"].cat.codes.to_numpy()]
-    ranks = facts[f"rank_{ranking}"].to_numpy()
+    relation = lookup[run.codes("relation")]
+    ranks = run.column(f"rank_{ranking}").to_numpy()
     at = np.flatnonzero((relation >= 0) & ~np.isnan(ranks))
-    subjects = facts["subject"].cat.codes.to_numpy().astype(np.int64)[at]
+    subjects = run.codes("subject")[at]
     # SQuAD questions have no subject: give each question its own code.
     from_squad = np.array([one.source == SQUAD for one in chosen], dtype=bool)
     no_subject = from_squad[relation[at]] if len(chosen) else np.zeros(0, dtype=bool)
-    subjects[no_subject] = len(facts) + at[no_subject]
+    subjects[no_subject] = len(ranks) + at[no_subject]
     return Scored(
         ranking,
         chosen,
         relation[at],
         ranks[at].astype(np.int64),
-        facts["object"].cat.codes.to_numpy()[at].astype(np.int64),
+        run.codes("object")[at],
         subjects,
         at,
         np.array([run.n_words.get(one.name, np.nan) for one in chosen], dtype=np.float64),
         mrr_depth,
-        {name: facts[name].to_numpy(dtype=np.float64)[at] for name in TEXT_METRICS}
+        {name: run.column(name).to_numpy(dtype=np.float64)[at] for name in TEXT_METRICS}
         if run.info.generates
         else {},
     )

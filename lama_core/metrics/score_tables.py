@@ -204,26 +204,25 @@ def relation_figures(
 ) -> pd.DataFrame:
     """Return one row per relation, with the columns of `score_table` that don't depend on k."""
     rows = scored_rows(run, ranking, mrr_depth=mrr_depth)
-    table = pd.DataFrame(
-        {
-            "relation": [relation.name for relation in rows.relations],
-            "run": run.info.id,
-            "model": run.info.model,
-            "dataset": run.info.dataset,
-            "source": [relation.source for relation in rows.relations],
-            "label": [relation.label for relation in rows.relations],
-            "type": [relation.type for relation in rows.relations],
-            "n_relations": 1,
-            "of_relations": 1,
-            "n": rows.n,
-            "n_excluded": [relation.n_excluded for relation in rows.relations],
-            "n_answers": rows.n_answers,
-        }
-    )
-    if not run.info.generates:
-        return table.assign(**{name: metric.compute(rows) for name, metric in METRICS.items()})
-    computed = {name: one.compute(rows) for name, one in (METRICS | TEXT_METRICS).items()}
-    return table.assign(**computed | dict.fromkeys(OF_RANKS, np.nan))
+    columns: dict[str, object] = {
+        "relation": [relation.name for relation in rows.relations],
+        "run": run.info.id,
+        "model": run.info.model,
+        "dataset": run.info.dataset,
+        "source": [relation.source for relation in rows.relations],
+        "label": [relation.label for relation in rows.relations],
+        "type": [relation.type for relation in rows.relations],
+        "n_relations": 1,
+        "of_relations": 1,
+        "n": rows.n,
+        "n_excluded": [relation.n_excluded for relation in rows.relations],
+        "n_answers": rows.n_answers,
+    }
+    columns |= {name: metric.compute(rows) for name, metric in METRICS.items()}
+    if run.info.generates:
+        columns |= {name: metric.compute(rows) for name, metric in TEXT_METRICS.items()}
+        columns |= dict.fromkeys(OF_RANKS, np.nan)
+    return pd.DataFrame(columns)
 
 
 def relation_precision(
@@ -259,23 +258,24 @@ def summarise(
         level: Confidence level of the interval over facts.
     """
     ends = precision.ends
-    table = figures.assign(
-        p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
-    )
-    chosen = np.arange(len(table))
+    chosen = np.arange(len(figures))
     if len(relations):
-        chosen = np.flatnonzero(table["relation"].isin(relations))
+        chosen = np.flatnonzero(figures["relation"].isin(relations))
     if by == "relation":
+        table = figures.assign(
+            p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
+        )
         return table.iloc[chosen].reset_index(drop=True)
-    names = [name for name in (*METRICS, *TEXT_METRICS, "p_at_k", "chance") if name in table]
-    values = {name: table[name].to_numpy(dtype=float) for name in names}
-    n, n_excluded = table["n"].to_numpy(), table["n_excluded"].to_numpy()
-    sources, types = table["source"].tolist(), table["type"].astype(object).tolist()
+    names = [name for name in (*METRICS, *TEXT_METRICS) if name in figures]
+    values = {name: figures[name].to_numpy(dtype=float) for name in names}
+    values |= {"p_at_k": precision.p_at_k, "chance": precision.chance}
+    n, n_excluded = figures["n"].to_numpy(), figures["n_excluded"].to_numpy()
+    sources, types = figures["source"].tolist(), figures["type"].astype(object).tolist()
     groups: dict[tuple[str, str | None], list[int]] = {}
     for at in chosen.tolist():
         kind = types[at] if by == "type" and isinstance(types[at], str) else None
         groups.setdefault((sources[at], kind), []).append(at)
-    first = table.iloc[0]
+    first = figures.iloc[0]
     lines = []
     for (source, kind), members in groups.items():
         known = [member for member in members if n[member] > 0]

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.metrics.intervals import LEVEL, Intervals, mean_interval, share_intervals
-from lama_core.runs.alignment import row_keys
+from lama_core.runs.alignment import number_rows
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
@@ -218,14 +218,13 @@ def training_of(
     if not runs:
         raise ValueError("a series has at least one run")
     tables = []
-    for run in runs:
+    for run, keys in zip(runs, number_rows(runs), strict=True):
         facts = run.facts
         chosen = facts["excluded"].isna().to_numpy()
         if relations:
             chosen = chosen & facts["relation"].isin(list(relations)).to_numpy()
-        keys = row_keys(run)[chosen]
         table = facts.loc[chosen, [*FACT_COLUMNS, f"rank_{ranking}", "log_prob"]]
-        tables.append(table.set_index(keys))
+        tables.append(table.set_index(keys[chosen]))
     common = reduce(lambda left, right: left[left.isin(right)], [one.index for one in tables])
     every = reduce(lambda left, right: left.union(right, sort=False), [one.index for one in tables])
     aligned = [table.loc[common] for table in tables]

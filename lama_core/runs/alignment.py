@@ -16,13 +16,14 @@ smallest number of shared words among the ten best of such a query.
 Departure: Shared facts of runs shown together
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.runs.info import RelationInfo, Run, RunInfo, TopPredictions
@@ -32,6 +33,7 @@ from lama_core.scoring.top_answers import TOP_K
 # The columns that are null in an excluded row.
 FIRSTS = ["first", "first_log_prob", "first_filtered", "first_filtered_log_prob"]
 ANSWERED = ["rank_raw", "rank_filtered", "log_prob", *FIRSTS]
+FLAGS = ["first_is_valid", "first_is_object"]  # False in an excluded row
 
 NOT_SHARED = "object is not among the shared candidates"
 Bools = NDArray[np.bool_]
@@ -69,46 +71,81 @@ def _align(runs: Sequence[Run]) -> Sequence[Run]:
     shared = _shared_words(runs)
     if shared is not None:
         runs = [_rank_among(run, shared) for run in runs]
-    keys = [row_keys(run) for run in runs]
-    counts = [run.facts["excluded"].isna().to_numpy() for run in runs]
-    counted = [key[count] for key, count in zip(keys, counts, strict=True)]
-    common = reduce(lambda left, right: left[left.isin(right)], counted)
-    if not len(common):
+    numbers = number_rows(runs)
+    counts = [run.column("excluded").isna().to_numpy() for run in runs]
+    n_runs = np.zeros(max((int(one.max(initial=-1)) for one in numbers), default=-1) + 1, int)
+    for number, count in zip(numbers, counts, strict=True):
+        n_runs[np.unique(number[count])] += 1
+    common = n_runs == len(runs)
+    if not common.any():
         return own
     infos = tuple(run.info for run in own)
     aligned = []
-    for number, (run, key, count) in enumerate(zip(runs, keys, counts, strict=True)):
-        others = [info.model for at, info in enumerate(infos) if at != number]
-        lost = count & ~key.isin(common)
-        facts = run.facts.copy() if run.seen is None else run.seen
-        info = _exclude(run.info, facts, lost, f"not counted for {' or '.join(others)}")
-        aligned.append(Run(replace(info, beside=infos), facts, run.seen_top, run.seen_words))
+    for at, (run, number, count) in enumerate(zip(runs, numbers, counts, strict=True)):
+        others = [info.model for other, info in enumerate(infos) if other != at]
+        lost = count & ~common[number]
+        rest = _exclude(run, lost, f"not counted for {' or '.join(others)}")
+        aligned.append(replace(rest, info=replace(rest.info, beside=infos)))
     return aligned
 
 
-def _exclude(info: RunInfo, facts: pd.DataFrame, lost: Bools, reason: str) -> RunInfo:
-    """Exclude the rows `lost`, bool [row], from `facts` in place; return the updated counts."""
-    facts["excluded"] = facts["excluded"].cat.add_categories([reason])
-    facts.loc[lost, "excluded"] = reason
-    facts.loc[lost, ANSWERED] = np.nan
-    facts.loc[lost, ["first_is_valid", "first_is_object"]] = False
-    counts = facts.loc[lost, "relation"].value_counts()
-    n_lost = {str(name): int(n) for name, n in counts.items()}
-    relations = tuple(_with_fewer(one, n_lost.get(one.name, 0)) for one in info.relations)
-    return replace(_with_fewer(info, int(lost.sum())), relations=relations)
+@dataclass(frozen=True)
+class _Excluding:
+    """A run with more excluded rows: lost, bool [row], and their reason."""
+
+    run: Run
+    lost: Bools
+    reason: str
+    names: ClassVar[frozenset[str]] = frozenset([*ANSWERED, *FLAGS, "excluded"])
+
+    def column(self, name: str) -> "pd.Series[Any]":
+        """Return a column of the run's rows with the changes."""
+        column = self.run.column(name)
+        if name == "excluded":
+            column = column.cat.add_categories([self.reason])
+        if name not in self.names or not self.lost.any():
+            return column
+        value: Any = {"excluded": self.reason}.get(name, False if name in FLAGS else np.nan)
+        return column.mask(self.lost, value)
+
+    @property
+    def top(self) -> TopPredictions:
+        """The ten best predictions of the run."""
+        return self.run.top
+
+
+def _exclude(run: Run, lost: Bools, reason: str) -> Run:
+    """Return the run without the rows `lost`, bool [row], in its columns and counts."""
+    names = run.column("relation").cat.categories
+    counts = np.bincount(run.codes("relation")[lost], minlength=len(names)).tolist()
+    n_lost = dict(zip(map(str, names), counts, strict=True))
+    relations = tuple(_with_fewer(one, n_lost.get(one.name, 0)) for one in run.info.relations)
+    info = replace(_with_fewer(run.info, int(lost.sum())), relations=relations)
+    return Run(info, changed=_Excluding(run, lost, reason), seen_words=run.seen_words)
 
 
 def _with_fewer(info: Counted, n_lost: int) -> Counted:
     return replace(info, n=info.n - n_lost, n_excluded=info.n_excluded + n_lost)
 
 
-def row_keys(run: Run) -> pd.Index:
-    """Return a key for each row: the fact, and the prompt if the run has several per fact."""
-    facts = run.facts
-    prompts = facts["prompt"].to_numpy()
-    if len(prompts) and prompts.any():
-        return pd.Index(facts["fact_id"].astype(str) + "\t" + prompts.astype(str))
-    return pd.Index(facts["fact_id"].astype(str) + "\t0")
+def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
+    """Return a number for each row of each run, int64 [row].
+
+    Rows of the same fact and prompt have the same number; numbers begin at 0.
+    """
+    distinct: list[pa.ChunkedArray] = []
+    places = []
+    for run in runs:
+        ids = pa.table({"id": pa.array(run.column("fact_id"), pa.string())})["id"]
+        at = next((at for at, one in enumerate(distinct) if one.equals(ids)), len(distinct))
+        distinct += [ids] * (at == len(distinct))
+        places.append(at)
+    every = pa.chunked_array([chunk for ids in distinct for chunk in ids.chunks], pa.string())
+    codes = every.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    parts = np.split(codes, np.cumsum([len(one) for one in distinct])[:-1])
+    prompts = [run.column("prompt").to_numpy().astype(np.int64) for run in runs]
+    n_prompts = max(int(one.max(initial=0)) for one in prompts) + 1
+    return [parts[at] * n_prompts + prompt for at, prompt in zip(places, prompts, strict=True)]
 
 
 def differing_candidates(infos: Sequence[RunInfo]) -> bool:
@@ -138,65 +175,137 @@ def _shared_words(runs: Sequence[Run]) -> Words | None:
 
 def _rank_among(run: Run, shared: Words) -> Run:
     """Rank a run among the shared words; exclude rows whose gold answer is not shared."""
-    facts, top = run.facts.copy(), run.top
-    counted = facts["excluded"].isna().to_numpy()
+    counted = run.column("excluded").isna().to_numpy()
+    codes, words = run.top_codes
     top_shared, gold_shared = _find_shared(run, shared, counted)
-    ranks = facts["rank_raw"].to_numpy()
+    ranks = run.column("rank_raw").to_numpy()
     above_gold = np.arange(TOP_K) < np.nan_to_num(ranks - 1, nan=0)[:, None]
-    dropped = above_gold & ~top_shared & top.words.astype(bool)
-    changed = np.flatnonzero(dropped.any(axis=1))
+    dropped = above_gold & ~top_shared & words.astype(bool)[codes]
+    rows = np.flatnonzero(dropped.any(axis=1))
     valid = np.zeros(dropped.shape, bool)
-    valid[changed] = _other_valid(facts, top.words, changed)
-    facts["rank_raw"] -= dropped.sum(axis=1)
-    facts["rank_filtered"] -= (dropped & ~valid).sum(axis=1)
-
-    order = np.argsort(~top_shared, axis=1, kind="stable")
-    empty = np.where(counted, -np.inf, np.nan)[:, None]
-    shared_words = top.words.copy()
-    shared_words[~top_shared] = None
-    words = np.take_along_axis(shared_words, order, axis=1)
-    log_probs = np.take_along_axis(np.where(top_shared, top.log_probs, empty), order, axis=1)
-    best = TopPredictions(words, log_probs.astype(np.float32))
-    if len(changed):
-        _choose_firsts(facts, best, np.take_along_axis(valid, order, axis=1), changed)
-
+    valid[rows] = _other_valid(run, rows)
     below_top = counted & gold_shared & (ranks > TOP_K)
     exact_to = int(top_shared[below_top].sum(axis=1).min()) if below_top.any() else TOP_K
-    info = _exclude(run.info, facts, counted & ~gold_shared, NOT_SHARED)
     n_words = max(map(len, shared.values()))
-    return Run(replace(info, n_candidates=n_words, exact_to=exact_to), facts, best, shared)
+    info = replace(run.info, n_candidates=n_words, exact_to=exact_to)
+    changed = _Reranked(run, counted, top_shared, dropped, valid)
+    ranked = Run(info, changed=changed, seen_words=shared)
+    return _exclude(ranked, counted & ~gold_shared, NOT_SHARED)
+
+
+@dataclass(frozen=True)
+class _Reranked:
+    """A run ranked among the words that it shares with others.
+
+    Each is bool [row] or [row, 10]: whether the row counts, whether each of the ten best is shared,
+    whether it isn't but ranks above the gold answer, and which of the latter are valid objects.
+    """
+
+    run: Run
+    counted: Bools
+    top_shared: Bools
+    dropped: Bools
+    valid: Bools
+    names: ClassVar[frozenset[str]] = frozenset(
+        ["rank_raw", "rank_filtered", *FIRSTS, *FLAGS],
+    )
+
+    def column(self, name: str) -> "pd.Series[Any]":
+        """Return a column of the run's rows with the changes."""
+        column = self.run.column(name)
+        if name == "rank_raw":
+            return column - self.dropped.sum(axis=1)
+        if name == "rank_filtered":
+            return column - (self.dropped & ~self.valid).sum(axis=1)
+        return self._firsts[name] if name in self.names and self.dropped.any() else column
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """The places of the ten best, the shared words first, int64 [row, 10]."""
+        return np.argsort(~self.top_shared, axis=1, kind="stable")
+
+    @cached_property
+    def top(self) -> TopPredictions:
+        """The shared words among the ten best."""
+        top = self.run.top
+        empty = np.where(self.counted, -np.inf, np.nan)[:, None]
+        shared_words = top.words.copy()
+        shared_words[~self.top_shared] = None
+        words = np.take_along_axis(shared_words, self._order, axis=1)
+        shared_log_probs = np.where(self.top_shared, top.log_probs, empty)
+        log_probs = np.take_along_axis(shared_log_probs, self._order, axis=1)
+        return TopPredictions(words, log_probs.astype(np.float32))
+
+    @cached_property
+    def _firsts(self) -> pd.DataFrame:
+        """The columns of the first answers."""
+        names = ["relation", "object", *FIRSTS, *FLAGS]
+        facts = pd.DataFrame({name: self.run.column(name) for name in names})
+        valid = np.take_along_axis(self.valid, self._order, axis=1)
+        _choose_firsts(facts, self.top, valid, np.flatnonzero(self.dropped.any(axis=1)))
+        return facts
 
 
 def _find_shared(run: Run, shared: Words, counted: Bools) -> tuple[Bools, Bools]:
     """Return whether the ten best, bool [row, 10], and gold answers, bool [row], are shared."""
-    facts, top, own = run.facts, run.top, run.words or {}
-    top_shared, gold_shared = np.zeros(top.words.shape, bool), np.zeros(len(facts), bool)
+    (top, top_words), own = run.top_codes, run.words or {}
+    golds, relation = run.codes("object"), run.codes("relation")
+    gold_words = run.column("object").cat.categories.astype(str).tolist()
+    numbers = {str(name): at for at, name in enumerate(run.column("relation").cat.categories)}
+    top_shared, gold_shared = np.zeros(top.shape, bool), np.zeros(len(golds), bool)
     for name, words in shared.items():
-        rows = np.flatnonzero(counted & ((facts["relation"] == name).to_numpy() | (name == "")))
-        known = pd.Index(sorted(words))
-        top_shared[rows] = pd.Index(top.words[rows].ravel()).isin(known).reshape(-1, TOP_K)
-        golds = facts["object"].iloc[rows].astype(str)
-        spelled = golds.where(golds.isin(own.get(name, ())), golds.str.lower())
-        gold_shared[rows] = spelled.isin(known)
+        in_relation = relation == numbers.get(name, len(numbers)) if name else True
+        rows = np.flatnonzero(counted & in_relation)
+        spelled = partial(_as_ranked, own.get(name, frozenset()))
+        top_shared[rows] = _looked_up(top[rows], top_words, words, str)
+        gold_shared[rows] = _looked_up(golds[rows], gold_words, words, spelled)
     return top_shared, gold_shared
 
 
-def _other_valid(facts: pd.DataFrame, words: NDArray[np.object_], rows: NDArray[np.int64]) -> Bools:
-    """Whether each word of some rows is a valid object other than the gold answer, bool [row, 10].
+def _as_ranked(ranked: frozenset[str], word: str) -> str:
+    """Return a word as a run ranked it: unchanged, or in lower case."""
+    return word if word in ranked else word.lower()
 
-    Each SQuAD question has its own objects, as in `scoring.queries.subject_key`.
+
+def _looked_up(
+    codes: NDArray[np.integer[Any]],
+    words: Sequence[str] | NDArray[np.object_],
+    known: frozenset[str],
+    spell: Callable[[str], str],
+) -> Bools:
+    """Return whether the word of each code is known; looks up each word once. -1 is no word."""
+    used = np.bincount(codes.ravel() + 1, minlength=1).nonzero()[0] - 1
+    found = np.zeros(len(words) + 1, bool)
+    found[used + 1] = [code >= 0 and spell(words[code]) in known for code in used.tolist()]
+    return found[codes + 1]
+
+
+def _other_valid(run: Run, rows: NDArray[np.int64]) -> Bools:
+    """Whether each of the ten best of some rows is a valid object other than the gold answer.
+
+    bool [row, 10]. Each SQuAD question has its own objects, as in `scoring.queries.subject_key`.
     """
-    subjects = facts["query"].where(facts["source"].eq(SQUAD), facts["subject"].astype(str))
-    objects: dict[tuple[str, str], set[str]] = {}
-    keys = list(zip(facts["relation"].astype(str), subjects.astype(str), strict=True))
-    golds = facts["object"].astype(str).tolist()
-    for key, gold in zip(keys, golds, strict=True):
-        objects.setdefault(key, set()).update((gold, gold.lower()))
     found = np.zeros((len(rows), TOP_K), bool)
-    for at, row in enumerate(rows.tolist()):
-        others = objects[keys[row]] - {golds[row], golds[row].lower()}
-        if others:
-            found[at] = [word in others for word in words[row]]
+    subjects = run.codes("subject")
+    from_squad = run.column("source").eq(SQUAD).to_numpy()
+    if from_squad.any():
+        queries = pd.factorize(run.column("query")[from_squad])[0]
+        subjects[from_squad] = subjects.max() + 1 + queries
+    keys = run.codes("relation") * (subjects.max(initial=0) + 2) + subjects + 1
+    _, keys, n_facts = np.unique(keys, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(n_facts[keys[rows]] > 1)
+    if not len(several):
+        return found
+    golds, words = run.column("object").cat.categories.astype(str), run.top_codes[1]
+    codes, top = run.codes("object"), run.top_codes[0]
+    objects: dict[int, set[str]] = {}
+    for row in np.flatnonzero(np.isin(keys, keys[rows[several]])).tolist():
+        gold = golds[codes[row]]
+        objects.setdefault(keys[row], set()).update((gold, gold.lower()))
+    for at in several.tolist():
+        row, gold = rows[at], golds[codes[rows[at]]]
+        if others := objects[keys[row]] - {gold, gold.lower()}:
+            found[at] = [word in others for word in words[top[row]]]
     return found
 
 
@@ -204,10 +313,10 @@ def _choose_firsts(
     facts: pd.DataFrame, best: TopPredictions, valid: Bools, rows: NDArray[np.int64]
 ) -> None:
     """Set the first answers of rows that lost words; null where no shared word is left."""
-    objects = {
-        str(name): {spelled for word in known.astype(str) for spelled in (word, word.lower())}
-        for name, known in facts.groupby("relation", observed=True)["object"]
-    }
+    objects: dict[str, set[str]] = {}
+    known = facts[["relation", "object"]].drop_duplicates().astype(str)
+    for name, word in zip(known["relation"].tolist(), known["object"].tolist(), strict=True):
+        objects.setdefault(name, set()).update((word, word.lower()))
     chosen, valid = best.words[rows], valid[rows]
     has_word = chosen.astype(bool)
     for name, eligible in (("first", has_word), ("first_filtered", has_word & ~valid)):
@@ -218,6 +327,6 @@ def _choose_firsts(
         log_probs = np.where(none, np.nan, best.log_probs[rows, place])
         facts.loc[rows, f"{name}_log_prob"] = log_probs.astype(np.float32)
     facts.loc[rows, "first_is_valid"] = valid[:, 0]
-    relations = facts["relation"].iloc[rows].astype(str)
+    relations = facts["relation"].iloc[rows].astype(str).tolist()
     is_object = [word in objects[name] for word, name in zip(chosen[:, 0], relations, strict=True)]
     facts.loc[rows, "first_is_object"] = is_object

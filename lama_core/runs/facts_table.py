@@ -47,7 +47,7 @@ MAX_ROWS = 20_000_000
 # Rank of a right answer that a generated text doesn't contain: no list of answers was ranked.
 UNRANKED = (1 << 31) - 1
 MAX_BYTES = 4 << 30
-TOP_COLUMNS = ("top_words", "top_log_probs")
+_SCHEMA_KEY = b"ARROW:schema"
 
 
 def _words(width: pa.DataType) -> pa.DataType:
@@ -97,7 +97,8 @@ def make_column(values: Sequence[Any] | None, n_rows: int, kind: pa.DataType) ->
 def write_facts(table: pa.Table, path: Path) -> None:
     """Write the rows atomically and compressed; the same rows always give the same bytes."""
     plain = pa.Table.from_arrays(list(map(_plain, table.columns)), names=table.column_names)
-    # Byte stream split makes floats a sixth smaller; words are dictionary-encoded.
+    # Byte stream split makes floats a sixth smaller; words are dictionary-encoded, but not those in
+    # lists: Arrow can't read lists of words with several dictionaries.
     floats = {
         field.name: f"{field.name}.list.element" if pa.types.is_nested(field.type) else field.name
         for field in plain.schema
@@ -155,10 +156,10 @@ def read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
         UserError: If the file is missing or damaged.
     """
     table = read_columns(path, ["relation", "word"])
-    words: dict[str, list[str]] = {}
-    for name, word in zip(table["relation"].to_pylist(), table["word"].to_pylist(), strict=True):
-        words.setdefault(name, []).append(word)
-    return {name: tuple(known) for name, known in words.items()}
+    relation = table["relation"].combine_chunks().dictionary_encode()
+    codes, words = relation.indices.to_numpy(zero_copy_only=False), table["word"].to_numpy()
+    names = enumerate(relation.dictionary.to_pylist())
+    return {name: tuple(words[codes == code].tolist()) for code, name in names}
 
 
 def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
@@ -192,38 +193,76 @@ def read_facts(path: Path) -> "pd.DataFrame":
     Raises:
         UserError: If the file is missing or damaged.
     """
-    table = read_columns(path)
-    frame = table.to_pandas(self_destruct=True, split_blocks=True)
+    return to_frame(read_columns(path))
+
+
+def to_frame(table: pa.Table) -> "pd.DataFrame":
+    """Return columns as a DataFrame, as described for `read_facts`."""
+    frame = table.to_pandas(split_blocks=True)
     for name in ("first_is_valid", "first_is_object"):
-        frame[name] = frame[name].eq(True)
-    if "origin" not in frame:
+        if name in frame:
+            frame[name] = frame[name].eq(True)
+    if "origin" not in frame and "type" in frame:
         frame["origin"] = frame["type"].cat.set_categories([])
     return frame
 
 
-def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
-    """Return the ten best words, object [row, 10], and log-probabilities, float32 [row, 10].
+def read_some(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """Return some columns of `read_facts` by name; `origin` is null in runs made without it.
 
     Raises:
         UserError: If the file is missing or damaged.
     """
-    table = read_columns(path, list(TOP_COLUMNS)).combine_chunks()
-    n_rows = table.num_rows
-    words = np.full((n_rows, TOP_K), None, dtype=object)
-    log_probs = np.full((n_rows, TOP_K), np.nan, dtype=np.float32)
-    if not n_rows:
-        return words, log_probs
-    scored = np.asarray(table["top_words"].chunk(0).is_valid())
-    flat = table["top_words"].chunk(0).flatten()
-    if not isinstance(flat, pa.DictionaryArray):
-        flat = flat.dictionary_encode()
-    # One Python string per distinct word, not per cell; index -1 (the last) is None.
-    known = np.array([*flat.dictionary.to_pylist(), None], dtype=object)
-    codes = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    words[scored] = known[codes].reshape(-1, TOP_K)
-    values = table["top_log_probs"].chunk(0).flatten().to_numpy(zero_copy_only=False)
-    log_probs[scored] = values.reshape(-1, TOP_K)
-    return words, log_probs
+    with _reading(path):
+        stored = pq.read_schema(path).names
+    table = read_columns(path, [name for name in names if name in stored or name != "origin"])
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    if "origin" in names:
+        nulls = pa.nulls(table.num_rows, pa.string()).dictionary_encode()
+        columns.setdefault("origin", pa.chunked_array([nulls]))
+    return columns
+
+
+def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
+    """Return a column as in `read_facts`."""
+    return to_frame(pa.table({name: column}))[name]
+
+
+def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+    """Return the ten best words as codes, int32 [row, 10], and the words, object [code].
+
+    The last word is None, with the code -1: past the last prediction and in excluded rows.
+
+    Raises:
+        UserError: If the file is missing or damaged.
+    """
+    column = read_columns(path, ["top_words"])["top_words"].combine_chunks()
+    codes = np.full((len(column), TOP_K), -1, dtype=np.int32)
+    # One Python string per distinct word, not per cell.
+    flat = column.flatten().dictionary_encode()
+    values = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
+    return codes, np.array([*flat.dictionary.to_pylist(), None], dtype=object)
+
+
+def read_top_log_probs(path: Path) -> NDArray[np.float32]:
+    """Return the log-probabilities of the ten best words, float32 [row, 10]; NaN where excluded.
+
+    Raises:
+        UserError: If the file is missing or damaged.
+    """
+    column = read_columns(path, ["top_log_probs"])["top_log_probs"].combine_chunks()
+    log_probs = np.full((len(column), TOP_K), np.nan, dtype=np.float32)
+    values = column.flatten().to_numpy(zero_copy_only=False)
+    log_probs[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
+    return log_probs
+
+
+def encode_top(words: NDArray[np.object_]) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+    """Return words as `read_top_codes` does; words: object [row, 10]."""
+    flat = pa.array(words.ravel(), pa.string()).dictionary_encode()
+    codes = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False).reshape(words.shape)
+    return codes, np.array([*flat.dictionary.to_pylist(), None], dtype=object)
 
 
 def check_size(path: Path) -> None:
@@ -247,6 +286,8 @@ def check_rows(about: pq.FileMetaData) -> None:
 def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
     """Return the named columns of a run's rows; by default all columns except lists.
 
+    Repeated words are dictionary-encoded as in the file, but not those in lists.
+
     Raises:
         UserError: If the file is missing or damaged.
     """
@@ -257,9 +298,33 @@ def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
             names = [field.name for field in schema if not pa.types.is_nested(field.type)]
         for name in names:
             _check_kind(name, schema)
-        table = pq.read_table(path, columns=names, page_checksum_verification=True)
+        file = pq.ParquetFile(_without_schema(path), page_checksum_verification=True)
+        table = file.read(columns=names)
         table.validate(full=True)
-        return table
+        columns = [_as_written(table[name], schema.field(name).type) for name in names]
+        return pa.table(columns, names)
+
+
+def _without_schema(path: Path) -> pa.BufferReader:
+    """Return a run's file without the Arrow schema that is stored in its footer.
+
+    With that schema, Arrow builds dictionaries while it decodes the pages, which takes four times
+    as long as reading plain words and encoding them (twenty times in lists).
+    """
+    content = bytearray(path.stat().st_size)
+    with path.open("rb") as file:
+        n_read = file.readinto(content)
+    footer = max(0, n_read - 8 - int.from_bytes(content[-8:-4], "little"))
+    if (at := content.find(_SCHEMA_KEY, footer)) >= 0:
+        content[at : at + len(_SCHEMA_KEY)] = _SCHEMA_KEY.lower()
+    return pa.BufferReader(content)
+
+
+def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a column in the type that it was written in; lists remain lists of plain values."""
+    if pa.types.is_dictionary(kind):
+        return column.combine_chunks().dictionary_encode().cast(kind)
+    return column if pa.types.is_nested(kind) else column.cast(kind)
 
 
 @contextmanager

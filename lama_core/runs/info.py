@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -38,6 +38,7 @@ from lama_core.types import Relation, RelationType
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 RUN_FILE = "run.json"
 DETAILS_FILE = "details.json"
@@ -239,32 +240,131 @@ class AnswerScores:
     scores: NDArray[np.float32]
 
 
+class Changed(Protocol):
+    """What alignment changes in the rows of a run."""
+
+    @property
+    def run(self) -> "Run":
+        """The run without the changes."""
+        ...
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns with changes."""
+        ...
+
+    def column(self, name: str) -> "pd.Series[Any]":
+        """Return a column of the run's rows with the changes."""
+        ...
+
+    @property
+    def top(self) -> TopPredictions:
+        """The ten best predictions with the changes."""
+        ...
+
+
+# Columns that are read together: those of score tables and alignment, and those of first answers.
+READ_TOGETHER = (
+    (
+        *("fact_id", "relation", "source", "subject", "object", "origin", "prompt", "excluded"),
+        *("rank_raw", "rank_filtered"),
+    ),
+    (
+        *("log_prob", "first", "first_log_prob", "first_filtered", "first_filtered_log_prob"),
+        *("first_is_valid", "first_is_object"),
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Run:
     """A finished run: its description, and its rows, which are read on first access.
 
-    seen, seen_top, seen_words: rows, ten best predictions and ranked words of an aligned run, which
-    replace those in the files.
+    seen, seen_top, seen_words: rows, ten best predictions and ranked words which replace those in
+    the files. changed: the changes of an aligned run.
     """
 
     info: RunInfo
     seen: "pd.DataFrame | None" = field(default=None, compare=False, repr=False)
     seen_top: TopPredictions | None = field(default=None, compare=False, repr=False)
     seen_words: Mapping[str, frozenset[str]] | None = field(default=None, compare=False, repr=False)
+    changed: Changed | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def facts(self) -> "pd.DataFrame":
         """One row per query (see `facts_table`), without the ten best; NaN where excluded."""
         from lama_core.runs.facts_table import read_facts
 
-        return read_facts(self.info.path(FACTS_FILE)) if self.seen is None else self.seen
+        if self.seen is not None:
+            return self.seen
+        if self.changed is None:
+            return read_facts(self.info.path(FACTS_FILE))
+        facts = self.changed.run.facts
+        return facts.assign(**{str(name): self.changed.column(str(name)) for name in facts})
+
+    @cached_property
+    def _read(self) -> "tuple[dict[str, pa.ChunkedArray], dict[str, pd.Series[Any]]]":
+        """The columns that `column` has read, and made, so far."""
+        return {}, {}
+
+    def _stored(self, name: str) -> "pa.ChunkedArray":
+        """Return a column of the file; reads those of a row of READ_TOGETHER together."""
+        from lama_core.runs.facts_table import read_some
+
+        stored, _ = self._read
+        if name not in stored:
+            names = next((names for names in READ_TOGETHER if name in names), (name,))
+            stored |= read_some(self.info.path(FACTS_FILE), names)
+        return stored[name]
+
+    def column(self, name: str) -> "pd.Series[Any]":
+        """Return a column of `facts`; reads only the columns that are needed."""
+        from lama_core.runs.facts_table import to_series
+
+        if "facts" in self.__dict__ or self.seen is not None:
+            return self.facts[name]
+        _, made = self._read
+        if name not in made:
+            changed = self.changed
+            made[name] = (
+                to_series(self._stored(name), name) if not changed else changed.column(name)
+            )
+        return made[name]
+
+    def codes(self, name: str) -> NDArray[np.int64]:
+        """Return the codes of a column of words, int64 [row]; -1 where there is none."""
+        if self.changed is not None and name not in self.changed.names:
+            return self.changed.run.codes(name)
+        if (
+            "facts" in self.__dict__
+            or self.seen is not None
+            or self.changed
+            or name in self._read[1]
+        ):
+            return self.column(name).cat.codes.to_numpy().astype(np.int64)
+        codes = self._stored(name).combine_chunks().indices.fill_null(-1)
+        return codes.to_numpy(zero_copy_only=False).astype(np.int64)
 
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
-        from lama_core.runs.facts_table import read_top
+        from lama_core.runs.facts_table import read_top_log_probs
 
-        return self.seen_top or TopPredictions(*read_top(self.info.path(FACTS_FILE)))
+        if self.seen_top is not None:
+            return self.seen_top
+        if self.changed is not None:
+            return self.changed.top
+        codes, words = self.top_codes
+        return TopPredictions(words[codes], read_top_log_probs(self.info.path(FACTS_FILE)))
+
+    @cached_property
+    def top_codes(self) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+        """The ten best words as codes, int32 [row, 10], and the words; see `read_top_codes`."""
+        from lama_core.runs.facts_table import encode_top, read_top_codes
+
+        if self.seen_top is None and self.changed is None and "top" not in self.__dict__:
+            return read_top_codes(self.info.path(FACTS_FILE))
+        return encode_top(self.top.words)
 
     @cached_property
     def words(self) -> Mapping[str, frozenset[str]] | None:

@@ -101,10 +101,8 @@ def test_joining_in_another_order_gives_the_same_answers(runs: tuple[Run, Run]) 
 
 
 def test_a_run_on_fewer_facts_has_gaps_and_loses_none(runs: tuple[Run, Run]) -> None:
-    class Shorter(Run):
-        facts = runs[1].facts.iloc[2:].reset_index(drop=True)
-
-    both = join_answers([Shorter(runs[1].info), runs[0]])
+    shorter = Run(runs[1].info, seen=runs[1].facts.iloc[2:].reset_index(drop=True))
+    both = join_answers([shorter, runs[0]])
     assert len(both.facts) == 8
     ranks = dict(zip(both.facts["fact_id"], both.runs[0].rank, strict=True))
     assert np.isnan(ranks["P19:0"]) and ranks["P19:3"] == 1

@@ -383,7 +383,7 @@ def finished_run(info: RunInfo) -> Run:
     if info.beside:
         return next(run for run in aligned(info.beside) if run.info.id == info.id)
     run = Run(info)
-    len(run.facts)
+    len(run.column("excluded"))
     return run
 
 
@@ -415,6 +415,7 @@ def _precision(info: RunInfo, ranking: Ranking, k: int) -> "RelationPrecision":
     return relation_precision(finished_run(info), k, ranking)
 
 
+@cached(600)
 def scores(
     info: RunInfo,
     by: "By",

@@ -67,7 +67,7 @@ class RunChoice:
     known: tuple[str, ...] = ()
     facts: str = SAME
 
-    @property
+    @cached_property
     def colours(self) -> dict[str, str]:
         """Run name -> the model's colour; a model's second run gets a free colour."""
         found = model_colours([*self.known, *(run.model for run in self.runs)])
@@ -84,7 +84,7 @@ class RunChoice:
         """A unique name for each run, as charts and tables show it."""
         return run_names(self.runs, show=title_of)
 
-    @property
+    @cached_property
     def inks(self) -> dict[str, str]:
         """Title -> colour, for charts."""
         return dict(zip(self.titles, self.colours.values(), strict=True))
@@ -93,7 +93,7 @@ class RunChoice:
         """The name in URLs of the run with this title; empty if there is none."""
         return dict(zip(self.titles, self.names, strict=True)).get(title, "")
 
-    @property
+    @cached_property
     def labels(self) -> dict[str, str]:
         """Relation -> its display label, such as `P19 place of birth`."""
         return {
