@@ -216,7 +216,9 @@ class _Reranked:
         if name == "rank_raw":
             return column - self.dropped.sum(axis=1)
         if name == "rank_filtered":
-            return column - (self.dropped & ~self.valid).sum(axis=1)
+            # Valid objects of facts outside the run look like wrong words here, although the
+            # filtered rank doesn't count them.
+            return (column - (self.dropped & ~self.valid).sum(axis=1)).clip(lower=1)
         return self._firsts[name] if name in self.names and self.dropped.any() else column
 
     @cached_property

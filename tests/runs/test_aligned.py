@@ -135,6 +135,16 @@ def test_runs_that_ranked_other_words_are_ranked_on_those_that_all_have(tmp_path
         assert ((words == exact_words) | (words == None)).all()  # noqa: E711
 
 
+def test_no_rank_is_below_1_if_the_run_lacks_facts_with_valid_objects(tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy")
+    one, other = on_words(tmp_path, data, "a", 0, 32), on_words(tmp_path, data, "b", 8, 40)
+    # As if all words above the gold answers were objects of facts outside the run.
+    facts = one.facts.assign(rank_filtered=one.facts["rank_filtered"].clip(upper=1))
+    aligned, _ = align([Run(one.info, facts), other])
+    ranks = aligned.facts["rank_filtered"].dropna()
+    assert len(ranks) and (ranks == 1).all()
+
+
 def test_words_that_were_not_kept_leave_runs_on_their_own(tmp_path: Path) -> None:
     data = write_dataset(tmp_path / "toy")
     one, other = on_words(tmp_path, data, "a", 0, 32), on_words(tmp_path, data, "b", 8, 40)
