@@ -26,7 +26,7 @@ IMPORTS = {MASKED: ("import torch", 1.3), CAUSAL: ("import torch, transformers",
 
 
 def run(*, repetitions: int = 5) -> list[BenchRow]:
-    """Measure the models that are on this machine."""
+    """Measure the first prediction of each installed model in `IMPORTS`."""
     rows = []
     for model, (imports, times) in IMPORTS.items():
         if locate(find_model(model)) is None:

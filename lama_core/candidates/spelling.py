@@ -82,11 +82,11 @@ class OpenVocabulary:
         return (self.number(word),)
 
     def can_write(self, word: str) -> bool:
-        """Return True: no word is known to be impossible."""
+        """Return True, because the model's tokens are unknown."""
         return True
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
-        """Return the words of ids that `number` has returned before."""
+        """Return the word of each id; raise KeyError for an id that isn't from `number`."""
         return tuple(self.words[number] for number in token_ids)
 
     def tokens(self) -> dict[int, str]:

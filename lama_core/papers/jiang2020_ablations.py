@@ -130,7 +130,7 @@ def asked_back(studies: Studies, model: str) -> Iterator[Item]:
 
 
 def _few(study: Study, combination: str) -> list[RelationStudy]:
-    """Return the first `FEW_RELATIONS` relations that have prompts of a set."""
+    """Return the first `FEW_RELATIONS` relations with prompts of the set `combination`."""
     found = (study.relation(name) for name in study.relations)
     return list(islice((x for x in found if x.pool.eligible(combination)), FEW_RELATIONS))
 

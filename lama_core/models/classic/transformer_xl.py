@@ -144,10 +144,10 @@ class _Body(nn.Module):
         position = torch.arange(n_tokens, device=ids.device)[:, None]
         distance = torch.arange(n_distances, device=ids.device)
         memory = (distance > position) & (distance <= n_memory + position)
-        own = position - position.t()  # from a word to one on its left
-        seen = (own >= 0) & (own < n_seen)
+        offsets = position - position.t()  # from a word to one on its left
+        seen = (offsets >= 0) & (offsets < n_seen)
         for layer in self.layers:
-            states = layer(states, own.clamp(0, n_distances - 1), seen, memory)
+            states = layer(states, offsets.clamp(0, n_distances - 1), seen, memory)
         return states
 
 
@@ -169,15 +169,16 @@ class _Layer(nn.Module):
         self._cached_keys: torch.Tensor | None = None
 
     def forward(
-        self, states: torch.Tensor, own: torch.Tensor, seen: torch.Tensor, memory: torch.Tensor
+        self, states: torch.Tensor, offsets: torch.Tensor, seen: torch.Tensor, memory: torch.Tensor
     ) -> torch.Tensor:
         """Return the states of the next layer.
 
         Args:
             states: [row, word, d_model].
-            own: Distance from each word to each word, int64 [word, word].
-            seen: Whether the one attends to the other, bool [word, word].
-            memory: Whether a zero vector is at this distance, bool [word, distance].
+            offsets: Distance back from the first word to the second (0 if it is later), int64
+                [word, word].
+            seen: Whether the first word attends to the second, bool [word, word].
+            memory: Whether the word has a zero vector at this distance, bool [word, distance].
         """
         n_rows, n_tokens, _ = states.shape
         split = self.queries_keys_values(states).view(n_rows, n_tokens, 3, self.heads, self.width)
@@ -188,7 +189,7 @@ class _Layer(nn.Module):
         queries = (query + self.distance_bias[:, None]).transpose(0, 1)
         far = queries.reshape(self.heads, -1, self.width) @ distances.transpose(1, 2)
         far = far.view(self.heads, n_rows, n_tokens, -1).transpose(0, 1)
-        scores = by_word + far.gather(3, own.expand(n_rows, self.heads, -1, -1))
+        scores = by_word + far.gather(3, offsets.expand(n_rows, self.heads, -1, -1))
         scores = scores.masked_fill(~seen, -torch.inf)
         if memory.any():
             scores = torch.cat([scores, far.masked_fill(~memory, -torch.inf)], dim=3)

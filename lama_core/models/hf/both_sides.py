@@ -26,11 +26,17 @@ from lama_core.models.vocabulary import TextTokens
 
 @dataclass(frozen=True, slots=True)
 class MaskedCopy:
-    """A copy of a text with some tokens hidden, of which the first or all are scored.
+    """A copy of a text with some consecutive tokens hidden.
 
-    ids: the model's input, with mask tokens. at: position of the first mask. pieces: the tokens to
-    score; each is scored given those before it. text: index of the text. first: position of the
-    first scored token in the text.
+    Masked models score only the first hidden token. Encoder-decoder models score all, each given
+    the hidden tokens before it.
+
+    Attributes:
+        ids: The model's input, with mask tokens.
+        at: Position of the first mask in `ids`.
+        pieces: Ids of the tokens to score.
+        text: Index of the text.
+        first: Position of the first scored token in the text.
     """
 
     ids: tuple[int, ...]

@@ -132,7 +132,10 @@ class Completions:
         return known[self.address.model]
 
     def digest_of(self, record: Mapping[str, Any], fields: Sequence[str], *more: object) -> str:
-        """Return NAME/DIGEST of the address, these fields of the model's record, and `more`."""
+        """Return NAME/DIGEST of the model.
+
+        The digest covers its address, these fields of its record, and `more`.
+        """
         known = {name: record[name] for name in fields if name in record}
         content = json.dumps([self.address.url, self.address.model, known, *more], sort_keys=True)
         return f"{self.address.model}/{hashlib.sha256(content.encode()).hexdigest()[:32]}"

@@ -292,7 +292,7 @@ def can_complete_words(info: RunInfo) -> bool:
 def complete_words(
     model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
 ) -> list[str | None]:
-    """Complete a model's answers to the longer words that they begin.
+    """Complete the answers of a model that are only the beginning of a word.
 
     Args:
         model: The model's name.
@@ -302,7 +302,7 @@ def complete_words(
         words: The answer to each query.
 
     Returns:
-        The longer word for each query; None if the answer is a complete word.
+        The completed word for each query; None if the answer is a complete word.
     """
     loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
     return ask_whole_words(loaded, parsed, words, folded=folded, limits=load_page_limits())

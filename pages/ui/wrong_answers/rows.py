@@ -73,11 +73,11 @@ def find_fact(joined: JoinedAnswers, key: str) -> int | None:
 
 
 def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[int, list[str]]:
-    """Return the longer words that wrong answers of causal models begin.
+    """Complete the causal models' wrong answers that are only the beginning of a word.
 
     Returns:
-        Run number -> one text per row, empty if the answer is a complete word or right. Only for
-        runs whose causal model is installed.
+        Run number -> the completed word of each row; empty if the answer is right or a complete
+        word. Only for runs whose causal model is installed.
     """
     found = {}
     for number, info in enumerate(choice.runs):
