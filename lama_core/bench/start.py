@@ -41,9 +41,9 @@ def run(*, repetitions: int = 5) -> list[BenchRow]:
 def first_predictions(
     model: str, repetitions: int, folders: Sequence[Path] = (IMPORT_ROOT,)
 ) -> list[float]:
-    """Return the CPU seconds of the imports, then of the command in each folder.
+    """Return the median CPU seconds of only the imports, then of each checkout's first prediction.
 
-    folders: checkouts of this project, such as those of two commits.
+    folders: Checkouts of this project to measure, for example of two commits.
     """
     ways = [partial(run_python, IMPORT_ROOT, "-c", IMPORTS[model][0])]
     command = ("-m", "lama_core", "cloze", TEXT, "--model", model)

@@ -312,7 +312,7 @@ class Lesson(LessonFile, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class LessonListing:
-    """The lessons, the project's first, and the errors of invalid files."""
+    """All lessons, bundled ones before the user's, and the errors of invalid files."""
 
     lessons: tuple[Lesson, ...]
     problems: tuple[str, ...] = ()

@@ -156,9 +156,9 @@ def differing_candidates(infos: Sequence[RunInfo]) -> bool:
 def _shared_words(runs: Sequence[Run]) -> Words | None:
     """Return the words that all runs ranked, by relation, or under "" for one common list.
 
-    None if all runs ranked the same words, or if the lists can't be intersected: a run doesn't
-    store its words, only some runs fold case (`Paris` and `paris`), or only some rank each
-    relation's own objects.
+    None if all runs ranked the same words. Also None if the lists aren't comparable: a run doesn't
+    store its list, some runs lower-case the words and others don't, or some have a list for each
+    relation and others a common one.
     """
     if not differing_candidates([run.info for run in runs]):
         return None

@@ -80,7 +80,8 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
         column_config={
             "run": st.column_config.TextColumn(width="medium"),
             "rows": number(
-                format="localized", help="Scored facts, queries or decisions on analogies."
+                format="localized",
+                help="Scored facts, queries (if a fact has several) or analogy decisions.",
             ),
             "made": st.column_config.TextColumn(
                 help="UTC. For an unfinished run, the last change."
