@@ -49,7 +49,7 @@ def test_a_table_is_imported_by_its_columns_with_a_template(run: Run, tmp_path: 
     template = "The capital of [X] is [Y] ."
     words = ("--subject", "country", "--object", "City", "--template", template)
     status, out, error = run("import", str(path), *words)
-    assert (status, out.splitlines()[0]) == (0, "cities: 1 relations, 2 facts"), error
+    assert (status, out.splitlines()[0]) == (0, "cities: 1 relation, 2 facts"), error
     dataset = load_dataset("cities")  # the columns are kept with the imported table
     assert [fact.object for fact in dataset.facts] == ["Lima", "Santiago"]
     assert dataset.relations[0].prompts[0].template == template

@@ -54,7 +54,7 @@ def test_options_choose_what_is_ranked_and_how(
         "mean", "--hiding", "original",
     )  # fmt: skip
     status, out, _ = call(capsys, monkeypatch, *command)
-    assert status == 0 and "macro P@1" in out and "mean P@1 over 1 relations" in out
+    assert status == 0 and "macro P@1" in out and "mean P@1 over 1 relation" in out
     (info,) = [one for one in list_runs(kinds=["statements"]) if not one.bundled]
     assert info.relations[0].templates == ("in [Y] is [X].",)
     assert (info.n_candidates, info.n + info.n_excluded, info.limit) == (10, 12, 12)
