@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lama_core import metrics
-from lama_core.api.series import SeriesResults, series_results
+from lama_core.api.series import SeriesResults, earlier_checkpoints, series_results
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import (
     CompareRequest,
@@ -45,6 +45,7 @@ from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Function
+from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing, list_runs, load_run
 from lama_core.runs.info import Run, RunInfo
@@ -228,7 +229,12 @@ def _results(
         listing = list_runs(kinds=FACT_KINDS).intact()
         for problem in listing.problems:
             request.on_note(problem)
-        chosen = [Run(info) for info in listing]
+        hidden = frozenset() if request.series else earlier_checkpoints(listing)
+        if hidden:
+            request.on_note(
+                f"{counted(len(hidden), 'run')} of training checkpoints left out: pass --series."
+            )
+        chosen = [Run(info) for info in listing if info.id not in hidden]
     if not chosen:
         raise UserError("No finished runs. Make one first: see `probe --help`.")
     for name in request.relations:

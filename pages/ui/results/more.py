@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from lama_core.api.results import RunInfo
 from lama_core.runs.find import RunListing
-from lama_core.runs.info import RunInfo
 from pages.ui.results.curves_and_ranks import (
     draw_calibration,
     draw_correlates,

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
+from lama_core.api.results import RunInfo
 from lama_core.glossary import explain
 from lama_core.metrics import (
     METRICS,
@@ -28,7 +29,6 @@ from lama_core.metrics.score_tables import (
 )
 from lama_core.papers.published import published_scores, published_table
 from lama_core.rounding import percent, percentage, rounded
-from lama_core.runs.info import RunInfo
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links, screens
