@@ -19,7 +19,7 @@ from lama_core.runs.unfinished import begun_text
 from pages.ui.results.new_run import WHOLE_ANSWERS
 from pages.ui.shared import jobs, links, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
-from pages.ui.shared.text import counted
+from pages.ui.shared.messages import counted
 
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
