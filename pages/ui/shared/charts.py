@@ -40,7 +40,7 @@ MOST_LETTERS = 30  # of a label
 MOST_BARS = 3  # more runs are drawn as points instead of bars
 MOST_WHISKERS = 4  # lines over training steps with intervals; more would overlap
 # Training steps from early to late, visible on dark and on white pages.
-STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#17704f"]]
+STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#1aa179"]]
 MOST_STEPS = 9  # labels of training steps, which fit on a phone
 LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
 LINE = 40  # characters per line of a title, next to the buttons on a phone
@@ -560,14 +560,22 @@ def by_readings(table: pd.DataFrame, steps: Sequence[int], *, what: str) -> go.F
     order = table.sort_values("group")["readings"].unique()
     return figure.update_layout(
         xaxis={
-            "title": "how often the model has read subject and object together",
+            "title": "passages with subject and object that the model has read",
             "type": "category",
             "categoryorder": "array",
             "categoryarray": order,
+            "tickvals": order,
+            "ticktext": [_short_count(name) for name in order],
         },
         yaxis={"title": what, "rangemode": "tozero"},
         height=470,
     )
+
+
+def _short_count(readings: str) -> str:
+    """Return the name of a group of readings in figures: `0`, `1`, `2-3`, `64+`."""
+    number = {"never": "0", "once": "1"}.get(readings, readings)
+    return number.replace(" times or more", "+").removesuffix(" times").replace(" to ", "-")
 
 
 def _spaced(steps: Sequence[int], places: Sequence[float]) -> list[int]:
