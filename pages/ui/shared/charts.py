@@ -560,7 +560,7 @@ def by_readings(table: pd.DataFrame, steps: Sequence[int], *, what: str) -> go.F
     order = table.sort_values("group")["readings"].unique()
     return figure.update_layout(
         xaxis={
-            "title": "passages with subject and object that the model has read",
+            "title": "passages read with subject and object",
             "type": "category",
             "categoryorder": "array",
             "categoryarray": order,
