@@ -46,11 +46,11 @@ _BROKEN = (
     struct.error,
     EOFError,
     OSError,
-    ValueError,  # with UnicodeError
+    ValueError,  # includes UnicodeError
     LookupError,
     OverflowError,
     MemoryError,
-    RuntimeError,  # with NotImplementedError and RecursionError
+    RuntimeError,  # includes NotImplementedError and RecursionError
 )
 
 OnBytes = Callable[[int], None]
@@ -65,8 +65,9 @@ def is_archive(path: Path) -> bool:
 class Budget:
     """Limits for an archive with its nested archives, and the amounts used so far.
 
-    name: that of the outermost archive or folder. max_members: files and folders. on_bytes: called
-    with the number of bytes written so far. written, read: bytes.
+    name: name of the outermost archive or folder, for errors. max_members: files and folders.
+    on_bytes: called with the number of bytes written so far. written: bytes written to files.
+    read: bytes read from tar archives, after decompression.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Budget:
     members: int = 0
 
     def check(self, n_bytes: int) -> None:
-        """Raise UserError if `n_bytes` is more than may be written."""
+        """Raise UserError if `n_bytes` exceeds `max_bytes`."""
         if n_bytes > self.max_bytes:
             raise UserError(
                 f"{self.name} unpacks to more than {self.max_bytes:,} bytes; nothing was kept"
@@ -92,7 +93,7 @@ class Budget:
             self.on_bytes(self.written)
 
     def spend_read(self, n_bytes: int) -> None:
-        """Count bytes read from a compressed stream. Raises UserError far above `max_bytes`."""
+        """Count decompressed bytes of a tar. Raises UserError above 2 * `max_bytes` + 64 MiB."""
         self.read += n_bytes
         # Headers and padding are read but not written, so more may be read than written.
         if self.read > 2 * self.max_bytes + _FREE_BYTES:
@@ -191,7 +192,7 @@ def _archives_in(path: Path) -> list[Path]:
 
 
 def unpack_into(archive: Path, folder: Path, budget: Budget) -> None:
-    """Unpack an archive, but not those nested in it; raises UserError as `unpack`."""
+    """Unpack an archive, but not its nested archives. Raises the UserErrors of `unpack`."""
     shown = _shown(archive.name)
     try:
         with open_file(archive) as raw:
@@ -204,7 +205,9 @@ def unpack_into(archive: Path, folder: Path, budget: Budget) -> None:
 
 
 class _LimitedStream:
-    """A stream that refuses reads of more than `_MAX_HEADER` bytes, and counts the bytes.
+    """A stream that refuses reads of more than `_MAX_HEADER` bytes.
+
+    count: called with the number of bytes of each read and each skip.
 
     The standard library reads headers of any declared length, even of gigabytes.
     """
@@ -252,7 +255,7 @@ def _unpack_zip(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None
         members = opened.infolist()
         if budget.members + len(members) > budget.max_members:
             budget.count(len(members))
-        # The declared sizes may be wrong, but if they are too large, nothing needs unpacking.
+        # Declared sizes may be wrong, but if their sum exceeds the limit, unpack nothing.
         budget.check(budget.written + sum(member.file_size for member in members))
         for member in members:
             kind = stat.S_IFMT(member.external_attr >> 16)
@@ -264,7 +267,7 @@ def _unpack_zip(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None
             if member.is_dir():
                 budget.make_folder(target)
                 continue
-            # With other methods, zipfile decompresses all of a packed chunk at once.
+            # With other methods, zipfile decompresses a whole packed chunk, so read small chunks.
             is_limited = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
             with opened.open(member) as source:
                 _copy(source, target, budget, _CHUNK if is_limited else _SMALL_CHUNK)

@@ -12,13 +12,13 @@ from lama_core.files import read_file, write_text_atomically
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """A JSON file of pins by name. A pin is a checksum, or an object with at least `fields`."""
+    """A JSON file, name -> pin. A pin is a checksum, or an object that has all `fields`."""
 
     path: Path
     fields: frozenset[str] = frozenset()
 
     def read(self) -> dict[str, Any]:
-        """Return all pins. Raises UserError if the file is damaged, so no download is accepted."""
+        """Return all pins, name -> pin; raise UserError if the file is damaged."""
         if not os.path.lexists(self.path):
             return {}
         try:
@@ -41,11 +41,11 @@ class Pins:
         return self.read().get(name)
 
     def keep(self, name: str, pin: str | dict[str, str]) -> None:
-        """Store a pin, replacing an earlier one."""
+        """Store the pin of a name, replacing an earlier pin."""
         self._write(self.read() | {name: pin})
 
     def drop(self, name: str) -> None:
-        """Delete a pin."""
+        """Delete the pin of a name, if there is one."""
         self._write({other: pin for other, pin in self.read().items() if other != name})
 
     def _write(self, pins: dict[str, Any]) -> None:

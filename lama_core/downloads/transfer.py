@@ -1,9 +1,9 @@
 """Downloads of files: resumed after interruptions and verified.
 
-Bytes go to `NAME.part`. `NAME.part.json` next to it has the server's validator (ETag or date), so
-that only the same file is resumed. The part is renamed when its length and checksum are right. If
-no checksum is published, that of the first complete download is stored, and later downloads must
-match it.
+Bytes go to `NAME.part`. `NAME.part.json` has the server's validator (ETag or date), so that a
+download is resumed only if the server's file is unchanged. The part is renamed to NAME when its
+length and checksum are right. The checksum of the first complete download is stored, and later
+downloads must match it.
 """
 
 import hashlib
@@ -40,8 +40,8 @@ def fetched(
 ) -> Iterator[list[Path]]:
     """Download the missing files to `folder`, and yield all paths to a block that reads them.
 
-    If the block raises UserError, the files and their pins are deleted: servers may send an error
-    or login page with status 200.
+    If the block raises UserError, the files and their pins are deleted, because the server may have
+    sent an error or login page with status 200.
     """
     paths = []
     for file in files:
@@ -77,7 +77,8 @@ def fetch(
         repin: Accept a file that differs from its first download.
 
     Raises:
-        UserError: If the server can't be reached, refuses, or sends another file.
+        UserError: If the server can't be reached or refuses, the checksum is wrong, or writing
+            fails.
     """
     patience = patience or Patience()
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +114,10 @@ def _given_up(file: SourceFile, reason: str, n_bytes: int) -> str:
 
 
 def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnBytes | None) -> None:
-    """Download the rest of the part. Raises TryAgain for temporary failures, else UserError."""
+    """Complete `part`; download it from the start if the server can't resume.
+
+    Raises TryAgain for temporary failures, UserError for others.
+    """
     have = _size(part)
     headers = {"Accept-Encoding": "identity"}
     validator = _read_validator(part)
@@ -187,7 +191,7 @@ def _check_size(file: SourceFile, size: int) -> None:
 
 
 def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | None:
-    """Return why a complete file has a wrong checksum, as an error message, or None."""
+    """Return an error message if a complete file has a wrong checksum, else None."""
     for algorithm, published in (("sha256", file.sha256), ("sha1", file.sha1)):
         if published and _digest(path, algorithm) != published:
             return f"{file.url} is not the published file: its checksum differs; nothing was kept"
