@@ -1,9 +1,9 @@
 """Candidates, the words that are ranked at a blank, and their columns in a model's distribution.
 
-A word's probability is the sum over the model's single tokens that write it. With `fold_case`
-the words are lower-cased, and the probabilities of a cased model's `Paris`, `paris` and `PARIS` are
-summed, for a fair comparison with an uncased model. Source: Petroni et al. 2019, section 4.5
-(common vocabulary), which doesn't describe case folding.
+A word's probability is the sum of the probabilities of the single tokens that write it. With
+`fold_case`, the words are lower-cased, and the probabilities of a cased model's `Paris`, `paris`
+and `PARIS` are summed, for a fair comparison with an uncased model. Source: Petroni et al. 2019,
+section 4.5 (common vocabulary), which doesn't describe case folding.
 
 Departure: The common vocabulary
 """
@@ -47,7 +47,7 @@ class Columns:
     """The columns of a candidate list in one model's distribution.
 
     Attributes:
-        words: The candidates that the model has, in candidate order.
+        words: The candidates that are one token of the model, in candidate order.
         token_ids: Place -> ids of each candidate's tokens, int64 [candidate, form], padded with -1.
         spelling: How the model writes the candidates.
         missing: Candidates that are not one token of the model.
@@ -95,7 +95,7 @@ class OpenColumns(Columns):
 
     Attributes:
         words: The words that were looked up so far, a list.
-        left_out: Lower-case words that get no column.
+        left_out: Excluded words, in lower case; they get no column.
     """
 
     left_out: frozenset[str] = frozenset()
@@ -127,9 +127,10 @@ class Candidates:
 
     Attributes:
         name: Name in `lists.CANDIDATE_LISTS`, or `file:PATH`.
-        words: The words in candidate order, which breaks ties; None is each model's whole
+        words: The words in candidate order, which breaks ties; None means each model's whole
             vocabulary.
-        fold_case: Whether the words are lower-cased and a cased model's case variants are summed.
+        fold_case: Whether the words are lower-cased, and the probabilities of a cased model's case
+            variants are summed.
         per_relation: Whether each relation's objects are ranked; `of_relation` then sets the words.
     """
 
@@ -145,7 +146,7 @@ class Candidates:
         return hashlib.sha256(f"{self.fold_case}\n{text}".encode()).hexdigest()
 
     def folded(self) -> "Candidates":
-        """Return the same words lower-cased, without duplicates, with case variants summed."""
+        """Return the candidates lower-cased, without duplicates, and with `fold_case` set."""
         if self.words is None:
             return self
         words = tuple(dict.fromkeys(word.lower() for word in self.words))
@@ -161,7 +162,7 @@ class Candidates:
         return words.folded() if self.fold_case else words
 
     def columns(self, vocabulary: Vocabulary) -> Columns:
-        """Return each candidate's column in a model's distribution; cached.
+        """Return the candidates' columns in a model's distribution; cached.
 
         Raises:
             UserError: If none of the words is a single token of the model.

@@ -196,7 +196,7 @@ def list_names(*, of_relations: bool) -> tuple[str, ...]:
 
 
 def unavailable_lists(*, of_relations: bool) -> dict[str, Unavailable]:
-    """Return the lists that aren't installed, with the reason and their source."""
+    """Return the lists that aren't installed: name -> the reason and the source to install."""
     return {
         name: Unavailable("the published words aren't installed", CANDIDATE_LISTS[name].source)
         for name in list_names(of_relations=of_relations)
@@ -241,10 +241,10 @@ def named_candidates(
 
 
 def check_words_known(candidates: Candidates, vocabularies: Sequence[Vocabulary]) -> Candidates:
-    """Return the candidates of a run, whose words must be known before the run starts.
+    """Return the candidates unchanged; a run needs their words before it starts.
 
     Raises:
-        UserError: If they are the vocabulary of a server model, which isn't known.
+        UserError: If the candidates are a server model's whole vocabulary, which is unknown.
     """
     if candidates.words is None and any(isinstance(one, OpenVocabulary) for one in vocabularies):
         raise UserError(

@@ -29,7 +29,7 @@ class Vocabulary(Protocol):
         ...
 
     def forms(self, place: Place) -> Forms:
-        """Return the words that are one token at this place: word -> ids of its tokens.
+        """Return the words that are one token at this place: word -> ids of tokens that write it.
 
         `after space`: in running text. `open`: at the start of a text or after a bracket, where a
         tokenizer that includes spaces in its tokens may write the word with or without a space.
@@ -123,7 +123,7 @@ class Spelling:
         cased: Whether the model distinguishes `Paris` from `paris`.
         folded: Whether the list is lower-cased, so that a cased model's `Paris`, `paris` and
             `PARIS` count together.
-        forms: Place -> word as in the list -> ids of its tokens.
+        forms: Place -> word as in the list -> ids of the single tokens that write it.
     """
 
     cased: bool
@@ -145,7 +145,7 @@ class Spelling:
 
 
 def spell(vocabulary: Vocabulary, *, folded: bool = False) -> Spelling:
-    """Return the spelling of a model; folded: for a list that is folded to lower case."""
+    """Return how a model writes the words of a list; folded: whether the list is lower-cased."""
     forms = {place: vocabulary.forms(place) for place in PLACES}
     if folded and not isinstance(vocabulary, OpenVocabulary):
         forms = {place: _fold(found) for place, found in forms.items()}
