@@ -1,5 +1,5 @@
 """ELMo, Transformer-XL and fairseq's convolutional language model, for inference.
 
-No current library runs these models, which the papers use. `models convert` makes folders in the
-format that is read here from the released files.
+The papers use these models, but no current library runs them. `models convert` converts the
+released files to the format that this package reads.
 """

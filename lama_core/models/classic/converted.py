@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="torch.nn.Module")
 VOCABULARY, WEIGHTS = "vocab.txt", "model.safetensors"
 ELMO, TRANSFORMER_XL, FCONV = "elmo", "transformer-xl", "fconv"
-# None of these models has position embeddings: this limits time and memory only.
+# None of these models has position embeddings; the limit only saves time and memory.
 MAX_TOKENS = 1024
-# Logits held at once: 64 MB.
+# Maximum number of logits in memory at once: 64 MB.
 LOGITS = 1 << 24
 # Characters in ELMo's released weights: the bytes of UTF-8, and five control characters.
 N_CHARACTERS = 261
-# fconv: the projection of each cluster is narrower by this factor than that of the one before.
+# fconv: each cluster's projection is this many times narrower than the previous cluster's.
 FACTOR = 4
 MAX_LAYERS = 1000
 
@@ -63,8 +63,8 @@ def write_description(folder: Path, config: dict[str, Any], words: list[str]) ->
 def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVocabulary]:
     """Return a release's sizes and vocabulary.
 
-    names: required sizes. Raises UserError if one is missing or invalid, or if the vocabulary has
-    another length than configured.
+    names: required sizes. Raises UserError if a size is missing, the number of words differs from
+    the configured `n_words`, or the signs don't match the vocabulary.
     """
     config = read_json(folder / CONFIG)
     for name in ("n_words", "signs", *names):
@@ -92,12 +92,12 @@ def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVo
 
 
 def are_sizes(values: Iterable[object], *, least: int = 1) -> bool:
-    """Whether all values are valid sizes."""
+    """Whether all values are integers from `least` to 2**24 - 1."""
     return all(type(value) is int and least <= value < 1 << 24 for value in values)
 
 
 def are_cutoffs(cutoffs: Sequence[int], n_words: int) -> bool:
-    """Whether cutoffs are increasing and end at the end of the vocabulary."""
+    """Whether cutoffs increase, and the last one is the size of the vocabulary."""
     increasing = are_sizes(cutoffs) and list(cutoffs) == sorted(set(cutoffs))
     return increasing and cutoffs[-1] == n_words
 

@@ -1,9 +1,9 @@
 """ELMo, from a converted release: two LSTM language models, one for each reading direction.
 
 A blank is predicted from two states of the last layer: the forward state at the word left of it,
-and the backward state at the word right of it. LAMA ranks by the mean of their two log-softmaxes.
-Both directions share the softmax's weights W and b, so the renormalised mean is the log-softmax of
-the mean state:
+and the backward state at the word right of it. LAMA ranks by the mean of the log-softmaxes of
+the two states. Both directions share the softmax's weights W and b, so the renormalised mean is the
+log-softmax of the mean state:
 
     log P(w) = log softmax(W (h_forward + h_backward) / 2 + b)_w
 
@@ -129,7 +129,7 @@ class Elmo(nn.Module):
         Returns:
             The forward states and the backward states, [row, position, projection_dim] each, and
             the states after the last word read. The backward state at a position has read the word
-            there and those right of it.
+            at that position and all words right of it.
         """
         position = torch.arange(inputs.shape[1], device=inputs.device)
         is_word = position < lengths[:, None]
@@ -203,7 +203,7 @@ class _Lstm(nn.Module):
         is_word: torch.Tensor,
         state: tuple[torch.Tensor, torch.Tensor],
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """Return outputs [row, position, projection_dim], and the state after each last word."""
+        """Return outputs [row, position, projection_dim], and each row's state after its end."""
         cell, output = state
         width = inputs.shape[2]
         from_input = functional.linear(inputs, self.gates.weight[:, :width], self.gates.bias)
@@ -227,7 +227,7 @@ class ElmoModel(Transformer):
     """Fills all blanks of a text at once from both contexts.
 
     A blank is encoded as the release's unknown word. passes: how often a text is read; the first
-    pass starts from zero states.
+    pass starts from zero states, each later pass from the last states of the pass before.
     """
 
     kind: Kind = "bidirectional"
@@ -312,7 +312,7 @@ class ElmoModel(Transformer):
             places: Word positions in each text; 0 is the first word.
 
         Returns:
-            [position, projection_dim], text by text.
+            The mean state at each of the places, [place, projection_dim], text by text.
         """
         found = self.longest_first(
             lambda some: self._read(texts, places, some), [len(text) + 2 for text in texts]
@@ -325,7 +325,7 @@ class ElmoModel(Transformer):
         places: Sequence[Sequence[int]],
         numbers: Sequence[int],
     ) -> dict[int, torch.Tensor]:
-        """Return `_mean_states` of some of the texts, read together `passes` times."""
+        """Return text number -> its mean states; the texts `numbers` are read as one batch."""
         rows = [texts[number] for number in numbers]
         with self.passing():
             different = list(dict.fromkeys(word for row in rows for word in row))
@@ -348,7 +348,7 @@ class ElmoModel(Transformer):
             return found
 
     def _spelled(self, words: Sequence[str]) -> list[torch.Tensor]:
-        """Input embeddings of words, a few hundred at a time."""
+        """Input embeddings of words, computed for a few hundred words at a time."""
         return [
             self.model.spell(words[first : first + WORDS_PER_PASS])
             for first in range(0, len(words), WORDS_PER_PASS)
@@ -357,7 +357,10 @@ class ElmoModel(Transformer):
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Log-probability of any word at one blank; a multi-word name is filled left to right."""
+        """Log-probability of any word at one blank.
+
+        Each word of a multi-word name is scored after the words before it are filled in.
+        """
         pieces = self.vocabulary.pieces(word)
         before, after = query.parts[:blank], query.parts[blank + 1 :]
         total = 0.0
@@ -369,7 +372,10 @@ class ElmoModel(Transformer):
         return self.word_score(pieces, total)
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
-        """Log-probability of each word at its query's first blank; a name has a blank per word."""
+        """Log-probability of each word at its query's first blank.
+
+        A multi-word name gets a blank for each word, and no word is filled in.
+        """
         found = []
         for query, word in asked:
             pieces = self.vocabulary.pieces(word)
@@ -409,7 +415,7 @@ class ElmoModel(Transformer):
     def _all_words(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Log-probability of each word of each text, float32 [word].
 
-        No state has read the word itself, so one reading of the text scores all its words.
+        The states that predict a word haven't read it, so one pass scores all words of a text.
         """
         words = [[word.text for word in self.vocabulary.split(text)] for text in texts]
         for row in words:
@@ -449,7 +455,7 @@ class ElmoModel(Transformer):
 
 
 def _fits(config: SimpleNamespace) -> bool:
-    """Whether a release can have these sizes."""
+    """Whether the sizes in a release's configuration are valid."""
     names = ("char_dim", "max_characters", "dim", "projection_dim", "n_layers")
     kernels = [kernel for kernel, _ in config.filters]
     widths = [width for _, width in config.filters]

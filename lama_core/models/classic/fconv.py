@@ -2,9 +2,9 @@
 
     x_(l+1) = (GLU(conv_l(x_l)) + x_(l+1-r)) * sqrt(1/2)
 
-where r is the number of layers that the residual spans; layers with r = 0 have none. Convolutions
-are causal. Source: Dauphin et al. 2017, Language Modeling with Gated Convolutional Networks; the
-released code's FConvDecoder.
+where r is the number of layers that the residual spans. A layer with r = 0 has no residual and
+isn't scaled. Convolutions are causal. Source: Dauphin et al. 2017, Language Modeling with Gated
+Convolutional Networks; the released code's FConvDecoder.
 """
 
 from pathlib import Path
@@ -92,7 +92,7 @@ class _Body(nn.Module):
 
 
 class _Convolution(nn.Module):
-    """A causal convolution over `kernel` words; its output is twice the width, for the gate."""
+    """A causal convolution over `kernel` words; outputs `width` values and `width` gates."""
 
     def __init__(self, width_in: int, width: int, kernel: int) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class _Convolution(nn.Module):
 
 
 def _fits(config: SimpleNamespace) -> bool:
-    """Whether a release can have these layers and cutoffs."""
+    """Whether the layers and cutoffs in a release's configuration are valid."""
     layers = config.convolutions
     return (
         0 < len(layers) <= MAX_LAYERS
@@ -123,7 +123,7 @@ def open_fconv(
     """Load a converted release."""
 
     def make(config: SimpleNamespace) -> FConv:
-        config.num_hidden_layers = 0  # no hidden states: layers differ in width, residuals skip
+        config.num_hidden_layers = 0  # no hidden states to inspect: layers differ in width
         return FConv(config)
 
     sizes = ("embed_dim", "convolutions", "cutoffs")

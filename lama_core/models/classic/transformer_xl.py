@@ -1,7 +1,7 @@
 """Transformer-XL (transfo-xl-wt103), from a converted release.
 
-A word attends to itself and the words left of it, at most `mem_len` in all. The attention score of
-word i to the word at distance d is
+A word attends to itself and the words left of it: with `same_length`, at most `mem_len` in all.
+The attention score of word i to the word at distance d is
 
     score(i, d) = ((q_i + u) k_i-d + (q_i + v) r_d) / sqrt(d_head)
 
@@ -82,7 +82,7 @@ class TransformerXL(AdaptiveSoftmaxNetwork):
 
 
 class _Narrowed(nn.Module):
-    """The output of a cluster: states are projected to the width of its word vectors first."""
+    """The output layer of a cluster: projects states to the cluster's width, then to logits."""
 
     def __init__(self, d_model: int, width: int, n_words: int) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class _Narrowed(nn.Module):
 
 
 class _Embedding(nn.Module):
-    """Word vectors of each cluster, projected to d_model and scaled by its square root."""
+    """Word vectors of each cluster, projected to d_model and scaled by sqrt(d_model)."""
 
     def __init__(self, sizes: list[int], widths: list[int], d_model: int) -> None:
         super().__init__()
@@ -138,7 +138,8 @@ class _Body(nn.Module):
         """Return states [row, position, d_model] for ids int64 [row, position]."""
         states = self.embedding(ids)
         n_tokens, n_memory = ids.shape[1], self.config.mem_len if self.zero_memory else 0
-        # n_seen: how far each word looks back. memory: whether a zero vector is at a distance.
+        # n_seen: number of positions that a word can attend to, itself included.
+        # memory: whether there is a zero vector at this distance, bool [word, distance].
         n_seen = self.config.mem_len if self.config.same_length else n_memory + n_tokens
         n_distances = n_seen if n_memory else min(n_seen, n_tokens)
         position = torch.arange(n_tokens, device=ids.device)[:, None]
@@ -203,7 +204,7 @@ class _Layer(nn.Module):
         known = self._cached_keys
         weight = self.distances.weight
         if known is None or len(known) < n or known.device != weight.device:
-            # Computed so that passes with gradients can use the cached tensor, too.
+            # Not in inference mode, so that passes with gradients can use the cached tensor, too.
             with torch.inference_mode(False), torch.no_grad():
                 known = self._cached_keys = self._keys(n, weight)
         return known[:n]
@@ -220,7 +221,7 @@ class _Layer(nn.Module):
 
 
 def _fits(config: SimpleNamespace) -> bool:
-    """Whether a release can have these sizes."""
+    """Whether the sizes in a release's configuration are valid."""
     sizes = [getattr(config, name) for name in SIZES[:6]]
     whole = are_sizes([*sizes, config.div_val]) and type(config.clamp_len) is int
     return whole and len(config.cutoffs) > 1 and are_cutoffs(config.cutoffs, config.vocab_size)
@@ -229,7 +230,7 @@ def _fits(config: SimpleNamespace) -> bool:
 def open_transformer_xl(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, memory: str = ""
 ) -> CausalWordModel:
-    """Load a converted release. memory: `none` omits the zero vectors."""
+    """Load a converted release. memory: `none` omits the zero vectors before a text."""
     zero = memory != NO_MEMORY
 
     def make(config: SimpleNamespace) -> TransformerXL:
