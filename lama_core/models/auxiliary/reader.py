@@ -25,7 +25,7 @@ from lama_core.models.sources.locations import fetch
 from lama_core.progress import OnProgress, ignore
 
 WORD = re.compile(r"\w+")
-MAX_TOKENS = 384  # of a question and a passage
+MAX_TOKENS = 384  # of a question and a passage together
 
 
 class SpanReader(HasDevice):
@@ -56,7 +56,7 @@ class SpanReader(HasDevice):
     def find(
         self, question: str, passages: Sequence[str], column: Callable[[str], int | None]
     ) -> dict[int, float]:
-        """Return the log-probabilities of the candidates that occur in a passage, by column.
+        """Return column -> log-probability of the candidates that occur in a passage.
 
         Args:
             question: The question.
@@ -102,7 +102,7 @@ class SpanReader(HasDevice):
 def _tokens(
     offsets: NDArray[np.int64], in_passage: NDArray[np.bool_], span: tuple[int, int]
 ) -> tuple[int, int] | None:
-    """Return the first and last token of a passage's character span; None if it was truncated."""
+    """Return the first and last token position of a passage's character span; None if cut off."""
     start, end = span
     inside = in_passage & (offsets[:, 0] < end) & (offsets[:, 1] > start)
     found = np.flatnonzero(inside)

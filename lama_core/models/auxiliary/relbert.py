@@ -3,8 +3,8 @@
 A RelBERT model's configuration contains its prompt, such as "... the relation between <subj> and
 <obj> : <subj> is the <mask> of <obj>", and how the last layer's states are pooled: `average` is
 their mean over all tokens except padding (special tokens included), `average_no_mask` the mean
-without the mask, `mask` the mask's state. Source: Ushio et al. 2021, Distilling Relation Embeddings
-from Pre-trained Language Models, and its released code.
+without the mask token, `mask` the mask token's state. Source: Ushio et al. 2021, Distilling
+Relation Embeddings from Pre-trained Language Models, and its released code.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from lama_core.models.sources.locations import fetch
 from lama_core.progress import OnProgress, ignore
 
 ROWS_PER_BATCH = 64
-MAX_TOKENS = 64  # as the released models were trained
+MAX_TOKENS = 64  # as in the training of the released models
 MODES = ("average", "average_no_mask", "mask")
 
 
@@ -79,7 +79,10 @@ class RelBert(HasDevice):
         return (states * shares).sum(1) / shares.sum(1)
 
     def _prompt(self, head: str, tail: str) -> str:
-        """Fill both words and the mask in at once, so that a word such as "<obj>" isn't a slot."""
+        """Return the prompt for a pair, with all slots filled in one pass.
+
+        A word such as "<obj>" is therefore never read as a slot.
+        """
         words = {"<subj>": head, "<obj>": tail, "<mask>": str(self.tokenizer.mask_token)}
         text, rest = "", self.template
         while rest:

@@ -98,7 +98,7 @@ def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> tor
             f"{model.name} has no layer {layer}: choose 0 (the input embeddings) to "
             f"{len(states) - 1}, or -1 for the last."
         )
-    # For the last layer, output[0]: what the head reads, which some families normalise first.
+    # For the last layer, output[0] is the input of the head: some families normalise it.
     if layer in (-1, len(states) - 1):
         return to_cpu(output[0].float())
     return to_cpu(states[layer].float())
