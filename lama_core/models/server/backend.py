@@ -4,11 +4,12 @@
 
 The server echoes the text `left word` token by token with log-probabilities. The candidates at a
 blank are the most likely next tokens that the server lists after the left context. The gold answer,
-the other valid objects and every candidate of a short list are scored even if it doesn't list them.
+the other valid objects and every candidate of a short list are scored even if they aren't listed.
 
 When a model is opened, its echoed log-probabilities are compared with the server's own next-token
 predictions. Some servers shift them by one token (llama-cpp-python 0.3.36, for models without a
-start token); this module corrects that. A server is refused if they don't match, shifted or not.
+start token); this module corrects that. A server is refused if its values match neither in
+place nor shifted.
 """
 
 import math
@@ -87,7 +88,7 @@ class ServerModel:
     """A model behind a server; safe to use from several threads.
 
     identity: a digest of the URL, the model's name and the server's record of it, because remote
-    weights can't be hashed. n_list: tokens that the server lists per blank. is_shifted: whether the
+    weights can't be hashed. n_list: number of tokens to request per blank. is_shifted: whether the
     server's log-probabilities are one token too early (module docstring).
     """
 
@@ -120,9 +121,9 @@ class ServerModel:
         ]
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
-        """Encode the text left of the single blank as bytes; the server doesn't share its tokens.
+        """Encode the text left of the single blank as bytes, because the tokenizer is unknown.
 
-        Raises UserError if that text is empty.
+        Raises UserError if no text is left of the blank.
         """
         if query.n_blanks != 1:
             raise ValueError("a causal model takes one blank at a time")
@@ -182,7 +183,7 @@ class ServerModel:
 
     def _next_tokens(self, left: str) -> Lists:
         found = self._server.next_tokens(left, self.n_list)
-        if not found and self.is_shifted:  # the most likely token is the end, which isn't listed
+        if not found and self.is_shifted:  # the most likely next token is the unlisted end token
             found = self._server.echo(left, self.n_list).lists[-1]
         if not found:
             raise UserError(
@@ -191,7 +192,7 @@ class ServerModel:
         return found
 
     def _score_each(self, blanks: Sequence["_Blank"]) -> None:
-        """Score by the left context the candidates that must have a score but aren't listed."""
+        """Add the scores of the candidates in `blank.wanted()`, given the left context."""
         wanted = [
             (blank, column, _SplitText(blank.left, blank.gap + form))
             for blank in blanks
@@ -203,10 +204,13 @@ class ServerModel:
             blank.add(column, value)
 
     def _rescore(self, blank: "_Blank") -> float:
-        """Score candidates by the whole sentence; return the log of the sum of their probabilities.
+        """Rescore candidates by the whole sentence, so that their probabilities sum to 1.
 
-        The most likely candidates by the left context are scored first, until the time is over; the
-        required ones (`rescored`) are always scored.
+        Scores the `n_rescored` most likely candidates given the left context, best first and until
+        `query.until`. The candidates in `query.rescored` are always scored.
+
+        Returns:
+            The log of the sum of the probabilities before normalisation.
         """
         query = blank.query
         best = sorted(blank.values, key=lambda column: -blank.values[column])[: query.n_rescored]
@@ -258,9 +262,9 @@ class ServerModel:
 
     @cached_property
     def scores_first(self) -> bool:
-        """Whether a text's first token has a score, because the server puts a start token before.
+        """Whether a text's first token has a score, because the server puts a start token first.
 
-        Found with one request.
+        Sends one request.
         """
         return not math.isnan(self._score_text(CHECK_TEXTS[0]).values[0])
 
@@ -286,7 +290,7 @@ class ServerModel:
         return self._server.at_once(lambda part: self._score_rest(*part).total, texts)
 
     def _score_rest(self, split: _SplitText, listed: Lists) -> "_ScoredTokens":
-        """Score the tokens of `split.rest`, corrected if the server shifts them.
+        """Score the tokens of `split.rest` given `split.left`, corrected for a shifted server.
 
         listed: the next-token list of `split.left`.
         """
@@ -314,7 +318,7 @@ class ServerModel:
 
 @dataclass(frozen=True, slots=True)
 class _ScoredTokens:
-    """Tokens (`rest`), log-probabilities and start offsets of a text, or of its rest."""
+    """Tokens (`rest`), log-probabilities and start offsets, of a text or of `_SplitText.rest`."""
 
     rest: tuple[str, ...]
     values: tuple[float, ...]
@@ -335,7 +339,7 @@ class _ScoredTokens:
 def _statement_scores(
     statement: Statement, tokens: _ScoredTokens, scored: Scored
 ) -> StatementScores:
-    """Return a statement's scores; a token that is part of a character has its whole span."""
+    """Return a statement's scores; a token that is part of a character spans all of it."""
     starts = np.array(tokens.offsets)
     places = np.append(np.unique(starts), len(statement.text))
     ends = places[np.searchsorted(places, starts, side="right")]
@@ -365,7 +369,7 @@ class _Blank:
             self._add_listed(token, value)
 
     def _add_listed(self, token: str, value: float) -> None:
-        """Add a listed token to the candidate that it writes, if there is one."""
+        """Add a listed token's score to the candidate that the token writes, if there is one."""
         columns = self._columns
         column: int | str | None = None
         if isinstance(columns, OpenColumns):
@@ -379,11 +383,11 @@ class _Blank:
             self._seen[column], self._best[column] = value, token.strip()
 
     def add(self, column: int, value: float) -> None:
-        """Add one spelling of a candidate: the probabilities of its spellings are summed."""
+        """Add the score of one spelling of a candidate: spellings' probabilities are summed."""
         self.values[column] = float(np.logaddexp(self.values.get(column, -math.inf), value))
 
     def wanted(self) -> list[int]:
-        """Return the candidates that must be scored individually because they aren't listed."""
+        """Return the columns of the candidates to score individually: required, but not listed."""
         columns: Sequence[int] = self.query.rescored
         if not isinstance(self._columns, OpenColumns) and len(self._columns.words) <= SCORED_ALL:
             columns = range(len(self._columns.words))
@@ -397,12 +401,12 @@ class _Blank:
         return tuple(dict.fromkeys((word, word.title(), word.upper())))
 
     def best_forms(self, column: int) -> tuple[str, ...]:
-        """Return the listed spelling of a candidate, else all its spellings."""
+        """Return a candidate's most likely listed spelling; all spellings if none is listed."""
         return (self._best[column],) if column in self._best else self.forms(column)
 
 
 def _first_of_rest(echo: Echo, split: _SplitText) -> int | None:
-    """Return the index of the first token of `split.rest`; None if a token is in both parts."""
+    """Return the index of the first token of `split.rest`; None if a token spans both parts."""
     gap = len(split.rest) - len(split.rest.lstrip())  # the space may belong to the token before
     start = echo.first_from(len(split.left))
     return echo.first_from(len(split.left) + gap) if start is None else start

@@ -32,7 +32,7 @@ IDENTITY_FIELDS = (
     "id",
     "root",
     "owned_by",
-)  # of a model's record: these stay the same
+)  # the fields of a model's record that don't change between requests
 
 
 class ChatModel:
@@ -112,7 +112,10 @@ class ChatModel:
         return _text(text, tokens, log_probs)
 
     def _request(self, body: Mapping[str, Any]) -> tuple[str, list[str], list[float | None]]:
-        """Return the server's text, its tokens (may be []) and their log-probabilities."""
+        """Return the server's answer up to the first line break: text, tokens, log-probabilities.
+
+        Tokens and log-probabilities are [] if the server returns none.
+        """
         more: dict[str, Any] = {"logprobs": True} if self._takes_log_probs else {}
         try:
             answer = self._server.ask(PATH, {**body, **more})

@@ -2,8 +2,8 @@
 
     POST /v1/completions {"prompt": ..., "max_tokens": 1, "logprobs": k, "echo": true}
 
-With `echo` the response holds the prompt's own tokens, each with its log-probability and the k most
-likely tokens at its position. The client checks the size and form of every response.
+With `echo` the response contains the prompt's tokens, each with its log-probability and the k most
+likely tokens at that position. The client checks the size and form of every response.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
 CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
-SPACE = "▁"  # in the tokens of servers that send SentencePiece tokens unchanged
+SPACE = "▁"  # a space, in tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
 LEAST = -1e30  # lower log-probabilities are raised to this
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a byte of a character, as SentencePiece writes it
@@ -48,7 +48,8 @@ class Echo:
     """A prompt as a server echoes it.
 
     tokens: the text of each token; empty for a token that is only a part of a character.
-    offsets: where each token begins in the prompt. log_probs: NaN where the server gives none.
+    offsets: index of the character of the prompt at which each token begins. log_probs: NaN where
+    the server gives none.
     lists: the most likely tokens at each position, text -> log-probability.
     """
 
@@ -100,7 +101,7 @@ class Completions:
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=n_threads))
 
     def at_once(self, work: Callable[[Any], Done], items: Sequence[Any]) -> list[Done]:
-        """Apply `work` to each item, a few at a time; raise the first failure."""
+        """Return `work(item)` of each item, computed in threads; raise the first failure."""
         futures = [self._pool.submit(work, item) for item in items]
         try:
             return [future.result() for future in futures]
@@ -111,7 +112,7 @@ class Completions:
     def describe(self) -> dict[str, Any]:
         """Return the server's record of the model; empty if the server doesn't list its models.
 
-        Raises UserError if the server lists other models only, or can't be queried.
+        Raises UserError if the server lists models without this one, or can't be queried.
         """
         try:
             answer = self.ask("/v1/models", None)
@@ -343,7 +344,7 @@ def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:
     """Return where the tokens begin in the prompt; None if they don't add up to it.
 
     Tokens after the prompt are ignored. A character that is split over several tokens has no text
-    in them: it is skipped if the next token with text matches after it.
+    in these tokens: it is skipped if the next token with text matches the prompt after it.
     """
     offsets = []
     at = n_broken = 0
@@ -355,10 +356,10 @@ def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:
             offsets.append(at)
             continue
         if not offsets and not prompt.startswith(token):
-            token = token.removeprefix(" ")  # SentencePiece adds one before every text
+            token = token.removeprefix(" ")  # SentencePiece adds a space before every text
         found = prompt.find(token, at, at + n_broken + len(token))
         if found < 0 and at >= len(prompt) - n_broken:
-            break  # the prompt ends with a split character, and this is the new token
+            break  # the prompt ends with a split character; this token was generated
         if found < 0:
             return None
         n_broken = 0
