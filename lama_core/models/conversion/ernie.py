@@ -81,7 +81,7 @@ def convert_ernie(folder: Path, out: Path) -> None:
 def _without_entities(
     config: dict[str, Any], state: dict[str, np.ndarray], file: Path
 ) -> dict[str, np.ndarray]:
-    """Return the weights of a BERT: without entities, the bias of their projection added."""
+    """Return BERT's weights: entity weights dropped, the entity projection's bias added."""
     kept = {
         name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
             "LayerNorm.beta", "LayerNorm.bias"
@@ -103,7 +103,7 @@ def _without_entities(
 
 
 def _needed(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name and the shape of each weight that a BERT needs, except its tables."""
+    """Yield the name and shape of each weight to check; word embeddings are checked before."""
     width, inner = config["hidden_size"], config["intermediate_size"]
     linear = {
         "attention.self.query": (width, width),

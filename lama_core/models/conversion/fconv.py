@@ -1,6 +1,7 @@
 """Convert fairseq's release of fconv_lm: a checkpoint (pickle) and `dict.txt`.
 
-Each line of `dict.txt` is a word and its count; four control words precede them in the vocabulary.
+Each line of `dict.txt` is a word and its count. The vocabulary is four control words, then these
+words.
 Convolutions and projections are weight-normalised, stored as `_g` and `_v`: g v / |v| is written.
 Source: fairseq 0.12, FConvDecoder and AdaptiveSoftmax.
 """
@@ -182,7 +183,7 @@ def _normalised(
     axes: tuple[int, ...],
     file: Path,
 ) -> np.ndarray:
-    """Return a weight g v / |v|, of this shape; the norm is over `axes`, g has shape `lengths`."""
+    """Return the weight g v / |v| in `shape`; the norm is over `axes`, g has shape `lengths`."""
     g = get_weight(state, f"{name}.weight_g", lengths, file)
     v = get_weight(state, f"{name}.weight_v", shape, file).astype(np.float64)
     return (g * v / np.sqrt((v**2).sum(axes, keepdims=True))).astype(np.float32)

@@ -20,7 +20,7 @@ from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.models.model_folder import check_memory
 
-CHUNK = 1 << 24  # numbers that are written at once
+CHUNK = 1 << 24  # numbers to write at once
 # Finds the refused name in an error of torch's restricted loader.
 FORBIDDEN = re.compile(r"(?:GLOBAL|[Cc]an only \w+ \w+ for|class) ([\w.]+)")
 # Largest accepted compression ratio of an HDF5 array.
@@ -107,7 +107,7 @@ class Hdf5:
         return self._find(name) is not None
 
     def _find(self, name: str) -> Any:
-        """Return an array of this file; None if it has none or links to another file."""
+        """Return the array with this name; None if it is missing or stored in another file."""
         import h5py
 
         group = self._opened
@@ -158,7 +158,7 @@ def check_h5py(name: str) -> None:
 def open_hdf5(path: Path) -> Iterator[Hdf5]:
     """Open an HDF5 file for the block.
 
-    Raises UserError if it isn't one, is truncated, or if h5py isn't installed.
+    Raises UserError if the file isn't HDF5 or is truncated, or if h5py isn't installed.
     """
     check_h5py(path.name)
     import h5py

@@ -1,7 +1,7 @@
 """Convert Transformer-XL's release: `config.json`, weights (pickle or safetensors), and words.
 
 The words are in `vocab.json` (word to number) or the older `vocab.bin` (a pickle with this mapping
-as `sym2idx`). If output weights are tied to the input embeddings, the file may lack them.
+as `sym2idx`). The weights' file may lack output weights that are tied to the input embeddings.
 """
 
 import json
