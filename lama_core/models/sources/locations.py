@@ -70,7 +70,8 @@ class LocatedModel:
 def locate(entry: Entry) -> LocatedModel | None:
     """Return the files of a model that is on this machine, without using the network.
 
-    None if it isn't on this machine, or if its files can't be used; then `fetch` raises the reason.
+    None if it isn't on this machine, or if its files can't be used. `fetch` raises
+    UserError with the reason.
     """
     try:
         return _locate(entry.source)
@@ -106,7 +107,7 @@ def fetch(entry: Entry, on_progress: OnProgress = ignore, *, repin: bool = False
     Args:
         entry: The model.
         on_progress: Called with the progress of downloads and conversions.
-        repin: Accept the current files even if they differ from those pinned at first.
+        repin: Accept the current files even if they differ from the pinned ones.
 
     Raises:
         UserError: If the model can't be run or reached, has only pickled weights, or its files
@@ -185,7 +186,7 @@ def _locate_folder(path: Path) -> LocatedModel | None:
 
 
 def gguf_in(path: Path) -> Path | None:
-    """Return the GGUF file at a path, or the only one in a folder; else None."""
+    """Return the GGUF file at a path, or the only GGUF file in a folder; else None."""
     if path.is_file():
         return path if path.suffix == ".gguf" else None
     files = sorted(path.glob("*.gguf")) if path.is_dir() else []
@@ -212,7 +213,7 @@ def check_folder(path: Path) -> None:
 
 
 def has_all_weights(folder: Path) -> bool:
-    """Whether a folder has safetensors weights, and all files if they are split."""
+    """Whether a folder has safetensors weights; if they are split over files, all of the files."""
     present = {file.name for file in folder.glob("*.safetensors")}
     parts = [SHARD.fullmatch(name) for name in present]
     counts = {int(part[2]) for part in parts if part}
@@ -381,7 +382,7 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
 
 
 def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) -> Path:
-    """Return the folder with a release's files, unpacked if it is an archive."""
+    """Return the folder with a release's files; unpack them first if they are in an archive."""
     if len(fetched) > 1 or not is_archive(fetched[0]):
         return fetched[0].parent
     on_progress(Progress(f"Unpacking {fetched[0].name}"))
@@ -474,7 +475,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
         repository = Path(HF_HUB_CACHE) / ("models--" + source.place.replace("/", "--"))
         with watched_size(repository / "blobs", n_bytes, stage, on_progress):
             snapshot_download(source.place, revision=info.sha, allow_patterns=list(WANTED))
-        # The cache stores snapshots by commit; this records the commit of the revision's name.
+        # The cache stores snapshots by commit; this file maps the revision to its commit.
         reference = repository / "refs" / (source.revision or "main")
         reference.parent.mkdir(parents=True, exist_ok=True)
         reference.write_text(str(info.sha), encoding="ascii")
