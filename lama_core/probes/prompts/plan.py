@@ -154,7 +154,7 @@ class StudyRequest(SelectRequest):
 
 
 def _as_study(request: SelectRequest) -> StudyRequest:
-    """Return a study without ensembles for a SelectRequest; a StudyRequest unchanged."""
+    """Return a SelectRequest as a StudyRequest without ensembles, and a StudyRequest unchanged."""
     if isinstance(request, StudyRequest):
         return request
     return StudyRequest(**vars(request), combinations=("all",), recipes=(), curves=False)
