@@ -164,7 +164,7 @@ def _sentence_json(one: ScoredSentence) -> dict[str, Any]:
 def score_sentences(
     model: StatementModel, request: SentencesRequest, limits: Limits = UNLIMITED
 ) -> ModelSentences:
-    """Return one model's scores of the sentences that fit into the time limit."""
+    """Return one model's scores of the first sentences, as many as the time limit allows."""
     texts = request.sentences()
     scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
     # If no words of a sentence differ, its unknown tokens are in the words that all sentences share
