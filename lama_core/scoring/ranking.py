@@ -2,7 +2,7 @@
 
     rank(gold) = 1 + number of candidates that rank above the gold answer
 
-Candidates rank by log-probability; of equal ones, the earlier in the candidate list ranks higher.
+Candidates rank by log-probability; the earlier one in the candidate list wins a tie.
 Candidates with log-probability -inf (the words that a causal model with context `both` did not
 rescore) rank below all others; among themselves they rank by `order`.
 

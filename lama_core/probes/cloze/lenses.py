@@ -1,7 +1,7 @@
 """The table of lenses: each shows how a model reaches its answer at the first blank of a text.
 
 A new lens is a file with its result and its computation, a row in `LENSES` and its name in
-`LensName`; its own options are fields of `InspectRequest` and rows of `LENSES_OF`. The command line
+`LensName`; its options are fields of `InspectRequest` and rows of `LENSES_OF`. The command line
 prints the result's rows unless `cli/queries.py` has a format for it.
 """
 

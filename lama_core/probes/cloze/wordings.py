@@ -2,8 +2,9 @@
 
 The wordings are the relation's manual template and its paraphrases, LPAQA's and ParaRel's wordings
 of the same relation if they are installed, and the negated template. Mined prompts (LPAQA's, and
-those of the starter facts) are included only on request: they were extracted from texts by pattern,
-and many mean something else. Of wordings that differ only in spaces, only the first is kept.
+mined prompts of the starter facts) are included only on request: they were extracted from texts by
+pattern, and many don't express the relation. Of wordings that differ only in spaces, the first is
+kept.
 
 The gold answer is wrong for a negated sentence, so negated wordings don't count for the agreement.
 """

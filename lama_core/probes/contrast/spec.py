@@ -103,7 +103,7 @@ class ContrastSpec(ClozeSpec):
 
 @dataclass(frozen=True)
 class ContrastWork(ClozeWork):
-    """The altered queries of a run, as in `ClozeWork`, and the plain ones.
+    """The altered queries of a run, as in `ClozeWork`, and the plain queries.
 
     Attributes:
         plain: The segments of the plain queries.
@@ -115,7 +115,7 @@ class ContrastWork(ClozeWork):
     plain_queries: tuple[tuple[tuple[int, int] | None, ...], ...] = ()
 
     def answer(self, model: BlankFiller, segment: int, block: ScoreBlock) -> pa.Table:
-        """Return the answers of one batch of altered queries, compared with their plain ones."""
+        """Return the answers of one batch of altered queries, compared with the plain queries."""
         n = len(block.indices)
         columns = np.full(n, -1, np.int32)
         ranks = np.zeros((2, n), np.int32)

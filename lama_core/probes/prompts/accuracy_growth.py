@@ -58,7 +58,7 @@ class PromptTrial:
         return np.array([one.rank == 1 for one in self.asked], dtype=np.bool_)
 
     def less(self, other: "PromptTrial") -> Difference:
-        """Return this P@1 minus the other prompt's on the same facts, with Tango's interval."""
+        """Return this prompt's P@1 minus the other's on the same facts, with Tango's interval."""
         return paired_difference(other.right, self.right)
 
     def curve(self) -> list[AccuracyWithInterval]:

@@ -333,7 +333,7 @@ def _in_order(match: Match) -> tuple[tuple[tuple[int, int], tuple[int, int]], tu
 
 
 def _head_of(parsed: Sequence[Word], span: tuple[int, int]) -> int:
-    """Return the syntactic head of a span: the word whose own head is outside the span."""
+    """Return the position of a span's head: the word whose syntactic head is outside the span."""
     inside = range(*span)
     heads = (at for at in inside if parsed[at].head == at or parsed[at].head not in inside)
     return next(heads, span[1] - 1)

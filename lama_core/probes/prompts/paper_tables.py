@@ -193,7 +193,7 @@ def only_between(template: str) -> bool:
 def mean_transfer(
     here: Sequence[RelationStudy], there: Sequence[RelationStudy], combination: str
 ) -> MeanTransfer | None:
-    """Return mean P@1 of the studies `here` with their prompt weights and with those of `there`.
+    """Return mean P@1 of the studies `here`, with prompt weights from `here` and from `there`.
 
     Covers the relations for which both models have an optimised ensemble of this combination;
     None if there are none. Source: tables 12 and 13.

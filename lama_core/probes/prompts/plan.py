@@ -167,7 +167,7 @@ def as_select_request(request: StudyRequest) -> SelectRequest:
 
 
 def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
-    """Return the request that repeats a study, on these relations or on all."""
+    """Return the request that repeats a study, on some relations or (with ()) on all."""
     info, details = study.info, study.details
     of_run = ("dataset", "model", "candidates", "context", "ranking", "precision", "limit")
     values: dict[str, Any] = {name: getattr(info, name) for name in of_run}

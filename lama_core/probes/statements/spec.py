@@ -3,7 +3,7 @@
 The rows are those of a cloze run, with answers instead of candidates and log-probabilities over the
 answers (log-softmax of the scores), and two more columns:
 
-    margin      the gold answer's score minus that of the best wrong answer
+    margin      the gold answer's score minus the best wrong answer's score
     scores      the scores of all answers, in the order of `candidates.parquet`; null if there are
                 more than MAX_KEPT answers
 

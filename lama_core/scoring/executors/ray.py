@@ -85,7 +85,7 @@ def _resources() -> _Resources:
 
 
 def _device() -> str:
-    """Return LAMA_DEVICE for the workers: that of this process, without the number of the GPU."""
+    """Return LAMA_DEVICE for the workers: this process's value, without the number of the GPU."""
     return "cuda" if requested_device().startswith("cuda") else requested_device()
 
 
@@ -196,8 +196,8 @@ class _Workers:
     def _replace(self, number: int, task: Task | None, error: Exception) -> None:
         """Give the parts of a dead worker to others and start another worker.
 
-        The death is counted for the part that was being scored, or for the start; the death of an
-        idle worker isn't counted.
+        Counts the death for the part that the worker was scoring, or as a failed start; the death
+        of an idle worker isn't counted.
 
         Raises:
             UserError: If too many workers died during one part, or before they started.
