@@ -35,8 +35,8 @@ from lama_core.scoring.ranking import RANKINGS, Ranking
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.types import Relation
 
-# Batch size for server models, whose queries take many requests each; a server that stops loses at
-# most one part, which is four batches.
+# Batch size for server models, whose queries take many requests each. If the server stops, a run
+# loses at most one part, which is four batches.
 SERVER_BATCH_ROWS = 8
 # Specifications for these kinds of prompts; all others are plain cloze runs.
 SPECS: dict[PromptKind, type[ClozeSpec]] = {
@@ -184,7 +184,7 @@ Loaded = TypeVar("Loaded")
 
 
 class NamesModels(Protocol):
-    """The fields of a request with models, of which some may be series of checkpoints."""
+    """The fields of a request that name models and series of checkpoints."""
 
     @property
     def models(self) -> Sequence[str]:
@@ -214,7 +214,7 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
     isn't that of most of the series' checkpoints.
 
     Raises:
-        UserError: If another model or all checkpoints of a series can't be loaded.
+        UserError: If a model outside a series, or all checkpoints of a series, can't be loaded.
     """
     found = load_each(request, lambda name: load_known_model(name, load, request.precision))
     words = [_vocabulary_key(model.vocabulary) if series else "" for series, model in found]
@@ -237,12 +237,12 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
 
 
 def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple[str, Loaded]]:
-    """Return `load(name)` for each model, after the series that named it, or an empty text.
+    """Return (name of its series, loaded model) for each model; the name is "" without a series.
 
     A checkpoint of a series that can't be loaded is excluded with a note.
 
     Raises:
-        UserError: If another model or all checkpoints of a series can't be loaded.
+        UserError: If a model outside a series, or all checkpoints of a series, can't be loaded.
     """
     found: list[tuple[str, Loaded]] = []
     failed: dict[str, UserError] = {}
@@ -295,7 +295,7 @@ def check_limit(limit: int | None) -> None:
 
 
 def choose_context(wanted: Context | None, kind: Kind) -> Context:
-    """Return the wanted context if this kind of model supports it, else that of the papers."""
+    """Return `wanted` if this kind of model supports it, else the papers' context for the kind."""
     contexts = KINDS[kind].contexts
     return wanted if wanted in contexts else contexts[0]
 

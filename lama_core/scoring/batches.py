@@ -27,7 +27,7 @@ class ScoreBlock:
 
     Attributes:
         number: Index of the batch.
-        indices: Indices of its queries, int64 [query].
+        indices: Indices of the batch's queries, int64 [query].
         log_probs: float32 [query, candidate], as in `models.protocols.Scores`.
         order: float32 [query, candidate], as in `models.protocols.Scores`.
     """
@@ -41,8 +41,9 @@ class ScoreBlock:
 def choose_context(model: BlankFiller, query: Query, wanted: Context | None = None) -> Context:
     """Return the context that a query is scored with.
 
-    It is the wanted one if the model supports it. Otherwise it is the kind's first context if only
-    punctuation follows every blank, else its last: left or both for causal models.
+    This is `wanted` if the model supports it. Otherwise, it is the first context of the model's
+    kind if only punctuation follows every blank, else the last one. For causal models the first is
+    `left` and the last is `both`.
     """
     contexts = KINDS[model.kind].contexts
     if wanted in contexts:

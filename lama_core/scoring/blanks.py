@@ -68,7 +68,7 @@ def follows_only_punctuation(query: Query, blank: int = 0) -> bool:
 
 
 def shows_subject(template: str, context: Context) -> bool:
-    """Return whether a model sees the subject in this context; if not, all facts look the same."""
+    """Return whether a model sees the subject; if not, it sees the same query for all facts."""
     return "[X]" in visible_part(template, context)
 
 

@@ -43,7 +43,7 @@ class Limits:
     def until(self, started: float | None = None, share: float = 1.0) -> float:
         """Return the deadline of a query, on the clock of `time.monotonic`.
 
-        started: When it started; by default now. share: The share of the time up to the deadline.
+        started: Start of the query; None is now. share: Share of `seconds` until the deadline.
         """
         return (time.monotonic() if started is None else started) + self.seconds * share
 

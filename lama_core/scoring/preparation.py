@@ -36,7 +36,7 @@ class Segment:
         encoded: The queries as the model's tokens.
         rows: Index of the question of each query, int64 [query].
         gold: Column of the gold answer, int64 [query].
-        removed: Columns of the other valid objects, -1 for none, int64 [query, n].
+        removed: Columns of the other valid objects, int64 [query, n], padded with -1.
     """
 
     columns: Columns
@@ -72,7 +72,7 @@ def prepare(
     model: BlankFiller,
     context: Context,
 ) -> Prepared:
-    """Return a run's queries for one model; questions that it can't be scored on get a reason.
+    """Return a run's queries for one model; a question that can't be scored gets the reason.
 
     Raises:
         NoFactCounts: If no question remains.
@@ -99,7 +99,7 @@ def as_prepared(
     """Return the questions, and the segments that have queries.
 
     Raises:
-        NoFactCounts: If no segment has any; names the reasons.
+        NoFactCounts: If no segment has queries; the message names the reasons.
     """
     full = tuple(segment for segment in segments if segment.queries)
     if not full:

@@ -128,7 +128,7 @@ def make_questions(
         prompts: The prompt set.
         limit: Maximum number of facts per relation, in file order; None takes all.
         judge: Returns why a model excludes a fact. Used only for ten sentences per fact, where
-            facts are drawn among those that count. None excludes none.
+            facts are drawn among those that count. None excludes no fact.
 
     Raises:
         UserError: If a relation is unknown, or no fact has a query.
@@ -217,7 +217,7 @@ class _Source:
 def _by_templates(
     source: _Source, sentences: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
 ) -> list[Question]:
-    """Return a row for each template and fact; without templates, one for each first sentence."""
+    """Return a row for each template and fact; without templates, one per fact's first sentence."""
     if not source.templates:
         return [_by_sentence(source.relation, fact, sentences(fact)) for fact in source.facts]
     rows = []
@@ -252,8 +252,8 @@ def _by_sentence(
 def _by_ten_sentences(source: _Source) -> list[Question]:
     """Return ten sentences each of at most 100 facts that count, in file order.
 
-    The relation's name seeds the draw of facts, and a fact's id that of its sentences. So two
-    models that exclude different facts get the same sentences of a fact that counts for both.
+    The relation's name seeds the draw of facts, and a fact's id seeds the draw of its sentences. So
+    two models that exclude different facts get the same sentences of a fact that counts for both.
     """
     indices = [i for i, fact in enumerate(source.facts) if len(fact.sentences) >= SPREAD_SENTENCES]
     random.Random(f"{SPREAD_SEED}:{source.relation.name}").shuffle(indices)
@@ -283,7 +283,7 @@ def _ten_sentences(source: _Source, fact: Fact) -> list[Question]:
 
 
 def _misprimed(source: _Source) -> list[Question]:
-    """Return a row for each fact: its misprimed sentence, else its query after a wrong object."""
+    """Return a row for each fact: its misprimed sentence, or a wrong object and then its query."""
     objects = sorted({fact.object for fact in source.all_facts})
     right: defaultdict[str, set[str]] = defaultdict(set)
     for fact in source.all_facts:

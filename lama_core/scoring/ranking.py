@@ -2,7 +2,7 @@
 
     rank(gold) = 1 + number of candidates that rank above the gold answer
 
-Candidates rank by log-probability; of equal ones, the earlier in the candidate list ranks higher.
+Candidates rank by log-probability; the earlier one in the candidate list wins a tie.
 Candidates with log-probability -inf (the words that a causal model with context `both` did not
 rescore) rank below all others; among themselves they rank by `order`.
 
@@ -63,14 +63,14 @@ def rank_gold(
     Args:
         log_probs: Natural log-probabilities, float32 [query, candidate].
         gold: Column of the gold answer, int64 [query].
-        removed: Columns of the other valid objects, -1 for none, int64 [query, n]; None removes
+        removed: Columns of the other valid objects, int64 [query, n], padded with -1; None removes
             none.
         order: Ranks the candidates of log-probability -inf, float32 [query, candidate]; None if
             all are scored.
 
     Raises:
-        ValueError: If a gold index is outside the columns, or a log-probability is NaN; names the
-            first query.
+        ValueError: If a gold index is outside the columns, or a log-probability is NaN; the message
+            names the first such query.
     """
     n_queries, n_candidates = log_probs.shape
     outside = (gold < 0) | (gold >= n_candidates)

@@ -68,7 +68,7 @@ class Index:
     n_passages: int
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process, without the arrays: it loads them itself."""
+        """Return the state without the arrays, which another process loads itself."""
         return {name: value for name, value in vars(self).items() if name != "_arrays"}
 
     def search(self, query: Query, k: int = 1) -> list[FoundPassage]:
@@ -96,7 +96,7 @@ class Index:
             return file.read(last - first).decode().rstrip("\n")
 
     def _weights(self, query: Query) -> list[tuple[int, float]]:
-        """Return the rows of the query's terms in the index, with their weights."""
+        """Return (row in the index, weight in the query) for each of the query's indexed terms."""
         counts = _vectorizer().transform([[term for part in query.parts for term in terms(part)]])
         bins = self._arrays["bins"]
         rows = np.searchsorted(bins, counts.indices)
@@ -117,7 +117,7 @@ class Index:
 
 
 def terms(text: str) -> list[str]:
-    """Return the lower-case words of a text, then pairs of neighbours; none has a stop word."""
+    """Return the lower-case words of a text, then pairs of neighbouring words; no stop words."""
     words = [word.casefold() for word in WORD.findall(text)]
     pairs = (pair for pair in pairwise(words) if STOP_WORDS.isdisjoint(pair))
     return [word for word in words if word not in STOP_WORDS] + [" ".join(pair) for pair in pairs]

@@ -11,7 +11,7 @@ from lama_core.scoring.ranking import NO_COLUMN, Top, best_candidates, rank_gold
 
 TOP_K = 10
 
-# One row per scored query. A candidate is its index in the segment's candidate list; -1 for none.
+# One row per scored query. Candidates are indices in the segment's candidate list; -1 for none.
 ROW = np.dtype(
     [
         ("query", "<i8"),
@@ -31,7 +31,7 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
     """Return what a run stores of a batch: a structured array [query] of type `ROW`.
 
     Raises:
-        UserError: If a score is NaN; names the model (`name`) and the first such query.
+        UserError: If a score is NaN; the message names the model (`name`) and the first such query.
     """
     at = scored.indices
     gold, removed = segment.gold[at], segment.removed[at]

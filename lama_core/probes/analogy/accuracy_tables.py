@@ -2,7 +2,7 @@
 
 The accuracy of a kind is the unweighted mean over its relations; `all` is the mean over all
 relations (the paper's Table 1). `random` is the mean of random-head and random-tail, for which the
-paper prints one value. The spread is the standard deviation of this mean over the classifiers'
+paper prints one value. The spread is the standard deviation of an accuracy over the classifiers'
 seeds (n - 1 in the denominator).
 
 There is one frequency test per relation and probe. For `random` the test uses the decisions of
@@ -83,8 +83,8 @@ def probe_accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[ProbeAccuracy]
 def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
     """Return mean accuracies over the semantic relations that the paper doesn't mark with * or †.
 
-    Source: Rezaee and Camacho-Collados, section 4. The paper says that its averages are over all
-    relations, but two of the three equal averages over Table 2's six unmarked semantic relations.
+    Source: Rezaee and Camacho-Collados, section 4. The paper says that its three averages are over
+    all relations, but two of them match averages over Table 2's six unmarked semantic relations.
     """
     lines = []
     for run in runs:
@@ -185,7 +185,7 @@ def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> P
 
 @lru_cache(maxsize=32)
 def _joint_p_values(head: RunInfo, tail: RunInfo) -> dict[str, float | None]:
-    """Return each relation's p-value of one frequency test over the decisions of both runs."""
+    """Return relation -> p-value of one frequency test over the decisions of both runs."""
     columns = ("relation", "object", "rank_raw", "seed")
     table = pa.concat_tables(
         read_columns(info.path(FACTS_FILE)).select(columns) for info in (head, tail)

@@ -71,7 +71,7 @@ class RelationPlan:
 
     @property
     def n_decisions(self) -> int:
-        """Units of the progress: instances or, in the supervised setting, feature vectors."""
+        """Total for progress reports: number of instances or (supervised) of feature vectors."""
         if self.train is None:
             return len(self.test)
         return sum(map(len, self._feature_rows()))
@@ -84,7 +84,7 @@ class RelationPlan:
     def decide(self, scorer: PairScorer, tick: OnDone) -> pa.Table:
         """Return one row per decision.
 
-        tick: Called with the further progress since its last call, in units of `n_decisions`.
+        tick: Called with the number of instances (supervised: feature vectors) since its last call.
         """
         if self.train is not None:
             return self._decide_supervised(scorer, self.train, tick)
@@ -108,7 +108,7 @@ class RelationPlan:
         return make_table(rows)
 
     def _row(self, name: str, query: Pair, pair: Pair) -> dict[str, Any]:
-        """Return the values that all rows of a candidate pair share; baselines have no sentence."""
+        """Return the columns that don't depend on the decision; baselines have an empty query."""
         text = ""
         if self.reads_sentences:
             text = fill_template(resolve_template(self.options.template), (*query, *pair)).text
@@ -123,7 +123,7 @@ class RelationPlan:
         }
 
     def _feature_rows(self) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
-        """Return two lists for both halves: distinct (query, positive) and (query, negative)."""
+        """Return the distinct (query, positive) and (query, negative) of both halves, two lists."""
         usable = [one for half in (self.train or (), self.test) for one in half if one.negative]
         positives = dict.fromkeys((one.query, one.positive) for one in usable)
         negatives = dict.fromkeys((one.query, one.negative) for one in usable if one.negative)
@@ -148,7 +148,7 @@ class RelationPlan:
             kept = [row for row in both if not np.isnan(vectors[row[1:3]]).any()]
             features = [vectors[row[1:3]] for row in kept] or [np.zeros(0, np.float32)]
             labelled.append((np.stack(features), np.array([row[3] for row in kept], dtype=bool)))
-        decided = {name for name, *_ in kept}  # of the test instances, which come last
+        decided = {name for name, *_ in kept}  # `kept` has the test rows: the loop's last
         rows = [
             self._row(one.id, one.query, one.positive) | {"excluded": one.excluded or UNKNOWN}
             for one in self.test
@@ -226,7 +226,7 @@ def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 def classify(
     train: Labelled, test: Labelled, *, seeds: Sequence[int], hidden: int
 ) -> NDArray[np.bool_]:
-    """Train one classifier per seed; return whether each is right on each test row, [seed, row].
+    """Train one classifier per seed; return whether it is right on each test row, [seed, row].
 
     train, test: features, float32 [row, dim], and labels (true analogy or not), bool [row].
     The result depends only on the arguments.

@@ -7,7 +7,7 @@ pair (C, D) as the positive. The probe makes the negative:
     random-tail   (C, D')            same head, tail of a third pair
     reverse       (F, E)             from any pair (E, F) except the query, or (D, C): see `Reverse`
     type          (E, G) or (F, H)   from two pairs (E, F) and (G, H) except the query: two heads or
-                  two tails (seeded coin), never the query's word of that side
+                  two tails (drawn with the seed), none equal to the query's head or tail
 
 The pairs of a relation are split into a training and a test half, and all pairs of an instance are
 from the same half. Unsupervised probes use both halves, or don't split the pairs (see `Pairing`).
@@ -37,7 +37,8 @@ Setting = Literal["unsupervised", "supervised"]
 SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")
 # Pairs of a relation: each head with several of its tails, or only with its first tail.
 Tails = Literal["several", "first"]
-# Unsupervised instances: within each half of the pairs, as in supervised probes, or of all pairs.
+# Unsupervised instances are made within each half of the pairs (as in supervised probes), or from
+# all pairs.
 Pairing = Literal["halves", "all"]
 # The pair that the reverse probe reverses: a random pair, or the positive.
 Reverse = Literal["random", "positive"]
@@ -58,7 +59,7 @@ class Draft:
     Attributes:
         right: The positive.
         others: The relation's pairs except query and positive.
-        draw: Random number in [0, 1), for probes that need more than the draw of the negative.
+        draw: Random number in [0, 1); probe `type` draws the side and the first word with it.
         banned: Pairs that must not be the negative.
     """
 
@@ -81,8 +82,8 @@ class Probe:
     Attributes:
         meaning: Explanation for users.
         negatives: Returns the pairs to draw the negative from.
-        marked: Field that is true for the relations that the paper's tables mark for this probe.
-        mark: The mark of these relations.
+        marked: Name of the field that is true for relations that the paper's tables mark.
+        mark: The mark in the paper's tables.
     """
 
     meaning: str
@@ -97,10 +98,10 @@ def _reversed(draft: Draft) -> list[Pair]:
 
 
 def _same_type(draft: Draft) -> list[Pair]:
-    """Return pairs of two heads or of two tails: one drawn word, followed by each of the others.
+    """Return pairs of two heads or of two tails: one drawn word with each of the other words.
 
-    The words are from all pairs except the query. If every pair with the drawn word is banned, the
-    next word replaces it.
+    The words are those of all pairs except the query, without words that equal the query's. If
+    every pair with the drawn word is banned, the next word is used instead.
     """
     side = 0 if draft.draw < 0.5 else 1
     pairs = (draft.right, *draft.others)
@@ -229,7 +230,7 @@ def make_probe(
     pairs: Sequence[Pair] | None = None,
     part: str = "all",
 ) -> list[Instance]:
-    """Return the instances of one probe of one relation: n(n-1), or as many as the limit.
+    """Return the instances of one probe of one relation: n(n-1) for n pairs, at most the limit.
 
     The same seed gives the same instances. With the same seed and limit, all probes have the same
     query pairs and positives.
@@ -239,7 +240,8 @@ def make_probe(
         probe: Name of the probe.
         options: The options; None uses the defaults.
         pairs: The pairs to use; None uses all pairs of the relation.
-        part: Name of these pairs (`train`, `test`); the random draws depend on it.
+        part: Name of the half that the pairs are (`train`, `test`), or `all`; the random draws
+            depend on it.
 
     Raises:
         ProbeImpossible: For fewer than three pairs.
@@ -257,7 +259,7 @@ def make_probe(
         order = _generator(options.seed, relation.name, part, "limit").permutation(len(positions))
         chosen = sorted(order[: options.limit].tolist())
     generator = _generator(options.seed, relation.name, part, probe)
-    # Draws are made for all instances, so that a limit does not change the negatives of the rest.
+    # Drawn for all instances, so that a limit doesn't change the negatives of the chosen instances.
     draws = generator.random((len(positions), 2))
     true = {(head, tail) for head, tails in relation.pairs for tail in tails}
     label = relation.name if part == "all" else f"{relation.name}/{part}"

@@ -142,7 +142,7 @@ class AnalogyRequest(shared_fields.OutSettings):
 
 
 def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
-    """Return requests that repeat the runs; one for runs that differ only in scorer or probe."""
+    """Return requests that repeat the runs; runs that differ only in scorer or probe share one."""
     grouped: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
     for run in runs:
         info, details = run.info, run.details
@@ -191,7 +191,7 @@ def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[
     relations = dataset.choose(request.relations)
     words = words_of(relations, options.tails)
     names = tuple(relation.name for relation in relations)
-    # Keeps no models, so that they need not all fit into memory at once.
+    # Keeps each model's kind and precision, not the model, to save memory.
     kinds: dict[str, tuple[Kind, Precision]] = {}
 
     def load_model(name: str) -> Any:

@@ -75,7 +75,7 @@ class PairScore:
 
     @property
     def perplexity(self) -> float:
-        """exp(log_perplexity), of the whole sentence with `sum`; infinite if it overflows."""
+        """exp(log_perplexity); infinite if it overflows. With `sum`, of the whole sentence."""
         return float(np.exp(np.float64(min(self.log_perplexity, 1000.0))))
 
     @property
@@ -90,7 +90,7 @@ class PairScore:
 class ModelScores(AboutModel):
     """One model's scores of the pairs, in the given order.
 
-    n_left_out: Number of last pairs that weren't scored because of the time limit.
+    n_left_out: How many pairs at the end were not scored because of the time limit.
     """
 
     pairs: tuple[PairScore, ...]
@@ -192,7 +192,7 @@ def score_pairs(
 
 
 def _score(model: SentenceScorer, sentences: list[str], limits: Limits) -> list[TokenScores]:
-    """Score the first sentences until the time limit; at least one."""
+    """Return the scores of the first sentences, as many as the time limit allows; at least one."""
     return limits.score_in_time(
         sentences,
         lambda some: model.token_log_probs(sentences[some.start : some.stop]),

@@ -138,7 +138,10 @@ class ModelPairScorer(PairScorer):
 
 
 class VectorPairScorer(PairScorer):
-    """Pair vectors: scores are cosines with the query pair's vector, features are both vectors."""
+    """A scorer with one vector per pair.
+
+    A score is the cosine of candidate and query pair; features are the vectors of both.
+    """
 
     def __init__(self, embedder: "WordVectors | RelBert", method: PairScorerKind) -> None:
         super().__init__(method, embedder)

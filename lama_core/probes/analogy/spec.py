@@ -110,7 +110,7 @@ class ProbeRun:
 
 @dataclass(frozen=True, slots=True)
 class ProbeListing:
-    """Finished probe runs, bundled ones first, then by date, and messages about unreadable ones."""
+    """Finished probe runs (bundled ones first, then by date); a problem for each unreadable run."""
 
     runs: tuple[ProbeRun, ...]
     problems: tuple[str, ...] = ()
@@ -295,7 +295,7 @@ def frequency_test(table: pa.Table) -> FrequencyTest:
 
 
 def _groups_by_seed(table: pa.Table) -> tuple[NDArray[np.float64], list[NDArray[np.bool_]]]:
-    """Return the ranks (NaN if excluded), and for each seed which rows it decided.
+    """Return each row's rank (NaN if excluded), and for each seed a mask of its decided rows.
 
     Unsupervised rows have no seed and form a single group.
     """

@@ -35,7 +35,7 @@ TEMPLATE_HELP = f"{', '.join(TEMPLATES)}, or your own with [A] [B] [C] [D]."
 TemplateChoice = Annotated[str, option(TEMPLATE_HELP)]
 MAX_WORD = 100
 MAX_TEMPLATE = 500
-# A sentence with more words in a slot is treated as free text.
+# Maximum words in a slot; a sentence with more is treated as free text.
 MAX_PARTS = 3
 # Longer texts (in characters) are not matched with the templates, because it would take too long.
 MAX_MATCHED = 600

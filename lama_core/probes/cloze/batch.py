@@ -2,8 +2,8 @@
 
     P@1 = sentences with the gold answer first / sentences whose gold answer is a candidate
 
-As in a run, a sentence whose gold answer isn't a candidate of the model isn't counted in P@1; the
-answer's rank is still returned (`query.Gold`). A file has one sentence per line, row or object; an
+As in a run, P@1 doesn't count a sentence whose gold answer isn't a candidate of the model, but the
+gold answer's rank is returned (`query.Gold`). A file has one sentence per line, row or object; an
 invalid sentence gets the reason in place of answers.
 
 A chat server ranks no candidates: `generation.batch` makes its answers.
@@ -104,11 +104,13 @@ class LineAnswer:
     """One model's first answer to a line.
 
     Attributes:
-        blank: The answer at the blank, with a single prediction; None if there is none.
+        blank: The answer at the blank, with only the first prediction; None if not answered, or
+            answered by a chat server.
         context: The context that the model saw; None without an answer.
         fault: Why there is no answer; empty if there is one.
         generated: A chat server's answer.
-        contains_gold: Whether the generated answer contains the gold answer; None without one.
+        contains_gold: Whether the generated answer contains the gold answer; None if either is
+            missing.
     """
 
     blank: BlankAnswer | None = None
@@ -159,7 +161,10 @@ class LineAnswer:
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the gold answer is first; None without a gold answer among the candidates."""
+        """Whether the gold answer is first; None if it is missing or not a candidate.
+
+        A chat server's answer is right if it contains the gold answer.
+        """
         if self.generated is not None:
             return self.contains_gold
         gold = self.blank.gold if self.blank else None
@@ -198,7 +203,7 @@ class BatchModelAnswers(AboutModel):
         return self.n_right / self.n_counted if self.n_counted else None
 
     def summary(self) -> str:
-        """Return P@1 and the numbers of lines that are counted in it and that aren't, as text."""
+        """Return as text P@1 and the numbers of lines answered, counted and not counted."""
         n_answered = sum(answer.is_answered for answer in self.answers)
         text = f"{n_answered:,} of {len(self.answers):,} sentences answered"
         if self.precision_at_1 is not None:
@@ -359,7 +364,7 @@ def _table_lines(text: str, name: str, separator: str) -> list[BatchLine]:
 
 
 def _text_and_gold(row: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return a row's sentence and gold answer, from the first column name that it has."""
+    """Return a row's values of the first of `TEXT_COLUMNS` and of `GOLD_COLUMNS` that it has."""
     text = next((row[name] for name in TEXT_COLUMNS if name in row), None)
     return text, next((row[name] for name in GOLD_COLUMNS if row.get(name) is not None), "")
 
@@ -406,8 +411,8 @@ def fill_lines(
 ) -> BatchModelAnswers:
     """Return one model's first answer to each line, the same as `query_model` returns.
 
-    Sentences for which a causal model rescores words are queried one at a time, at least one of
-    them; if the time limit is reached before another, that line and all later lines are dropped. A
+    Sentences for which a causal model rescores words are queried one at a time. If the time limit
+    is reached before one of them (except the first), its line and all later lines are dropped. A
     line that doesn't fit the model has the reason in place of an answer.
 
     Args:
@@ -461,5 +466,5 @@ def fill_lines(
 
 
 def join_answers(parts: Sequence[BatchModelAnswers]) -> BatchModelAnswers:
-    """Return one model's answers to consecutive parts of a batch (at least one) as one."""
+    """Join one model's answers to consecutive parts of a batch; at least one part."""
     return replace(parts[0], answers=tuple(answer for part in parts for answer in part.answers))

@@ -1,9 +1,10 @@
 """Two lenses on a model's answer: the answer by layer, and attribution to the tokens of the text.
 
-This module also has the request and functions that all lenses share; `lenses` has their table.
+This module also has the request and functions that all lenses share; `lenses` has the table of
+lenses.
 
 `models.hf.inspection` has the formulas. Only the first blank is inspected. A causal model sees only
-the text to its left.
+the text left of the blank.
 """
 
 import math
@@ -67,7 +68,7 @@ Window = Annotated[
 ]
 Draws = Annotated[int, option("Tracing: number of draws of noise.", ge=1, le=MAX_DRAWS)]
 Seed = Annotated[int, option("Tracing: seed of the noise.", ge=0, le=2**32 - 1)]
-# The lenses that use a field; the other fields belong to all of them.
+# Field -> the lenses that use it. All lenses use the fields that aren't listed.
 LENSES_OF: dict[str, tuple[LensName, ...]] = {
     "answer": ("tokens", "trace", "logit"),
     "method": ("tokens",),
@@ -345,7 +346,9 @@ def read_layers(
     gold: str | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelLayers:
-    """Return, for each layer, the ranks of the model's answers and the first blank's gold answer.
+    """Return the first answer after each layer, and the ranks of some answers after each layer.
+
+    These are the last layer's `top_k` best answers and the first blank's gold answer.
 
     Raises:
         UserError: If the model has no readable layers, the text is too long, or the model can't
@@ -446,7 +449,7 @@ def attribute(
 def encode_first_blank(
     model: BlankFiller, query: Query, limits: Limits
 ) -> tuple[Encoded, tuple[str, ...]]:
-    """Return the tokens that a model sees for the first blank, and notes on what it doesn't see."""
+    """Return the query as tokens for its first blank, and notes on the parts that aren't used."""
     notes = []
     context = KINDS[model.kind].contexts[0]
     if query.n_blanks > 1:
@@ -463,7 +466,7 @@ def encode_first_blank(
 def choose_answer(
     model: BlankFiller, encoded: Encoded, columns: Columns, word: str | None
 ) -> tuple[str, tuple[int, ...], str]:
-    """Return the answer to explain, the tokens that can write it, and a note if it is shortened.
+    """Return the answer to explain, the tokens that each write it, and a note if it is shortened.
 
     word: The answer; None chooses the model's first prediction.
     """
@@ -479,7 +482,7 @@ def choose_answer(
 def tokens_of(
     model: BlankFiller, columns: Columns, word: str, place: Place
 ) -> tuple[tuple[int, ...], str]:
-    """Return the tokens that write a word, and a note if they write only its start."""
+    """Return the tokens that each write a word; if it needs several, the first one and a note."""
     column = columns.find(word, place)
     if isinstance(column, int):
         return columns.tokens_of(column, place), ""

@@ -1,7 +1,7 @@
 """The table of lenses: each shows how a model reaches its answer at the first blank of a text.
 
 A new lens is a file with its result and its computation, a row in `LENSES` and its name in
-`LensName`; its own options are fields of `InspectRequest` and rows of `LENSES_OF`. The command line
+`LensName`; its options are fields of `InspectRequest` and rows of `LENSES_OF`. The command line
 prints the result's rows unless `cli/queries.py` has a format for it.
 """
 
@@ -71,7 +71,7 @@ class Lens:
         requires: The protocol of the models that support the lens.
         compute: Returns the result for a model, a text, the candidates' columns, a request and
             limits.
-        json_key: The key of the result in `--json`; empty if its keys are next to the model's name.
+        json_key: Key of the result in `--json`; empty if the result's keys join the model's keys.
     """
 
     requires: type
@@ -116,22 +116,22 @@ class Inspection:
 
     @property
     def layers(self) -> ModelLayers | None:
-        """The result of lens layers."""
+        """The result of lens layers; None for another lens."""
         return self.result if isinstance(self.result, ModelLayers) else None
 
     @property
     def attribution(self) -> ModelAttribution | None:
-        """The result of lens tokens."""
+        """The result of lens tokens; None for another lens."""
         return self.result if isinstance(self.result, ModelAttribution) else None
 
     @property
     def trace(self) -> ModelTrace | None:
-        """The result of lens trace."""
+        """The result of lens trace; None for another lens."""
         return self.result if isinstance(self.result, ModelTrace) else None
 
     @property
     def logit(self) -> ModelLogit | None:
-        """The result of lens logit."""
+        """The result of lens logit; None for another lens."""
         return self.result if isinstance(self.result, ModelLogit) else None
 
     def to_json(self) -> dict[str, Any]:

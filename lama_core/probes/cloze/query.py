@@ -104,7 +104,7 @@ class Gold:
 
     Attributes:
         word: The gold answer.
-        rank: Its rank; if it isn't a candidate, the rank that it would have as one.
+        rank: Its rank; if it isn't a candidate, the rank that it would have as a candidate.
         log_prob: Its natural log-probability; None if the model can't write it.
         pieces: Its subword tokens.
         in_candidates: Whether it is a candidate.
@@ -136,11 +136,13 @@ class BlankAnswer:
         outside: Share of the probability outside the candidates; None if unknown, or if all tokens
             are candidates.
         first: The likeliest of all tokens; for a causal model, given the left context.
-        with_full_stop: The first answer if the text ended in a full stop; None if it is the same.
-        n_wanted: Number of words to rescore, if the time limit prevented some; else None.
+        with_full_stop: The first answer if the text ended in a full stop; None if that changes
+            nothing, or wasn't tried.
+        n_wanted: Number of words that should have been rescored, if the time limit prevented it;
+            else None.
         n_listed: Number of tokens that a server returned, if it lists only the likeliest.
-        gold_beyond: Whether the gold answer isn't among these tokens, so that its rank is a lower
-            bound.
+        gold_beyond: Whether the gold answer isn't among the `n_listed` tokens, so that its rank is
+            a lower bound.
     """
 
     predictions: tuple[Prediction, ...]
@@ -357,7 +359,7 @@ def query_model(
     A masked model fills all blanks in one pass. A causal or encoder-decoder model fills them from
     left to right, with its best answers in the earlier blanks. The right context of a causal model
     ends at the next blank; an encoder-decoder model sees the whole text, with later blanks empty.
-    Each blank may take its share of the time and what the earlier blanks left.
+    Each blank has an equal share of the time, plus the time that earlier blanks didn't use.
 
     Args:
         model: The model.
@@ -444,7 +446,7 @@ class _BlankScorer:
         return answers
 
     def encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
-        """Return the query as tokens; a causal model will always rescore the gold answer."""
+        """Return the query as tokens, with the gold answer among the words to rescore."""
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
         n_rescored = int(min(self.n_rescored, self.limits.rescored))
@@ -594,7 +596,7 @@ def whole_words(
     """Return the longer word that a causal model makes of each answer by continuing it.
 
     Args:
-        model: The model; one that isn't causal starts no longer words.
+        model: The model; if it isn't causal, all results are None.
         queries: Queries with one blank each.
         words: The answer to each query.
         folded: Whether the words are lower-cased, as in `Candidates`.
@@ -622,7 +624,10 @@ def whole_words(
 
 
 def _log_rest(log_prob: float) -> np.float32:
-    """Return log(1 - p), to add to the other words if a word of probability p joins them."""
+    """Return log(1 - p), given log(p).
+
+    If a word of probability p is added to others, their log-probabilities change by this value.
+    """
     with np.errstate(divide="ignore"):
         return np.float32(np.log(-np.expm1(np.float64(min(log_prob, -SMALLEST)))))
 
@@ -671,7 +676,8 @@ def query_in_batches(
 ) -> tuple[ModelAnswer, ...]:
     """Return one model's first answer to each of several texts, computed in batches.
 
-    queries: Texts with one blank each. gold: The gold answer of all texts, or one for each text.
+    queries: Texts with one blank each. gold: One gold answer for all texts, or a list with one for
+    each text.
     Other options as for `query_model`.
     """
     columns = columns or candidates.columns(model.vocabulary)
@@ -720,6 +726,6 @@ def _model_answer(
 
 
 def _row(scores: Scores, row: int) -> Scores:
-    """Return the scores of one row as scores of a single row."""
+    """Return one row of the scores, as `Scores` with a single row."""
     parts: dict[str, Any] = {field.name: getattr(scores, field.name) for field in fields(Scores)}
     return Scores(**{name: part[row : row + 1] for name, part in parts.items() if part is not None})

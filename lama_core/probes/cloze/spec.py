@@ -47,7 +47,7 @@ class SegmentWork(ABC):
 
     @abstractmethod
     def first_steps(self, segment: int) -> range:
-        """Return the number of the first step of each part of a segment."""
+        """Return the index of the first step of each part of a segment."""
 
     @abstractmethod
     def size(self, segment: int, first: int) -> tuple[int, int]:
@@ -212,7 +212,7 @@ class ClozeWork(SegmentWork):
         ]
 
     def first_steps(self, segment: int) -> range:
-        """Return the number of the first batch of each part."""
+        """Return the index of the first batch of each part."""
         return range(0, len(self.batches[segment]), BATCHES)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:

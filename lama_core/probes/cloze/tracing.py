@@ -1,7 +1,7 @@
 """Lens trace: which hidden states bring the answer back when the subject is corrupted.
 
-`models.hf.tracing` has the formulas. The answer's probability is that after the last token before
-the blank for a causal model, as in the paper, and that at the blank for a masked model.
+`models.hf.tracing` has the formulas. The answer's probability is read at the last token before the
+blank for a causal model, as in the paper, and at the blank for a masked model.
 Departure: Causal tracing
 """
 
@@ -25,7 +25,7 @@ from lama_core.types import Query
 
 @dataclass(frozen=True, slots=True)
 class ModelTrace(AboutModel):
-    """The probability of one model's answer with a corrupted subject and one restoration.
+    """The probability of one model's answer with a corrupted subject, for each restoration.
 
     Attributes:
         answer: The answer.

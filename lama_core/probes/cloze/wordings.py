@@ -2,8 +2,9 @@
 
 The wordings are the relation's manual template and its paraphrases, LPAQA's and ParaRel's wordings
 of the same relation if they are installed, and the negated template. Mined prompts (LPAQA's, and
-those of the starter facts) are included only on request: they were extracted from texts by pattern,
-and many mean something else. Of wordings that differ only in spaces, only the first is kept.
+mined prompts of the starter facts) are included only on request: they were extracted from texts by
+pattern, and many don't express the relation. Of wordings that differ only in spaces, the first is
+kept.
 
 The gold answer is wrong for a negated sentence, so negated wordings don't count for the agreement.
 """
@@ -126,7 +127,10 @@ class RelationQuestion:
         return sum(wording.kind != "negated" for wording in self.wordings)
 
     def is_right(self, wording: RelationWording, word: str) -> bool | None:
-        """Return whether an answer is the gold answer or another object; None if unknown."""
+        """Return whether an answer is the gold answer or another object of the subject.
+
+        None for a negated wording, or if no right answer is known.
+        """
         right = {answer.lower() for answer in (self.gold, *self.objects) if answer}
         return word.lower() in right if right and wording.kind != "negated" else None
 
@@ -347,7 +351,7 @@ def query_wordings_of_models(
 def first_answers(
     question: RelationQuestion, model: RelationModelAnswers
 ) -> tuple[tuple[str, int], ...]:
-    """Return a model's first answers, most frequent first, with how many wordings give each.
+    """Return (first answer, number of wordings with it) of a model, most frequent first.
 
     Negated wordings don't count. Words that differ only in case count as one answer.
     """

@@ -6,8 +6,8 @@ The rows are those of a cloze run of the altered queries, with further columns:
                                         no plain query that can be scored
     plain_rank_raw, plain_rank_filtered the gold answer's ranks in the plain query
     plain_first                         the best candidate in the plain query
-    spearman                            rank correlation of the two distributions over the
-                                        candidates
+    spearman                            rank correlation of the candidates' probabilities in the
+                                        altered and the plain query
 
 Source: Kassner and Schütze 2020, section 4 and Table 2 (negated), section 5 (misprimed).
 """
@@ -44,7 +44,7 @@ class ContrastSpec(ClozeSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """Return the altered questions, and the work of scoring these and the plain ones."""
+        """Return the altered questions, and the work of scoring altered and plain questions."""
 
         def prepared(prompts: PromptSet) -> Prepared:
             questions = make_questions(dataset, self.relations, prompts, self.limit)
@@ -103,7 +103,7 @@ class ContrastSpec(ClozeSpec):
 
 @dataclass(frozen=True)
 class ContrastWork(ClozeWork):
-    """The altered queries of a run, as in `ClozeWork`, and the plain ones.
+    """The altered queries of a run, as in `ClozeWork`, and the plain queries.
 
     Attributes:
         plain: The segments of the plain queries.
@@ -115,7 +115,7 @@ class ContrastWork(ClozeWork):
     plain_queries: tuple[tuple[tuple[int, int] | None, ...], ...] = ()
 
     def answer(self, model: BlankFiller, segment: int, block: ScoreBlock) -> pa.Table:
-        """Return the answers of one batch of altered queries, compared with their plain ones."""
+        """Return the answers of one batch of altered queries, compared with the plain queries."""
         n = len(block.indices)
         columns = np.full(n, -1, np.int32)
         ranks = np.zeros((2, n), np.int32)

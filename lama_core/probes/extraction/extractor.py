@@ -9,8 +9,8 @@ is a logistic regression over the features of `describe`. A triple is extracted 
 likeliest class of two names; its confidence is the probability of this class, the maximum over the
 sentences that give the same triple.
 
-A mention is a name that occurs in the sentence as whole words, with the same letters; the first
-letter of a sentence may be a capital. The longest name at a position counts, and mentions don't
+A mention is a name that occurs in the sentence as whole words. Case must match, except that the
+sentence's first letter may be a capital. The longest name at a position counts, and mentions don't
 overlap.
 
     "Dante was born in the city of Florence ."  (Dante, Florence)
@@ -20,7 +20,7 @@ overlap.
 classifier can't memorise pairs.
 
 RE_n links names by exact string. RE_o adds an oracle: if any triple of relation r is extracted from
-a sentence of the fact (s, r, o), whatever its names, (s, r, o) is added to the graph.
+a sentence of the fact (s, r, o), even with other names, (s, r, o) is added to the graph.
 
 No pair is answered by an extractor that was trained on it: the facts of each relation are split
 into two halves by a hash of subject and object (`training_pairs.halve`), and the extractor trained
@@ -59,7 +59,7 @@ VERSION = 1
 NONE = ""  # the class of two names without a relation
 MAX_EXAMPLES = 500  # per relation and half, drawn by a hash of the sentence and the pair
 NONE_EXAMPLES = 5000
-MAX_FOUND = 10  # sentences from the corpus for a fact without sentences
+MAX_FOUND = 10  # corpus sentences for a fact that has none in the dataset
 TOLERANCE = 1e-3  # of the fit
 CHUNK = 4096  # pairs that are classified in one call
 PROGRESS_INTERVAL = 20_000  # sentences between two progress reports
@@ -111,7 +111,7 @@ class NameFinder:
     def _mention(self, words: tuple[str, ...], start: int) -> Mention | None:
         """Return the longest name that starts at a word, if there is one."""
         firsts = [words[start]]
-        if start == 0:  # the capital may be the sentence's, not the name's
+        if start == 0:  # a capital may mark the start of the sentence, not a name
             firsts.append(words[0][:1].lower() + words[0][1:])
         for first in firsts:
             for length in self._lengths.get(first, ()):
@@ -204,7 +204,7 @@ class Classifier:
 def link(
     stated: Sequence[FactSentence], triples: Sequence[Sequence[Triple]], linking: Linking
 ) -> Graph:
-    """Return the graph of the triples extracted from each sentence."""
+    """Return the graph of the triples of all sentences, each with its highest confidence."""
     graph: Graph = defaultdict(dict)
 
     def add(relation: str, subject: str, obj: str, confidence: float) -> None:
@@ -338,7 +338,8 @@ class CorpusReading:
 
     Attributes:
         examples: The training examples of each half.
-        sentences: Fact id -> sentences with its pair, for facts without sentences in the dataset.
+        sentences: Fact id -> sentences that contain the fact's subject and object, for the wanted
+            facts.
     """
 
     examples: tuple[list[Example], list[Example]]
@@ -396,12 +397,12 @@ def read_corpus(
 
 
 class _Draw:
-    """A sample of at most `size` examples, chosen by hash, so that their order doesn't matter."""
+    """A sample of at most `size` examples, chosen by hash, in whatever order they are added."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._matches: dict[int, Match] = {}
-        self._largest: list[int] = []  # a heap of the hashes, negative
+        self._largest: list[int] = []  # a heap of negated hashes, so the largest hash is first
 
     def add(self, sentence: str, pair: str, match: Match) -> None:
         text = f"{sentence}\0{pair}"

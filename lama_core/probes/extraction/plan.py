@@ -131,7 +131,7 @@ def extractor_specs(
     limit: int | None = None,
     on_progress: OnProgress = ignore,
 ) -> Planned[Any]:
-    """Return the runs of the extractor on some relations; reference: The dataset's name or path."""
+    """Return one specification for each linking; reference: The dataset's name or path."""
     extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
     specs = tuple(
         ExtractorSpec(

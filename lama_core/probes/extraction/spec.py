@@ -61,7 +61,7 @@ class Finder:
         """Return candidate column -> log of the confidence, for the candidates that are found."""
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
-        """Return the queries without tokens."""
+        """Return an encoding without tokens for each query."""
         return [Encoded((), (), (place_of(query.parts[0]),)) for query in queries]
 
 
@@ -102,7 +102,7 @@ class BookReader(Finder):
         self._book = book
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
-        """Return the queries without tokens.
+        """Return an encoding without tokens for each query.
 
         Raises:
             UserError: If a query is so long that no passage fits into the reader's window.
@@ -133,11 +133,11 @@ class FoundWork(SegmentWork):
     questions: tuple[tuple[Question, ...], ...]
 
     def first_steps(self, segment: int) -> range:
-        """Return the number of the first question of each part."""
+        """Return the index of the first question of each part."""
         return range(0, len(self.questions[segment]), PART)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Return the number of questions of a part twice, because it is also the cost."""
+        """Return the number of questions of a part twice: as size and as cost."""
         n = len(self.questions[segment][first : first + PART])
         return n, n
 

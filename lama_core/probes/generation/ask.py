@@ -62,7 +62,7 @@ class AskRequest(shared_fields.ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class ModelText(AboutModel):
-    """One model's answer. how: The prompt's format. match: None if no right answer was given."""
+    """One model's answer. match: How it matches the right answers; None if none was given."""
 
     how: PromptFormat
     generated: GeneratedText
@@ -70,7 +70,7 @@ class ModelText(AboutModel):
 
     @property
     def log_prob(self) -> float:
-        """Return the log-probability of all tokens together; NaN if a server returns none."""
+        """Return the sum of the tokens' log-probabilities; NaN if a server returns none."""
         return float(self.generated.log_probs.sum(dtype=np.float64))
 
     @property

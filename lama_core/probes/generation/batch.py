@@ -1,7 +1,7 @@
 """Batches for chat servers, which answer in free text.
 
-A chat server completes a sentence with a blank, and answers a line without one as a question. Its
-text is right if it contains the gold answer.
+A chat server completes a sentence with a blank, and answers a line without a blank as a question.
+The generated text is right if it contains the gold answer.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from lama_core.progress import OnProgress, Progress, ignore
 def generate_lines(
     model: Any, lines: Sequence[BatchLine], on_progress: OnProgress = ignore
 ) -> BatchModelAnswers:
-    """Return a chat server's answer to each line; an invalid line has the reason."""
+    """Return a chat server's answer to each line; for an invalid line, the reason it has none."""
     answers = [LineAnswer(fault=line.fault) for line in lines]
     rows = [row for row, line in enumerate(lines) if line.is_question or not line.fault]
     for first in range(0, len(rows), BATCH_SIZE):

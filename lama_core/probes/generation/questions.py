@@ -1,8 +1,8 @@
 """Questions about facts, and prompts made of these questions.
 
-A fact's question is that in the data if there is one (PopQA), else that of its relation
-(`assets/prompts/questions.tsv`), else its cloze sentence to complete. Examples ("shots") are the
-questions and answers of other facts of the relation, drawn with a seed.
+A fact's question is the dataset's, if it has one (PopQA); else the relation's
+(`assets/prompts/questions.tsv`); else a request to complete the fact's cloze sentence. Examples
+("shots") are the questions and answers of other facts of the relation, drawn with a seed.
 """
 
 import csv
@@ -61,8 +61,8 @@ def shuffle_facts(dataset: Dataset, relation: Relation, seed: int) -> tuple[Fact
 def draw_examples(shuffled: Sequence[Fact], fact: Fact, shots: int) -> tuple[Fact, ...]:
     """Draw examples for a fact's question from other facts of its relation.
 
-    Skips the facts with this fact's subject or object, and takes the first ones whose subjects
-    differ. Most facts of a relation get the same examples.
+    Skips facts with the subject or object of `fact`, and takes the first facts with different
+    subjects. Most facts of a relation get the same examples.
 
     Args:
         shuffled: The relation's facts, as `shuffle_facts` returns them.

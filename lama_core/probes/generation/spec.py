@@ -54,7 +54,7 @@ from lama_core.types import Fact
 VERSION = 1
 MAX_TOKENS = 32
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
-PART = 64  # questions, which a model generates together
+PART = 64  # questions that a model answers together
 HAS_CONTROL = "question or example contains a control token of the model"
 ANSWERS = pa.schema([("text", pa.string()), ("log_prob", pa.float32()), ("n_tokens", pa.int16())])
 
@@ -108,8 +108,8 @@ class GenerationSpec(RunSpec):
         seed: Seed for drawing the examples.
         how: The prompt format, see `make_prompt`.
         questions_digest: Digest of `questions.tsv`.
-        aliases_digest: Digest of other names of the objects, which the dataset's digest may not
-            include; empty if there are none.
+        aliases_digest: Digest of the objects' other names, because not every dataset's digest
+            includes them; empty if there are none.
         max_requests: Maximum requests to a chat server; not part of the run's identity.
         prices: Prices of a million input and output tokens of a chat server; not part of the run's
             identity.
@@ -194,7 +194,7 @@ class GenerationSpec(RunSpec):
         return f"{said}."
 
     def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[Asked]:
-        """Return a row for each of a relation's first `limit` facts: its prompt or exclusion."""
+        """Return a row for each of a relation's first `limit` facts, with prompt or exclusion."""
         relation = dataset.relation(name)
         shuffled = shuffle_facts(dataset, relation, self.seed)
         seen: set[tuple[str, str]] = set()

@@ -31,7 +31,7 @@ class AccuracyWithInterval:
 
 @dataclass(frozen=True, slots=True)
 class TriedFact:
-    """The result of a prompt on one fact. rank: The gold answer's. first: The best answer."""
+    """The result of a prompt on one fact. rank: Of the gold answer. first: The best candidate."""
 
     subject: str
     gold: str
@@ -58,7 +58,7 @@ class PromptTrial:
         return np.array([one.rank == 1 for one in self.asked], dtype=np.bool_)
 
     def less(self, other: "PromptTrial") -> Difference:
-        """Return P@1 minus P@1 of another prompt on the same facts, with Tango's interval."""
+        """Return this prompt's P@1 minus the other's on the same facts, with Tango's interval."""
         return paired_difference(other.right, self.right)
 
     def curve(self) -> list[AccuracyWithInterval]:

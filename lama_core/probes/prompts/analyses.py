@@ -89,7 +89,7 @@ class DistanceBin:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Divergence by distance. correlation: Pearson's r of the two over all pairs."""
+    """Divergence by distance. correlation: Pearson's r between them over all pairs."""
 
     bins: tuple[DistanceBin, ...]
     correlation: float
@@ -113,7 +113,7 @@ def normalised_distances(
 ) -> NDArray[np.float64]:
     """Return the edit distances of one relation's pairs, normalised to [0, 1], float64 [pair].
 
-    With `min-max` all distances are 0 if they are equal.
+    With `min-max`, if all pairs have the same distance, all results are 0.
     Source: Jiang et al. 2020, section 5.3 ("normalized into [0, 1]"); we added `longer`.
     """
     edits = np.array([edit_distance(*pair) for pair in pairs], dtype=np.float64)
@@ -139,7 +139,7 @@ def prompt_pairs(
 
 
 def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
-    """Return the divergence in five bins of distance, and Pearson's r of both (paper: 0.25).
+    """Return the divergence in five bins of distance, and Pearson's r between them (paper: 0.25).
 
     The correlation is NaN if distance or divergence is constant.
     Source: Jiang et al. 2020, figure 3.
@@ -243,7 +243,7 @@ def transfer_weights(
     """Apply the prompt weights of another model's study to this study.
 
     Prompts are matched by their text. Weights of prompts that `study` lacks or excludes from
-    ensembles are dropped, and the others scaled to sum 1. Source: tables 12 and 13.
+    ensembles are dropped, and the other weights scaled to sum 1. Source: tables 12 and 13.
 
     Raises:
         UserError: If a study lacks the ensemble, or the studies share no weighted prompt.

@@ -41,9 +41,9 @@ N_OBJECTS = 5
 class BothWays:
     """Forward and backward log-probabilities of the most probable objects.
 
-    log_probs: Float32 [feature, fact, object]; a feature is the forward log-probability of a prompt
-    (all prompts first) or the backward one. gold: Position of the gold answer among the objects,
-    int64 [fact]; -1 if missing.
+    log_probs: Float32 [feature, fact, object]; the features are the forward log-probability of each
+    prompt, then the backward log-probability of each prompt. gold: Position of the gold answer
+    among the objects, int64 [fact]; -1 if missing.
     """
 
     log_probs: Floats
@@ -60,7 +60,7 @@ def score_both_ways(
     subject: SubjectForm = "together",
     on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWays:
-    """Return the forward log-probabilities of each fact's best objects, and the backward ones.
+    """Return the forward and backward log-probabilities of each fact's best objects.
 
     best: Columns of the best objects, int64 [fact, object]. forward: Log-probabilities, float32
     [prompt, fact, candidate]. The backward log-probability is that of the fact's subject given an
@@ -104,7 +104,7 @@ def ask_backward(prompt: Prompt, obj: str) -> Query:
 
 
 def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
-    """Return whether the gold answer is first, bool [fact]; False if it isn't an object."""
+    """Return whether the gold answer is first, bool [fact]; False if not among the objects."""
     best = np.tensordot(weights, features.log_probs, axes=1).argmax(axis=1)
     return np.asarray(best == features.gold)
 
@@ -147,9 +147,10 @@ def measure_both_ways(
 ) -> BothWaysResult:
     """Measure P@1 of a few prompts of one relation, without and with backward probability.
 
-    The objects of a training fact are those with the highest mean over prompts, and always the
-    gold answer; those of a test fact have the highest forward score under the fitted weights. Runs
-    the model once per prompt, fact and object (with `in-turn` also per token of the subject).
+    A training fact's objects are the candidates with the highest mean log-probability over the
+    prompts, and always the gold answer. A test fact's objects are the candidates with the highest
+    forward score under the fitted weights. Runs the model once per prompt, fact and object (with
+    `in-turn` also per token of the subject).
     on_fact: called after each fact with the number done and the total.
     """
     score = partial(score_both_ways, model, prompts=prompts, subject=subject, on_fact=on_fact)

@@ -99,8 +99,9 @@ class DistributionStore:
     def score(self, *, tick: Tick = ignore) -> None:
         """Score the blocks that the folder does not hold yet.
 
-        tick: called after each block with its number of queries; its exceptions stop the scoring
-        and keep finished blocks. Raises UserError if the disk is full, or the model returns NaN.
+        tick: called after each block with the block's number of queries; an exception that it
+        raises stops the scoring, and finished blocks are kept. Raises UserError if the disk is
+        full, or the model returns NaN.
         """
         for block in self.blocks:
             if not (block.rows.exists() and block.scores.exists()):

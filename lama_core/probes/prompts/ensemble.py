@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-MAX_GAP = 1e-4  # `exact` stops if the mean log-probability is at most this below the optimum
+MAX_GAP = 1e-4  # `exact` stops if the objective is at most this far below the optimum
 MAX_EVALUATIONS = 2000
 LEAST_LOG_WEIGHT, LEAST_STEP = -60.0, 1e-6
 EVERYTHING = slice(None)
@@ -40,9 +40,9 @@ class Recipe:
             the distance from the optimum. Adam's batches take the facts in order, the same in each
             epoch. The last weights are used, even if earlier ones were better.
         patience: Stop after this many epochs without a gain of `min_gain`.
-        min_gain: Least gain in the mean over batches of the mean log-probability of the gold
-            answers, each measured before the batch's step. As in the released code, all batches
-            have equal weight, including a smaller last one.
+        min_gain: Smallest gain of an epoch that counts. The value of an epoch is the mean over its
+            batches of the gold answers' mean log-probability, measured before the batch's step. As
+            in the released code, all batches have equal weight, even a smaller last batch.
     """
 
     name: str
@@ -220,8 +220,8 @@ def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: 
 def _fit_exactly(objective: _Objective, n_prompts: int) -> Fit:
     """Exponentiated-gradient ascent; the step doubles after a gain and is quartered after a loss.
 
-    The objective is concave in the weights, so it is at most max_i g_i - w g below its optimum,
-    where g is its gradient. The ascent stops when this bound is below `MAX_GAP`.
+    The objective is concave in the weights w, so its value is at most max_i g_i - w g below the
+    optimum, where g is its gradient. The ascent stops when this bound is below `MAX_GAP`.
     """
     log_weights = np.full(n_prompts, -np.log(n_prompts))
     value, gradient = objective.of_weights(np.exp(log_weights))

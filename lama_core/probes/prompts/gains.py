@@ -44,7 +44,7 @@ class Gain:
 def largest_gain(study: Study) -> Gain | None:
     """Return the largest mean gain of a combination and method; the first one wins a tie.
 
-    Returns None if no relation has a manual prompt, or no other ensemble.
+    Returns None if no relation has a manual prompt, or if all ensembles are of the manual prompt.
     """
     path = study.info.path(FACTS_FILE)
     rank = f"rank_{study.info.ranking}"

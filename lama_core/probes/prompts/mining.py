@@ -84,7 +84,10 @@ class SpacyParser:
 
 
 def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ...]:
-    """Return the positions on the shortest dependency path, including both ends; () if none."""
+    """Return the word positions on the shortest dependency path from `start` to `stop`.
+
+    Both ends are included; () if there is no path.
+    """
     chains = []
     for at in (start, stop):
         chain = [at]
@@ -100,7 +103,10 @@ def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class MinedPrompt:
-    """A mined prompt. count: Its (sentence, pair) matches. methods: The methods that found it."""
+    """A mined prompt. count: Number of matches (pair in a sentence) that give it.
+
+    methods: The methods that found it.
+    """
 
     prompt: Prompt
     count: int
@@ -142,8 +148,8 @@ def mine_from_text(
         pairs: Facts of one relation.
         parser: Finds dependency paths; None mines middle words only.
         n_kept: Number of prompts to keep.
-        n_of_path: How many of them must come from the dependency path alone; None keeps the most
-            frequent prompts of both methods (ours).
+        n_of_path: How many of the kept prompts must come from the dependency path alone; None keeps
+            the most frequent prompts of both methods (ours).
         on_sentence: Called with the number of each sentence, from 1.
 
     Raises:
@@ -221,7 +227,7 @@ class _Counts:
 
 
 def is_dependency_only(template: str) -> bool:
-    """Return whether only a dependency path gives a prompt: it has words outside the blanks.
+    """Return whether only a dependency path gives a prompt: it has words outside "[X] ... [Y]".
 
     As in the released scripts, prompts with a capitalised word (a name in the sentence) don't
     qualify.
@@ -327,7 +333,7 @@ def _in_order(match: Match) -> tuple[tuple[tuple[int, int], tuple[int, int]], tu
 
 
 def _head_of(parsed: Sequence[Word], span: tuple[int, int]) -> int:
-    """Return the syntactic head of a span: the word whose own head is outside the span."""
+    """Return the position of a span's head: the word whose syntactic head is outside the span."""
     inside = range(*span)
     heads = (at for at in inside if parsed[at].head == at or parsed[at].head not in inside)
     return next(heads, span[1] - 1)

@@ -4,7 +4,7 @@ statistics    number of pairs, unique subjects and objects; entropy of the objec
 majority      baseline that always answers the relation's most frequent object: micro accuracy
               max count / n, macro accuracy 1 / unique objects
 gains         differences of P@1 on the test facts: best mined prompt minus manual prompt (table
-              4), optimised ensemble minus best prompt (table 5), after one word changed (table 6)
+              4), optimised ensemble minus best prompt (table 5), change of one word (table 6)
 transfer      one model's prompt weights applied to another, mean over relations (tables 12, 13)
 curves        P@1 of the K best prompts, mean over the relations with at least K (figures 2, 5)
 """
@@ -113,9 +113,9 @@ def majority(objects: Sequence[str]) -> Majority:
 
 
 def mined_gain(study: RelationStudy, combination: str = "mine") -> PromptGain | None:
-    """Return the gain of a combination's best prompt in training over the manual prompt.
+    """Return the gain over the manual prompt of a combination's best prompt on the training facts.
 
-    Returns None if either is missing. Source: table 4.
+    Returns None if the study lacks either prompt. Source: table 4.
     """
     manual = study.pool.manual
     top = study.ensemble(combination, "top1")
@@ -193,7 +193,7 @@ def only_between(template: str) -> bool:
 def mean_transfer(
     here: Sequence[RelationStudy], there: Sequence[RelationStudy], combination: str
 ) -> MeanTransfer | None:
-    """Return mean P@1 of the studies `here` with their prompt weights and with those of `there`.
+    """Return mean P@1 of the studies `here`, with prompt weights from `here` and from `there`.
 
     Covers the relations for which both models have an optimised ensemble of this combination;
     None if there are none. Source: tables 12 and 13.

@@ -154,7 +154,7 @@ class StudyRequest(SelectRequest):
 
 
 def _as_study(request: SelectRequest) -> StudyRequest:
-    """Return a study without ensembles for a SelectRequest; a StudyRequest unchanged."""
+    """Return a SelectRequest as a StudyRequest without ensembles, and a StudyRequest unchanged."""
     if isinstance(request, StudyRequest):
         return request
     return StudyRequest(**vars(request), combinations=("all",), recipes=(), curves=False)
@@ -167,7 +167,7 @@ def as_select_request(request: StudyRequest) -> SelectRequest:
 
 
 def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
-    """Return the request that repeats a study, on these relations or on all."""
+    """Return the request that repeats a study, on some relations or (with ()) on all."""
     info, details = study.info, study.details
     of_run = ("dataset", "model", "candidates", "context", "ranking", "precision", "limit")
     values: dict[str, Any] = {name: getattr(info, name) for name in of_run}

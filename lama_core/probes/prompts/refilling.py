@@ -44,7 +44,7 @@ from lama_core.types import Fact, Query
 
 RefillForm = Literal["paper", "words"]
 
-MAX_PAIRS = 50  # with the form `words`
+MAX_PAIRS = 50  # facts, with the form `words`
 MAX_ROUNDS = 10
 N_WORDS = 7
 N_KEPT = 40
@@ -66,7 +66,7 @@ class Paraphrase:
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """Paraphrases, best first. n_dropped: Number of texts without a placeholder or not new."""
+    """Paraphrases, best first. n_dropped: Number of texts that are invalid or not new."""
 
     kept: tuple[Paraphrase, ...]
     n_tried: int
@@ -151,7 +151,7 @@ class Refiller:
 
 
 def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
-    """Return the positions to replace. Raises UserError for an invalid template, or without any."""
+    """Return the positions to replace. Raises UserError if the template is invalid or has none."""
     check_templates([template])
     places = refiller.places(template)
     if not places:

@@ -83,7 +83,7 @@ def prompt_accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.fl
 def select_top(
     pool: PromptPool, combination: str, train_accuracies: NDArray[np.float64], k: int
 ) -> Ensemble:
-    """Return the ensemble that weights the k best prompts on the training facts equally."""
+    """Return the k best prompts on the training facts, with equal weights."""
     members = _eligible(pool, combination)
     weights = np.zeros(len(pool.entries), np.float32)
     weights[members] = top_k_weights(train_accuracies[members], k)
@@ -117,7 +117,7 @@ def ensemble_answers(
     """Return each ensemble's answer to each fact, `top_answers.ROW` [ensemble, fact].
 
     Reads the distributions once, chunk by chunk. `rows` has the results of the single prompts,
-    `top_answers.ROW` [prompt, fact]; an ensemble of one prompt copies its rows bit for bit.
+    `top_answers.ROW` [prompt, fact]; an ensemble of one prompt has the same rows as the prompt.
     """
     segment = store.asked.segment()
     table = np.zeros((len(ensembles), len(segment.gold)), ROW)

@@ -77,7 +77,7 @@ def make_shortlist(
         for fact in range(at.start, min(at.stop, n_facts)):
             values = chunk[:, fact - at.start]
             highest = values.max(axis=0)
-            highest[store.asked.gold[fact]] = np.inf  # the gold is always kept
+            highest[store.asked.gold[fact]] = np.inf  # always keep the gold answer
             order = np.argpartition(-highest, kept - 1) if kept < n_candidates else np.arange(kept)
             chosen, others = np.sort(order[:kept]), order[kept:]
             picked = random.choice(others, drawn, replace=False) if drawn else others[:0]
@@ -109,7 +109,7 @@ class Verdict:
 def shortlist_verdict(
     shortlist: Shortlist, weights: Floats, removed: Ints | None = None
 ) -> Verdict:
-    """Return the best answer of a log-linear ensemble to each fact; the earlier one wins a tie.
+    """Return a log-linear ensemble's best candidate for each fact; the earlier column wins a tie.
 
     weights: float32 [prompt]. removed: columns that filtered ranking removes, int64 [fact, n],
     padded with -1; None removes none.

@@ -63,8 +63,8 @@ _DETAILS_METADATA = b"lama_details"
 class StudySpec(RunSpec):
     """A study of the prompts of some relations.
 
-    `prompts`, `own` and `training` are the user's input and not part of the run's identity; the
-    pools and `training_digest`, which follow from them, are.
+    The run's identity depends on `pools` and `training_digest`, not on the user's input that they
+    are made from: `prompts`, `own` and `training`.
 
     Attributes:
         pools: The prompts of each relation, read from `prompts` and `own`.
@@ -73,7 +73,7 @@ class StudySpec(RunSpec):
         training: Folder or name of a set of training pairs; None uses half of the facts.
         training_share: Share of the training pairs that is used.
         training_digest: Digest of the training pairs that are used.
-        drop_overlap: Whether to exclude training pairs that are test facts instead of refusing.
+        drop_overlap: Whether to exclude training pairs that are test facts; else they are an error.
         keep: Whether to keep the distributions on disk.
     """
 
@@ -222,8 +222,8 @@ def load_split(
 ) -> Split:
     """Return a relation's training pairs (None: half of its facts) and its test facts.
 
-    share: Share of the training pairs to use (see `split_by_share`); the others aren't test facts,
-    either.
+    share: Share of the training pairs to use (see `split_by_share`); the other pairs are not used
+    as test facts, either.
     """
     facts = dataset.facts_of(relation)
     if training is None:
@@ -400,7 +400,7 @@ def save_ensembles(
     answers of the ensemble.
     """
     studies = [study.relation(name) for name in study.relations]
-    rows = pq.read_table(study.info.path(FACTS_FILE))  # `relation` has checked its size
+    rows = pq.read_table(study.info.path(FACTS_FILE))  # its size is checked by `study.relation`
     saved = []
     for combination in study.details["combinations"]:
         for method in methods:
@@ -431,7 +431,7 @@ def _ensemble_run(
         tables.append(own_rows.filter(excluded))
     table = pa.concat_tables(tables)
     table = table.select([name for name in SCHEMA.names if name in table.column_names])
-    # All ensembles get prompt 0, so that `compare` can pair the rows of two of them.
+    # All ensembles get prompt 0, so that `compare` can pair the rows of two ensembles.
     zeros = pa.array(np.zeros(table.num_rows, np.int16))
     table = table.set_column(table.column_names.index("prompt"), "prompt", zeros)
     drawn = info.limit is not None and study.details["seed"] is not None

@@ -69,8 +69,8 @@ class RelationStudy:
 
     Attributes:
         train_ranks: Rank of the gold answer, int32 [prompt, training fact].
-        rows: `top_answers.ROW` [prompt, test fact]; its columns are keys of `words`.
-        ensemble_rows: `top_answers.ROW` [ensemble, test fact], with columns like `rows`.
+        rows: `top_answers.ROW` [prompt, test fact], with candidates as keys of `words`.
+        ensemble_rows: `top_answers.ROW` [ensemble, test fact], with candidates as keys of `words`.
         shortlist: The shortlist of the first test facts; its columns are keys of `words`.
         removed: The other valid objects that filtered ranking removes, keys of `words`, int64
             [test fact, n], padded with -1. None in older studies, which didn't store them.
@@ -122,7 +122,7 @@ class RelationStudy:
 
     @property
     def only_right(self) -> NDArray[np.bool_]:
-        """Whether this prompt is the only one that is right on a fact, bool [prompt, test fact]."""
+        """Whether no other prompt is right on a fact but this one is, bool [prompt, test fact]."""
         right = self.ranks == 1
         return np.asarray(right & (right.sum(axis=0) == 1))
 
@@ -134,7 +134,7 @@ class RelationStudy:
         return None
 
     def scores(self) -> list["Score"]:
-        """Return the scores of each combination's ensembles, followed by its oracle's."""
+        """Return the scores of each combination's ensembles, then of the combination's oracle."""
         by_combination: dict[str, dict[str, NDArray[np.int64]]] = {}
         for ensemble, ranks in zip(self.ensembles, self.ensemble_ranks, strict=True):
             by_combination.setdefault(ensemble.combination, {})[ensemble.method] = ranks

@@ -81,7 +81,7 @@ def write_study(
     highest = shortlist.log_probs.max(axis=2)
 
     def by_prompt(values: NDArray[Any]) -> list[Any]:
-        """Return values [prompt, fact, ...] of the first facts, one per row; None elsewhere."""
+        """Return for each row its element of `values` [prompt, fact, ...]; None if it has none."""
         rows = none * n_test
         for prompt, row in enumerate(values):
             rows[prompt * n_facts : prompt * n_facts + len(row)] = list(row)

@@ -2,11 +2,11 @@
 
 Jiang et al. 2020, section 5.1: T-REx-train does not overlap the test facts. A training pair
 overlaps if a test fact of the same relation has its subject and object, ignoring case. The released
-files contain a few such pairs (Bucharest, Romania of P1376). `make_split` refuses or drops them and
-names them in its message.
+files contain a few such pairs (Bucharest, Romania of P1376). `make_split` drops such pairs or
+raises an error, with a message that names them.
 
 The released scripts divide each relation's pairs at random into 80 % training and 20 % development
-data. They select and fit on the 80 % (`split_dev` in `ana.py`, `run_exp.sh`,
+data. The scripts select and fit on the 80 % (`split_dev` in `ana.py`, `run_exp.sh`,
 `run_opti_direct.sh`) and do not use the development data for any decision.
 
 Departure: Training pairs of prompts
@@ -51,10 +51,10 @@ def make_split(
         relation: Name of the relation.
         train: The training pairs.
         test: The test facts.
-        drop_overlap: Whether to drop training pairs that are test facts instead of refusing them.
-        limit: Maximum number of test facts. Training facts are limited later, after those that
-            the model can't be scored on are excluded.
-        seed: Seed for choosing them, as in `limited_positions`.
+        drop_overlap: Whether to drop training pairs that are test facts; else they are an error.
+        limit: Maximum number of test facts. Training facts are limited later, after facts that the
+            model can't be scored on are excluded.
+        seed: Seed for choosing the test facts, as in `limited_positions`.
 
     Raises:
         UserError: If training pairs are missing or overlap the test facts, or the limit is not

@@ -1,7 +1,8 @@
 """Answer spaces: the words and phrases of any length that are ranked at a fact's blank.
 
-relation     the dataset's list of the relation's answers; without one, its objects in file order
-file:PATH    a list of the user's, one answer per line, for every relation
+relation     the dataset's list of the relation's answers; without a list, the relation's objects in
+             file order
+file:PATH    the user's list, one answer per line, for every relation
 """
 
 from collections.abc import Iterable

@@ -95,7 +95,7 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[St
 
 
 def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
-    """Return the largest number of templates that one of the relations (() for all) has, or 1."""
+    """Return the largest number of templates of any relation (() for all relations), at least 1."""
     numbers = (
         len(relation.prompts)
         for relation in dataset.relations

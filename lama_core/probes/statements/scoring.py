@@ -91,7 +91,7 @@ class Scoring:
 
 
 def make_statement(query: Query, answer: str, part: Part = "statement") -> Statement:
-    """Return the query with an answer filled in and its first letter capitalised.
+    """Return the query with an answer filled in and the statement's first letter capitalised.
 
     With part `conditional`, the statement ends after the answer.
     """
@@ -155,7 +155,7 @@ def score_answers(
 
 
 def _blocks(n_queries: int, n_answers: int) -> Iterable[tuple[range, range]]:
-    """Yield blocks that fit into memory: some queries with all answers, or one with some."""
+    """Yield (queries, answers) that fit into memory: several with all answers, or one with some."""
     size = max(1, MAX_STATEMENTS_AT_ONCE // max(1, n_answers))
     for first in range(0, n_queries, size):
         rows = range(first, min(first + size, n_queries))

@@ -2,7 +2,7 @@
 
     sum_i log P(w_i | ...)     and the mean over the scored tokens
 
-The words that differ are those between the beginning and the end that all sentences share.
+The words that differ are the words between the beginning and the end that all sentences share.
 """
 
 import re
@@ -75,8 +75,8 @@ class ScoredSentence:
             words that differ, or scores no token.
         mean: Mean of these log-probabilities; None like `total`.
         n_scored: Number of scored tokens.
-        difference: `total` minus that of the first sentence; None if either is None.
-        mean_difference: `mean` minus that of the first sentence; None if either is None.
+        difference: `total` minus the first sentence's `total`; None if one of them is None.
+        mean_difference: `mean` minus the first sentence's `mean`; None if one of them is None.
         tokens: The tokens' log-probabilities; `in_answer` is true in the words that differ.
     """
 
@@ -104,7 +104,7 @@ class ModelSentences(AboutModel):
     n_left_out: int
 
     def likeliest(self) -> ScoredSentence | None:
-        """Return the sentence with the highest sum; the first of equal ones; None without a sum."""
+        """Return the sentence with the highest sum; the first wins a tie; None without a sum."""
         scored = [sentence for sentence in self.sentences if sentence.total is not None]
         return max(scored, key=lambda sentence: sentence.total or 0.0, default=None)
 
@@ -164,7 +164,7 @@ def _sentence_json(one: ScoredSentence) -> dict[str, Any]:
 def score_sentences(
     model: StatementModel, request: SentencesRequest, limits: Limits = UNLIMITED
 ) -> ModelSentences:
-    """Return one model's scores of the sentences that fit into the time limit."""
+    """Return one model's scores of the first sentences, as many as the time limit allows."""
     texts = request.sentences()
     scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
     # If no words of a sentence differ, its unknown tokens are in the words that all sentences share

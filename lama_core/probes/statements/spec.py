@@ -3,7 +3,7 @@
 The rows are those of a cloze run, with answers instead of candidates and log-probabilities over the
 answers (log-softmax of the scores), and two more columns:
 
-    margin      the gold answer's score minus that of the best wrong answer
+    margin      the gold answer's score minus the best wrong answer's score
     scores      the scores of all answers, in the order of `candidates.parquet`; null if there are
                 more than MAX_KEPT answers
 
@@ -47,7 +47,8 @@ from lama_core.types import Query
 # Incremented if and only if the same specification gives other numbers.
 VERSION = 1
 NOT_WRITTEN = "the model can't write the object"
-# With more answers, a run keeps only the scores of the top ten and the gold answer.
+# Maximum number of answers; with more, a run keeps only the scores of the top ten and the gold
+# answer.
 MAX_KEPT = 1000
 
 
@@ -84,7 +85,7 @@ class StatementSpec(ClozeSpec):
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
-        """Return the questions, and the work of scoring all answers to those not excluded."""
+        """Return the questions, and the work of scoring all answers to the counted questions."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
         by_relation: dict[str, list[int]] = {}
         for row, question in enumerate(questions):
@@ -123,7 +124,7 @@ def _make_segment(
     answers: tuple[str, ...],
     model: StatementModel,
 ) -> Segment:
-    """Return the segment of a relation; change `questions` to exclude those it can't contain."""
+    """Return a relation's segment; in `questions`, give each excluded question its reason."""
     columns = answer_columns(answers)
     longest = max(answers, key=lambda answer: len(model.vocabulary.pieces(answer)))
     kept: list[int] = []
@@ -174,13 +175,13 @@ def _fits(model: BlankFiller, query: Query, longest: str) -> bool:
 
 @dataclass(frozen=True)
 class StatementWork(SegmentWork):
-    """The facts of a run, in parts of one fact or about `MAX_STATEMENTS_AT_ONCE` statements."""
+    """The facts of a run; a part is one fact or at most `MAX_STATEMENTS_AT_ONCE` statements."""
 
     scoring: Scoring
     unit: Unit = field(default="statements", init=False)
 
     def first_steps(self, segment: int) -> range:
-        """Return the number of the first fact of each part."""
+        """Return the index of the first fact of each part."""
         found = self.segments[segment]
         return range(
             0, len(found.queries), max(1, MAX_STATEMENTS_AT_ONCE // len(found.columns.words))

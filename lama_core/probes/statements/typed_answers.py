@@ -129,9 +129,9 @@ class ModelRanking(AboutModel):
 
     Attributes:
         answers: The answers, best first; those that the model can't write come last.
-        margin: Score of the gold answer (without one, of the best answer) minus the best score of
-            the others; None if there are no others.
-        n_left_out: Number of last answers that weren't scored because of the time limit.
+        margin: Score of the gold answer (of the best answer if no gold answer is given) minus the
+            best score of the other answers; None if one of the two scores is missing.
+        n_left_out: How many answers at the end were not scored because of the time limit.
     """
 
     answers: tuple[RankedAnswer, ...]
@@ -158,7 +158,7 @@ class ModelRanking(AboutModel):
         return notes
 
     def find(self, answer: str) -> RankedAnswer | None:
-        """Return a ranked answer; None if it wasn't scored."""
+        """Return the ranked answer with this text; None if it wasn't scored."""
         return next((ranked for ranked in self.answers if ranked.answer == answer), None)
 
 
@@ -228,7 +228,7 @@ def _answer_json(one: RankedAnswer) -> dict[str, Any]:
 
 
 def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict[str, Any]]:
-    """Return each token with its log-probability and `in_answer`; inside: The key of the latter."""
+    """Return each token, its log-probability, and whether it is in the answer (key: `inside`)."""
     values = [None if np.isnan(value) else float(value) for value in scores.log_probs]
     names = ("token", "log_prob", inside)
     rows = zip(scores.tokens, values, scores.in_answer.tolist(), strict=True)

@@ -2,9 +2,9 @@
 
 The effect of a role at a layer, for one fact, is the mean over the role's tokens of the restored
 minus the corrupted probability. A relation's average is the mean over its facts, with Student's
-interval. As in the paper's code, the only token of a subject is both its first and its last token;
-the token that the answer is read at has the role `blank`, in addition to its role in the subject if
-it belongs to the subject.
+interval. As in the paper's code, a subject of one token counts as first and as last subject token.
+The token at which the answer is read has the role `blank`; if it belongs to the subject, it has its
+role in the subject, too.
 Source: Meng et al. 2022, Figure 2.
 """
 
@@ -77,7 +77,7 @@ def roles_of(n_tokens: int, subject: Sequence[int], read_at: int) -> dict[str, l
 def average_effects(
     rows: Iterable[dict[str, Any]], *, model: str, restore: str
 ) -> list[RoleEffect]:
-    """Return the averages of a run's rows, by relation, layer and role."""
+    """Return the mean effect over the facts of a run's rows, by relation, layer and role."""
     values: dict[tuple[str, int, str], list[float]] = {}
     for row in rows:
         if row["effect"] is not None:

@@ -36,7 +36,7 @@ from lama_core.scoring.queries import gather_knowledge, make_questions
 
 # Incremented if and only if the same specification gives other numbers.
 VERSION = 1
-PART = 4  # facts that an interruption can lose
+PART = 4  # facts per part, so an interruption loses at most four
 NOT_FIRST = "object is not the model's first answer"
 NO_SUBJECT = "subject is not in the text that the model sees"
 EFFECTS = pa.schema(

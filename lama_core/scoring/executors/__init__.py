@@ -59,7 +59,7 @@ class Job:
 
     Attributes:
         work: The work.
-        key: Identifies the scorer: equal for jobs with the same one.
+        key: Identifies the scorer: equal for jobs with the same scorer.
         scorer: The scorer, loaded in this process; None if the executor's workers load it.
         reopen: Loads the same scorer in another process.
     """
@@ -72,7 +72,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A part of a job; both are indices: of the job, and of the part in its work."""
+    """A part of a job. job: Index of the job. part: Index of the part in the job's work."""
 
     job: int
     part: int

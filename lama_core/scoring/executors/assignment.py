@@ -1,7 +1,7 @@
 """Assign parts to workers so that workers load few models and finish at about the same time.
 
 A worker first gets the parts of its loaded model, in descending order of cost. When none is left,
-it switches to the model with the highest remaining cost per worker; the switching worker counts.
+it switches to the model with the highest remaining cost per worker, including this worker.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,7 @@ class Unassigned:
         self._parts: dict[Hashable, list[Task]] = {self._key(task): [] for task in tasks}
         self._costs = dict.fromkeys(self._parts, 0)
         self._loaded: dict[int, Hashable] = {}  # worker -> key of its model
-        # Reversed: of parts with equal costs, the first is assigned first.
+        # In the order of assignment: most costly first; of equal costs, the earlier part first.
         self.give_back(sorted(tasks, key=self.cost, reverse=True))
 
     def cost(self, task: Task) -> int:

@@ -1,9 +1,9 @@
 """Scoring on a Ray cluster: each worker loads one model at a time and scores whole parts.
 
 A worker uses one GPU if the cluster has any and LAMA_DEVICE isn't `cpu`, otherwise two CPUs. It
-gets two parts at a time and returns the rows of each as soon as it is finished. If a worker dies,
-alone or with its node, other workers get its parts, and a new worker starts where resources are
-free. Saved parts are not scored again. No file that this project writes contains Ray objects.
+gets two parts at a time and returns a part's rows as soon as the part is finished. If a worker
+dies, alone or with its node, other workers get its parts, and a new worker starts where resources
+are free. Saved parts are not scored again. No file that this project writes contains Ray objects.
 
 Ray is an optional extra (`pip install ray`). RAY_ADDRESS names a running cluster; without it, one
 is started on this machine. Every node needs the weights and data at the same paths: docs/scale.md.
@@ -33,7 +33,7 @@ CPUS = 2  # per worker, if nodes have as many
 MAX_DEATHS = 3  # number of workers that may die during the same part
 CONNECT_SECONDS = 10.0  # timeout of the connection to a cluster
 POLL_SECONDS = 1.0  # time between two checks of whether the user stopped the run
-MAX_IDLE_SECONDS = 300.0  # time without a busy worker and without resources for one
+MAX_IDLE_SECONDS = 300.0  # maximum time without a busy worker or free resources
 
 
 class RayExecutor:
@@ -85,7 +85,7 @@ def _resources() -> _Resources:
 
 
 def _device() -> str:
-    """Return LAMA_DEVICE for the workers: that of this process, without the number of the GPU."""
+    """Return LAMA_DEVICE for the workers: this process's value, without the number of the GPU."""
     return "cuda" if requested_device().startswith("cuda") else requested_device()
 
 
@@ -118,7 +118,7 @@ class _Workers:
         self._actors: dict[int, Any] = {}
         self._idle: set[int] = set()
         self._started: set[int] = set()
-        # Ray's reference -> worker, and the part it scores; None if it only shows that it runs.
+        # Ray's reference -> (worker, part that it scores); the part is None for a ping.
         self._pending: dict[Any, tuple[int, Task | None]] = {}
         self._deaths: Counter[Task | None] = Counter()
         # Ray doesn't fetch references inside a list, so a worker can fetch only the works it needs.
@@ -196,8 +196,8 @@ class _Workers:
     def _replace(self, number: int, task: Task | None, error: Exception) -> None:
         """Give the parts of a dead worker to others and start another worker.
 
-        The death is counted for the part that was being scored, or for the start; the death of an
-        idle worker isn't counted.
+        Counts the death for the part that the worker was scoring, or as a failed start; the death
+        of an idle worker isn't counted.
 
         Raises:
             UserError: If too many workers died during one part, or before they started.
