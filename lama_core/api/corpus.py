@@ -78,8 +78,8 @@ class CorpusSearch:
     Attributes:
         n_pairs: Distinct pairs of a subject and an object in the dataset.
         n_stated: Pairs that co-occur in a passage.
-        sources: One for each source, in the order of the corpus.
-        wordings: One for each wording of each relation, in the order of the dataset.
+        sources: Counts for each source, in the order of the corpus.
+        wordings: Counts for each wording of each relation, in the order of the dataset.
     """
 
     n_pairs: int
@@ -199,7 +199,7 @@ def find_cooccurring(
 
 
 def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:
-    """Return the sentences of each wording: queries that count, with the gold answer filled in."""
+    """Return each wording's probe sentences, without excluded queries."""
     chosen = make_prompt_set(prompts, data.relations)
     names = [relation.name for relation in data.relations]
     found: defaultdict[Wording, list[str]] = defaultdict(list)

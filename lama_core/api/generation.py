@@ -22,7 +22,7 @@ from lama_core.scoring.shared_fields import load_models
 
 
 def can_generate(name: str) -> bool:
-    """Return whether a model can generate text by its kind in the catalogue; True if unknown."""
+    """Return whether a model's kind can generate text; True if the kind is unknown."""
     kind = find_model(name).kind
     return kind is None or kind in GENERATING_KINDS
 

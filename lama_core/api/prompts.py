@@ -278,7 +278,7 @@ paraphrase_prompt = Function(
 
 
 def _pairs(request: MineRequest | ParaphraseRequest, relation: str) -> "tuple[Fact, ...]":
-    """Return the pairs of a file or folder, or else the training half of the dataset's facts."""
+    """Return the pairs of `request.pairs`; by default, the training half of the dataset's facts."""
     if request.pairs is None:
         loaded = load_dataset(request.dataset)
         return halve(loaded.facts_of(loaded.relation(relation).name))[0]

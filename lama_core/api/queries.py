@@ -83,7 +83,7 @@ def frame_of(answer: _HasRows) -> "pd.DataFrame":
 
 
 def _items(answer: ScoreAnswer | SentencesAnswer, name: str) -> "pd.DataFrame":
-    """Return a row for each model and item of its JSON list `name`, without the tokens."""
+    """Return a row for each item of each model's list `name` in `to_json`, without tokens."""
     import pandas as pd  # slow to import
 
     return pd.DataFrame(
@@ -311,9 +311,9 @@ inspect = Function(
 def query_lines(
     model: "Model", lines: Sequence[BatchLine], candidates: Candidates, **options: Any
 ) -> BatchModelAnswers:
-    """Return one model's answers to the lines of a batch; those of a chat server are free texts.
+    """Return one model's answers to the lines of a batch; a chat server's answers are free texts.
 
-    options: those of `fill_lines`; a chat server uses only `on_progress`.
+    options: arguments of `fill_lines`; a chat server uses only `on_progress`.
     """
     if hasattr(model, "generate"):
         return generate_lines(model, lines, options.get("on_progress", ignore))

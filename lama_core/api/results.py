@@ -197,7 +197,7 @@ class ComparedWays:
 
     @property
     def differences(self) -> pd.DataFrame:
-        """The paired differences of the ways, in the same groups of facts."""
+        """Paired differences of P@1 between ways: over all facts of a model, and by relation."""
         return stacked([one.differences() for one in self.found])
 
     def to_json(self) -> dict[str, Lines]:
@@ -211,7 +211,7 @@ class ComparedWays:
 
 
 def model_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return a label for each run: its model, and prompts and precision unless the default."""
+    """Return run id -> label: the model, then prompts and precision if not the default."""
     names = {}
     for info in (run.info for run in runs):
         prompts = "" if info.prompts == "manual" else info.prompts
@@ -461,7 +461,7 @@ def _difference(line: Difference) -> dict[str, Any]:
 
 
 def _flat(line: Difference | MeanDifference) -> dict[str, Any]:
-    """Return a line as a dictionary, with the ends of its interval as values."""
+    """Return a line as a flat dictionary: `low` and `high` replace its interval."""
     record: dict[str, Any] = {}
     for name, value in asdict(line).items():
         record |= value if name == "interval" else {name: value}

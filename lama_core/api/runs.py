@@ -69,7 +69,7 @@ class Runs(Sequence[Run]):
     """The finished runs of a request, one for each model.
 
     Attributes:
-        request: The request that made them.
+        request: The request that made the runs.
     """
 
     request: Request

@@ -88,7 +88,7 @@ REPEATED = ["series", "dataset", "prompts", "group", "label"]
 
 
 def _plain(table: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the rows as dictionaries; steps that are unknown are NaN, others whole numbers."""
+    """Return the rows as dictionaries; steps are int, or NaN if unknown."""
     single = "group" in table and table["group"].eq(ALL).all()
     lines = table.drop(columns=REPEATED[: 5 if single else 3], errors="ignore").to_dict("records")
     for line in lines:
@@ -125,7 +125,7 @@ def train_series(series: Series, runs: Sequence[Run], request: ResultsRequest) -
 
 
 def series_results(request: ResultsRequest, runs: Sequence[Run]) -> SeriesResults:
-    """Return the series among runs.
+    """Return the series of checkpoints among the runs; a note reports each unusable series.
 
     Raises:
         UserError: If there is no series, or none with a fact that counts at every step.

@@ -31,7 +31,7 @@ class Traces:
         options: What is restored, and the noise.
         facts: A row for each traced fact, layer and token role; see `probes.tracing.spec`.
         effects: The averages over these facts; the columns are the fields of `RoleEffect`.
-        reasons: Why facts of the run are excluded -> their number.
+        reasons: Reason -> number of facts of the run that are excluded for it.
     """
 
     options: TraceOptions
@@ -41,9 +41,9 @@ class Traces:
 
     @property
     def largest(self) -> RoleEffect:
-        """The largest effect at other tokens than the blank.
+        """The largest effect, except at the blank.
 
-        The last layers' states at the blank contain the answer in every model.
+        In every model, the last layers' states at the blank contain the answer.
         """
         others = self.effects[self.effects["role"] != BLANK]
         best = others.sort_values("effect", ascending=False, kind="stable").to_dict("records")[0]
@@ -74,10 +74,10 @@ def read_traces(run: Run, relation: str = ALL_FACTS) -> Traces:
 
 
 def options_of(run: Run) -> TraceOptions:
-    """Return what the traces of a run restore, and their noise.
+    """Return the options of a run's traces: the restored part and the noise.
 
     Raises:
-        UserError: If the run doesn't store them.
+        UserError: If the run doesn't store the options.
     """
     stored = run.details.get("options")
     if stored is None:

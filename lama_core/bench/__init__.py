@@ -100,7 +100,7 @@ def seconds_in_a_fresh_process(code: str) -> float:
 
 
 def called_in_a_fresh_process(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
-    """Call a function in a new process; return its result (as JSON) and its peak bytes."""
+    """Call a function in a new process; return its JSON result and the process's peak bytes."""
     printed = in_a_fresh_process(
         f"import json; from {function.__module__} import {function.__name__} as call; "
         f"from lama_core.bench import peak_bytes; "

@@ -72,7 +72,7 @@ def _measure(what: str, model: Any, instances: Sequence[Instance], repetitions: 
     distinct = list(dict.fromkeys(sentences))
 
     def score() -> None:
-        # A new scorer each time, because it caches scores. Its features aren't needed.
+        # A new scorer each time, because scorers cache scores. Features aren't needed.
         judge = ModelPairScorer(model, _no_features, template=TEMPLATES["what-to"], normalise="sum")
         judge.prefer(instances)
 
@@ -88,7 +88,7 @@ def _no_features(*_: object) -> Any:
 
 
 def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """Return a function that runs the forward passes of copies with one token masked each."""
+    """Return a function that runs the forward passes of copies, each with one masked token."""
     copies = []
     for text in texts:
         ids = model.framed(text)
@@ -100,7 +100,7 @@ def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """Return a function that scores one sentence at a time, by copies with one token masked."""
+    """Return a function that scores one sentence at a time, in copies with one masked token."""
 
     def scores() -> None:
         for text in texts:
@@ -116,7 +116,7 @@ def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """Return a function that runs one token for each distinct prefix of the sentences."""
+    """Return a function that runs as many tokens as the sentences have distinct prefixes."""
     rows = [model.text_ids(text) for text in texts]
     prefixes = {tuple(row[:end]) for row in rows for end in range(1, len(row))}
     return full_passes(model, len(prefixes))

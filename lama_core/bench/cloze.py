@@ -97,7 +97,7 @@ def throughput(n_queries: int, repetitions: int) -> list[BenchRow]:
 def encoder_only(model: Any, queries: Sequence[Query], body: Any = None) -> Callable[[], None]:
     """Return a function that only runs an encoder on the queries, with the fastest batch size.
 
-    The queries are encoded and sorted by length before.
+    Encoding and sorting the queries isn't part of the function.
 
     Args:
         model: The model.
@@ -163,8 +163,8 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
 def both_sides(repetitions: int) -> list[BenchRow]:
     """Measure the CPU time of a causal model's top 5 answers with context "both".
 
-    Peer: scoring `N_BOTH` whole sentences. Lower bound of the time (the limit): the passes of the
-    tokens after the sentences' shared beginning alone, with their logits.
+    Peer: scoring `N_BOTH` whole sentences. Lower bound of the time (the limit): the
+    passes and logits of only the tokens after the beginning that all sentences share.
     """
     model: Any = load_model(CAUSAL)
     query = parse_query(BOTH_TEXT)

@@ -23,7 +23,7 @@ N_EVIDENCES = 10
 
 def run(*, repetitions: int = 3) -> list[BenchRow]:
     """Measure the seconds and the peak memory of reading the facts."""
-    # A local import, because the process whose memory is measured imports this module.
+    # A local import: the process whose memory is measured imports this module, too.
     from lama_core.bench.workload import write_lama
 
     with tempfile.TemporaryDirectory() as name:

@@ -42,7 +42,7 @@ PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
 
 def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
-    """Measure the models that are on this machine, in fp32 and bf16.
+    """Measure queries and tokens per second of the installed models, in fp32 and bf16.
 
     Raises:
         UserError: If the chosen device is missing.
@@ -129,7 +129,7 @@ def _score(model: Any, queries: list[Query], columns: Columns, **bounds: int) ->
 def of_tokens(model: Any, what: str, repetitions: int) -> list[BenchRow]:
     """Measure the tokens per second that pass through the model while it scores texts.
 
-    A masked model needs a pass for each token of a text, a causal model one for the text.
+    A masked model needs one pass per token of a text, a causal model one pass per text.
     """
     texts = long_texts()
     rows = [model.framed(text) for text in texts]

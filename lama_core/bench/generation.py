@@ -1,11 +1,11 @@
 """`bench generation`: answers generated to questions about the starter facts, with SmolLM2.
 
 Peers: `transformers.generate` on batches of 32 prompts sorted by length, and, if
-lm-evaluation-harness is installed, its `generate_until` with the same batch size. All read the same
+lm-evaluation-harness is installed, its `generate_until` with the same batch size. All use the same
 chats, generate greedily and stop at the line break. Limit: the forward passes of whole prompts,
-without decoding or stopping rules. Each batch is read in one pass; then each pass adds one token to
-the texts that aren't finished, until each has as many tokens as ours. Ours can be faster than that,
-because it computes the beginnings that prompts share once.
+without decoding or stopping rules. One pass reads a batch; then each pass adds one token to every
+unfinished text, until the texts have as many tokens as ours. Ours can be faster than this limit,
+because it computes shared beginnings of prompts only once.
 """
 
 from collections.abc import Sequence
@@ -121,7 +121,7 @@ def by_transformers(model: Any, prompts: Sequence[Chat]) -> list[str]:
 
 
 def _lengths(model: Any, prompts: Sequence[Chat]) -> list[int]:
-    """Return the number of generated tokens of each text, in the order of `_sorted_batches`."""
+    """Return each text's number of generated tokens (at least 1), as in `_sorted_batches`."""
     order = sorted(prompts, key=lambda one: len(prompt_ids(model, one)), reverse=True)
     return [max(1, len(one.tokens)) for one in generate(model, order, MAX_TOKENS)]
 

@@ -1,8 +1,8 @@
 """`bench pages`: tables of results, and the computation after a click on Results and Facts.
 
 Workload: made-up runs of LAMA's size, 6 models x 41 relations x 34,000 facts. Drawing in the
-browser isn't measured. For the command `results --by source`: `--runs` models with different
-candidates, next to the bundled runs; peer: importing the libraries that read the tables.
+browser isn't measured. The command `results --by source` is measured on `--runs` made-up runs
+with different candidates and the bundled runs. Peer: importing the libraries that read the tables.
 """
 
 import tempfile
@@ -41,7 +41,7 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5, n_runs: int = 10) -> li
 def command_seconds(
     n_runs: int, n_facts: int, repetitions: int, folders: Sequence[Path] = (IMPORT_ROOT,)
 ) -> list[float]:
-    """Return the CPU seconds of the imports, then of `results --by source` in each folder.
+    """Return median CPU seconds: of the imports, then of `results --by source` in each folder.
 
     folders: checkouts of this project, such as those of two commits.
     """
@@ -102,7 +102,7 @@ def clicks(n_facts: int, repetitions: int) -> list[BenchRow]:
 
 
 def _seconds(way: Way, repetitions: int) -> float:
-    """Return the median seconds of the calls; the first one counts, too: its caches are cold."""
+    """Return the median seconds of the calls, including the first one, with cold caches."""
     seconds = []
     for _ in range(repetitions):
         start = time.perf_counter()

@@ -42,8 +42,8 @@ def measure(name: str, **options: int | None) -> list[BenchRow]:
 
     Args:
         name: Name of the benchmark.
-        **options: Arguments of the benchmark's `run`; those that are None or that it doesn't have
-            are ignored.
+        **options: Arguments of the benchmark's `run`. Arguments that are None or that `run`
+            doesn't have are ignored.
     """
     run = BENCHMARKS[name]
     known = signature(run).parameters

@@ -21,7 +21,7 @@ from lama_core.models.sources.locations import locate
 from lama_core.paths import IMPORT_ROOT
 
 TEXT = "Paris is the capital of ___."
-# What each model needs, and how many times as long as these imports its command may take.
+# Model -> the imports that it needs, and the target: command time divided by import time.
 IMPORTS = {MASKED: ("import torch", 1.3), CAUSAL: ("import torch, transformers", 1.5)}
 
 
@@ -41,7 +41,7 @@ def run(*, repetitions: int = 5) -> list[BenchRow]:
 def first_predictions(
     model: str, repetitions: int, folders: Sequence[Path] = (IMPORT_ROOT,)
 ) -> list[float]:
-    """Return the median CPU seconds of only the imports, then of each checkout's first prediction.
+    """Return median CPU seconds: of the imports, then of the first prediction in each checkout.
 
     folders: Checkouts of this project to measure, for example of two commits.
     """
@@ -52,7 +52,10 @@ def first_predictions(
 
 
 def run_python(folder: Path, *arguments: str, **variables: str) -> None:
-    """Run Python in a new process with these environment variables; the folder's modules first."""
+    """Run Python in a new process.
+
+    folder: working folder, whose modules are imported first. variables: of the environment.
+    """
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"} | variables
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     subprocess.run(

@@ -38,7 +38,7 @@ PEER_BATCH = 32  # as in lm-pub-quiz's examples
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Some facts of a relation, and the answers to rank for each."""
+    """Some facts of a relation, and the answers to rank for each fact."""
 
     template: str
     subjects: tuple[str, ...]
@@ -58,7 +58,7 @@ class Relation:
 
 
 def make_relations(n_statements: int) -> list[Relation]:
-    """Return about `n_statements` statements of the starter facts, equally many per relation."""
+    """Return starter relations with about `n_statements` statements, equally many per relation."""
     dataset = load_dataset("starter")
     relations = []
     for name in RELATIONS:
@@ -211,7 +211,8 @@ def _peer(name: str, *args: Any) -> Measured | None:
 def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
     """Measure statements per second in fp32 and bf16, and compare the scores.
 
-    Ours in bf16 is compared with fp32 by first answers; peers by the largest difference of a score.
+    Compares scores by the share of our first answers that are the same in bf16 and fp32, and by
+    the largest difference of a peer's score from ours in fp32.
     A peer that isn't installed, or fails, has no value.
 
     Args:

@@ -1,9 +1,9 @@
 """`bench trace`: causal traces, compared with bare forward passes of as many texts.
 
 A text of 12 tokens is traced at every layer and token with 2 draws of noise. Peer: as many texts in
-passes of 10, as the paper's code runs the draws of one layer and token. Limit: the same number of
-texts in full passes without the LM head. A ratio above 1 is possible: texts of a draw share the
-layers before the first restored one. CPU seconds of one thread are counted, because other load on
+batches of 10, as the paper's code runs the draws of one layer and token. Limit: as many texts in
+full batches without the LM head. A ratio above 1 is possible: texts of a draw share the layers
+before the first restored layer. CPU seconds of one thread are counted, because other load on
 the machine affects them little; several threads would also count the time they wait.
 """
 
@@ -28,7 +28,7 @@ PARTS: tuple[TracedPart, ...] = ("states", "mlp")
 
 
 def run(*, repetitions: int = 3) -> list[BenchRow]:
-    """Measure the models that are on this machine, in restored texts per CPU second.
+    """Measure the restored texts per CPU second of the installed models.
 
     Args:
         repetitions: Number of measurements.
@@ -43,7 +43,7 @@ def run(*, repetitions: int = 3) -> list[BenchRow]:
 
 
 def measure(name: str, repetitions: int) -> list[dict[str, Any]]:
-    """Return the fields of a row for each kind of restored part."""
+    """Return a `BenchRow` as a dictionary for each restored part in `PARTS`."""
     model: Any = load_model(name, precision="fp32")
     encoded = encode(model)
     n_tokens, n_layers = len(encoded.token_ids), model.model.config.num_hidden_layers

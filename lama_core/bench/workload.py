@@ -140,7 +140,7 @@ def plain_base_sized_model() -> tuple[Any, Any]:
 
 
 def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedModel":
-    """Return the model of `plain_base_sized_model`, opened from a folder as a user's model is."""
+    """Return the model of `plain_base_sized_model`, opened from a folder like a user's model."""
     with tempfile.TemporaryDirectory() as folder:
         for part in plain_base_sized_model():
             part.save_pretrained(folder)
@@ -149,7 +149,7 @@ def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedMode
 
 
 def first_answers(model: Any, queries: Sequence[Query], candidates: Candidates) -> list[int]:
-    """Score queries, and return the column of the best candidate of each."""
+    """Return the column of the best candidate for each query."""
     answers = [0] * len(queries)
     for block in score_cloze(model, queries, candidates.columns(model.vocabulary)):
         best = best_candidates(block.log_probs, 1, order=block.order)

@@ -102,7 +102,7 @@ def _usage_error(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
 
 def _end(number: int, _frame: object) -> None:
     """Exit by an exception when the process is terminated, so that unfinished files are deleted."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt that
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the exit
     sys.exit(128 + number)
 
 

@@ -50,7 +50,8 @@ NO_MEMORY = (
 def open_streams() -> None:
     """Make the standard streams safe to use.
 
-    A closed stream is connected to the null device, so that no other file gets its number.
+    A closed stream is connected to the null device, so that no other file gets its
+    file descriptor.
     Characters that the output encoding lacks are written as escapes.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
@@ -63,7 +64,7 @@ def open_streams() -> None:
 
 
 def silence(number: int) -> None:
-    """Connect a standard stream to the null device, so that its buffer can't fail again."""
+    """Connect a standard stream to the null device, so that flushing it can't fail again."""
     null = os.open(os.devnull, os.O_RDWR)
     if null != number:
         os.dup2(null, number)
@@ -125,7 +126,7 @@ def expected_error(error: Exception) -> str | None:
 
 
 def write_log(error: Exception) -> Path:
-    """Write a log file for a bug, keep the latest logs, and return its path.
+    """Write a log file for a bug, delete all but the latest `N_LOGS` logs, and return its path.
 
     Raises:
         OSError: If the file can't be written.
@@ -171,7 +172,7 @@ def _file_name(name: object) -> str:
 
 
 def _is_below_missing_home(name: str) -> bool:
-    """Whether LAMA_HOME isn't a folder, and a path is that folder, above or below it."""
+    """Whether LAMA_HOME isn't a folder, and `name` is LAMA_HOME, inside it or above it."""
     home = os.environ.get("LAMA_HOME")
     if not home or os.path.isdir(home):
         return False

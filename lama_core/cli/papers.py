@@ -6,7 +6,7 @@ from lama_core.cli import commands, output
 
 
 def print_reproduced(paper: ReproducedPaper) -> None:
-    """Print each table, then the unavailable figures with the commands that fetch their data."""
+    """Print each table, then the unavailable items with the commands that fetch them."""
     found = paper.found
     print(found.citation)
     for note in found.notes:

@@ -66,7 +66,7 @@ def print_selected(result: StudyResult) -> None:
 
 
 def print_study(result: StudyResult) -> None:
-    """Print a row for each set of prompts and method, with the paper's values if comparable."""
+    """Print a row for each set of prompts and method; with published values for a paper's model."""
     rows = result.table
     paper_model = rows[0].published_model
     published = f"; paper: {paper_model}, all 41 relations of T-REx" if paper_model else ""

@@ -94,7 +94,7 @@ def print_relation(answer: RelationAnswer) -> None:
 
 
 def _print_wordings(question: RelationQuestion, model: RelationModelAnswers, words: str) -> None:
-    """Print a row for each wording; the title says how many wordings give the same answer."""
+    """Print a row for each wording; the title counts the wordings with the commonest answer."""
     rows = [
         (
             f"{wording.kind} ({wording.source})",
@@ -178,7 +178,7 @@ def print_sentences(answer: SentencesAnswer) -> None:
 
 
 def print_inspected(answer: InspectionAnswer) -> None:
-    """Print what the lens shows of each model."""
+    """Print the lens's result for each model."""
     for model in answer.models:
         if model.layers:
             _print_layers(model.layers, answer.request.candidates)
@@ -216,7 +216,7 @@ def _print_layers(model: ModelLayers, words: str) -> None:
 
 
 def _print_attribution(model: ModelAttribution) -> None:
-    """Print each token's attribution in the order of the text, and the check of their sum."""
+    """Print each token's attribution in the order of the text, and the completeness check."""
     rows = [
         (token, "" if value is None else fixed(value, 3, signed=True))
         for token, value in zip(model.tokens, model.values, strict=True)
@@ -299,7 +299,7 @@ def _print_logit(model: ModelLogit) -> None:
 
 
 def print_batch(answer: BatchAnswer) -> None:
-    """Print each model's first prediction for each line, and its accuracy."""
+    """Print each model's first prediction for each line, and each model's accuracy."""
     rows = [
         (
             line.number,

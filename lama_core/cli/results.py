@@ -48,7 +48,7 @@ def print_runs(runs: "Runs") -> None:
 
 
 def runs_json(runs: "Runs") -> object:
-    """Return what a command that makes runs prints with `--json`."""
+    """Return the `--json` output of a command that makes runs."""
     return results_of(runs).to_json()
 
 
@@ -319,7 +319,7 @@ def _print_series(found: TrainedSeries, by: Literal["source", "relation"]) -> No
 
 
 def _print_readings(found: TrainedSeries) -> None:
-    """Print P@k by the readings of the facts' pairs at each step, if the readings are known."""
+    """Print P@k at each step by how often the facts' pairs were read, if this is known."""
     table = found.by_readings
     if table.empty:
         return
@@ -466,9 +466,9 @@ def _chance(line: Mapping[Hashable, Any], name: str) -> str:
 
 
 def _mean_over(line: Mapping[Hashable, Any]) -> str:
-    """Return what a row averages over, unless it is all relations of its source.
+    """Return what a row averages over, in brackets; empty for all relations of a source.
 
-    ConceptNet's row always names which of its two averages it is.
+    For ConceptNet, it is never empty: the mean is over relations or over facts.
     """
     if "mean_over" not in line:
         return ""

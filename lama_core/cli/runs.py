@@ -136,7 +136,7 @@ def print_setting(setting: str, chosen: Sequence[ProbeAccuracy]) -> None:
     rows = []
     for model, name, how in keys:
         lines = [found.get((model, name, how, probe)) for probe in probes]
-        # `random` averages its two halves; n is counted per probe.
+        # `random` has the decisions of random-head and random-tail; n is that of one probe.
         n = next(line.n for line in lines if line is not None and line.probe != "random")
         rows.append((name, model, *map(_cell, lines), n))
     output.print_table(
@@ -151,7 +151,7 @@ def print_setting(setting: str, chosen: Sequence[ProbeAccuracy]) -> None:
 
 
 def _print_frequency(lines: Sequence[ProbeAccuracy]) -> None:
-    """Print the frequency test of the random probe and its halves, by relation and in total."""
+    """Print p of the frequency test by relation, and in how many relations p isn't significant."""
     shown = ("random", *RANDOM_PROBES)
     found = {
         (line.model, line.name, line.made_with, line.probe): line

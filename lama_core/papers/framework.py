@@ -135,7 +135,7 @@ class Prepared:
 
     @property
     def asked(self) -> Iterable[str]:
-        """Displayed names of the models for which the sources of tables by model are called."""
+        """Displayed names of the models; sources of `by_model` tables are called once for each."""
         return ()
 
     @property
@@ -164,7 +164,10 @@ class Prepared:
 
     @contextmanager
     def noting(self, name: str, command: str = "") -> Iterator[None]:
-        """Record a UserError of the block in `missing`. command: Fetches the thing `name`."""
+        """Catch a UserError of the block and record it in `missing`.
+
+        name: the item that an error makes unavailable. command: fetches it.
+        """
         try:
             yield
         except UserError as error:
@@ -175,7 +178,7 @@ P = TypeVar("P", bound=Prepared)
 
 
 def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterator[Item]:
-    """Yield the items of every model; for one that fails, a row with the reason."""
+    """Yield the items of every model; a model that fails gets a row with the reason."""
     for model in prepared.asked:
         try:
             yield from items(prepared, model)
@@ -271,7 +274,9 @@ def bars(
     name: Callable[[ReproducedRow], str] = lambda row: row.model,
     published: Callable[[ReproducedRow], bool] = lambda row: True,
 ) -> Iterator[Chart]:
-    """Yield a bar chart with a series per name: our values, then the paper's; none without values.
+    """Yield a bar chart with a series per name, our values before the paper's.
+
+    Yields nothing if no row has a value.
 
     Args:
         title: Title of the chart.

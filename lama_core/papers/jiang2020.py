@@ -173,7 +173,7 @@ class Combined:
     averaging: Averaging
 
     def __call__(self, studies: Studies, model: str) -> Iterator[Item]:
-        """Yield the majority baseline, a model's rows, their chart, and the missing sets."""
+        """Yield the majority baseline, a model's rows, their chart, and unavailable prompt sets."""
         relations = studies.relations(model)
         found = [getattr(paper_tables.majority(one.objects), self.averaging) for one in relations]
         n_facts = sum(len(one.objects) for one in relations)
@@ -204,7 +204,7 @@ class Combined:
 
 
 def _mined_gains(studies: Studies, model: str) -> Iterator[Item]:
-    """Yield Table 4: the paper's gains whose two prompts are in the study, and our largest."""
+    """Yield Table 4: the paper's gains if both prompts are in the study, and our largest gains."""
     yield from _papers_gains(studies, model, "table4")
     own = [found for one in studies.relations(model) if (found := paper_tables.mined_gain(one))]
     for found in sorted(own, key=lambda one: -one.gain)[:SHOWN_GAINS]:
@@ -245,7 +245,10 @@ def _unnamed_row(
 
 
 def _weights(studies: Studies, model: str) -> Iterator[Item]:
-    """Yield Table 5: the largest gains of weights over the best mined prompt, and the weights."""
+    """Yield Table 5: gains of weighted prompts over the best mined prompt, and the weights.
+
+    Relations of the paper's table come first, then those with the largest gains.
+    """
     theirs = {str(row.labels[0]): row.values for row in published_table(PAPER, "table5").rows}
     found = [
         one for study in studies.relations(model) if (one := paper_tables.weighted_gain(study))
@@ -271,7 +274,7 @@ def _weight_of(template: str, values: Sequence[float | str | None]) -> float | N
 
 
 def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
-    """Yield Table 6: the paper's word changes whose two prompts are in the study, and ours."""
+    """Yield Table 6: the paper's word changes if both prompts are in the study, and our best."""
     yield from _papers_gains(studies, model, "table6")
     changes = [one for x in studies.relations(model) for one in paper_tables.word_changes(x)]
     changes.sort(key=lambda one: -one.gain.gain)
@@ -400,7 +403,10 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
 
 
 def _transfer(studies: Studies) -> Iterator[Item]:
-    """Yield Table 12: each model with the ensemble weights of each other, also of saved studies."""
+    """Yield Table 12: each model with its ensemble weights and with those of every other model.
+
+    The other models include those of comparable saved studies.
+    """
     known: dict[str, Study] = {}
     for model in studies.asked:
         try:

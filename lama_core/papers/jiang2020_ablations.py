@@ -161,7 +161,7 @@ def _both_ways(
 def _score_rows(
     studies: Studies, model: str, line: str, pools: Pools, table: str
 ) -> Iterator[ReproducedRow]:
-    """Yield one row with Top-K, optimised and oracle P@1 from a study of only these prompts."""
+    """Yield a row of P@1 for each method in `COLUMNS`, from a study of only these prompts."""
     request = studies.with_prompts(model, pools)
     relations = studies.relations(model, request)
     n_facts = sum(len(one.test) for one in relations)

@@ -81,7 +81,7 @@ def find_source(asked: str | None, on_progress: OnProgress) -> Source:
         on_progress: Called with the progress of downloads.
 
     Raises:
-        UserError: If the folder contains only one of the two.
+        UserError: If the folder contains only one of `lama` and `lpaqa`.
     """
     starter = Source(STARTER, "starter facts and prompts", prompts=ASSETS / "prompts" / STARTER)
     if asked == STARTER:
@@ -157,7 +157,7 @@ class Studies(Prepared):
 
     @cached_property
     def relation_names(self) -> tuple[str, ...]:
-        """The relations with facts, prompts, and training pairs if the data has any."""
+        """Relations with facts, prompts, and (if the data has a training folder) training pairs."""
         source, data = self.data, self.dataset
         named = None if source.prompts is None else relations_in(source.prompts)
         return tuple(
@@ -171,7 +171,7 @@ class Studies(Prepared):
 
     @cached_property
     def mined_prompts(self) -> dict[str, tuple[str, ...]]:
-        """Relation -> its mined prompts, in the order of their file; without empty ones."""
+        """Relation -> its mined prompts, in the file's order; only relations with mined prompts."""
         found = {}
         for name in self.relation_names:
             pool = load_pool(self.dataset.relation(name), folder=self.data.prompts)
@@ -239,7 +239,10 @@ class Studies(Prepared):
         limit: int | None = None,
         of: tuple[int, int | None] = (N_RELATIONS, N_FACTS),
     ) -> str:
-        """Describe how test facts differ from the paper's. of: the paper's relations and facts."""
+        """Describe how the test facts differ from the paper's.
+
+        of: the paper's numbers of relations and of facts; None if unknown.
+        """
         return differing(
             data=self.data.other,
             relations=(n_relations, of[0]),

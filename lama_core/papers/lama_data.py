@@ -109,7 +109,7 @@ class Lama(Prepared):
 
     @cached_property
     def usable(self) -> dict[str, str]:
-        """The available models; records the others in `missing`, with the reason.
+        """Column -> name of each available model; records the others in `missing`, with the reason.
 
         Fetches the paper's models only for the paper's data.
         """
@@ -146,7 +146,7 @@ class Lama(Prepared):
         Raises:
             UserError: If the data has nothing to query.
         """
-        # Common words need all models in one request; published words, a request for each model.
+        # With common words, one request for all models; with published words, one for each model.
         columns = list(self.usable)
         groups = [columns] if self.own_words and columns else [[one] for one in columns]
         several = prompts == TEN_SENTENCES
@@ -169,7 +169,7 @@ class Lama(Prepared):
             yield from self._made(zip(group, specs, strict=True))
 
     def read_runs(self) -> Iterator[tuple[str, Run]]:
-        """Yield each model's run with open-book context; without a corpus, add to `missing`."""
+        """Yield each model's run with open-book context; record a missing corpus in `missing`."""
         with self.noting(BOOK, BUILD_TEXT):
             open_index(load_corpus(TEXT), self.on_progress)
         if BOOK not in self.missing:

@@ -35,7 +35,7 @@ class RankedFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRelation:
-    """A model's scores on one relation. n: facts that count; n_excluded: the others."""
+    """A model's scores on one relation. n, n_excluded: facts that count, and excluded facts."""
 
     relation: str
     n: int
@@ -56,7 +56,7 @@ class MeasuredModel:
 
     @property
     def n(self) -> int:
-        """Facts that count, of all relations."""
+        """Number of facts that count, over all relations."""
         return sum(one.n for one in self.relations)
 
 
@@ -73,7 +73,7 @@ class AboutRelation:
 class MeasuredLama:
     """All results, and how they were made.
 
-    n_facts: facts, including excluded ones. k: the values of k for P@k. commit: the project's.
+    n_facts: facts, including excluded ones. k: values of k for P@k. commit: this project's commit.
     """
 
     what: str

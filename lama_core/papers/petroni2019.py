@@ -98,7 +98,7 @@ def models(lama: Lama) -> Iterator[Item]:
 
 
 def sources(lama: Lama) -> Iterator[Item]:
-    """Yield Table 2: P@1 by source of every model and extractor; a reason if one is missing."""
+    """Yield Table 2: P@1 by source of every model and extractor, and why models are missing."""
     yield (
         f"Intervals: {METHOD}; for means, {METHOD_OF_MEANS}. Open-book context: the most similar "
         "passage of minilm-mlm's training text precedes the query."
@@ -161,7 +161,7 @@ def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[Reprod
 def _counted(n: int, n_excluded: int, of_facts: int) -> tuple[int, int] | None:
     """Return our and the paper's number of facts, for `differing`; None if they are the same.
 
-    The paper counts either all lines of LAMA's files or only those that count.
+    The paper's number can include excluded facts, so it may equal `n` or `n + n_excluded`.
     """
     return None if of_facts in (n, n + n_excluded) else (n, of_facts)
 
@@ -256,14 +256,17 @@ def examples(lama: Lama) -> Iterator[Item]:
 
 
 def _without_bert(lama: Lama, published: dict[str, Value]) -> Iterator[ReproducedRow]:
-    """Yield BERT-large's published values, by name, if the model is missing."""
+    """Yield rows with BERT-large's published values if the model is missing.
+
+    published: row label -> value.
+    """
     if BERT_LARGE in lama.missing:
         for what, theirs in published.items():
             yield ReproducedRow(BERT_LARGE, what, 0, None, theirs, lama.missing[BERT_LARGE].reason)
 
 
 def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
-    """Return a model's five best words by query, formatted as in the paper, and `_golds`."""
+    """Return query -> a model's five best words, as in the paper, and the counts of `_golds`."""
     model = lama.load(reference)
     candidates = lama.words(model)
     columns = candidates.columns(model.vocabulary)
@@ -285,7 +288,10 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
 
 
 def _golds(ranks: Sequence[int | None]) -> dict[str, Value]:
-    """Count gold answers ranked first, and among the five best. ranks: None for an unranked one."""
+    """Return the number of gold answers with rank 1, and of those with a rank up to 5, by label.
+
+    ranks: rank of each gold answer; None if it has no rank.
+    """
     known = [rank for rank in ranks if rank is not None]
     return {
         f"right answers ranked first, of {len(ranks)}": float(known.count(1)),

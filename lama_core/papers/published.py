@@ -33,7 +33,7 @@ SOURCES = {"TREx": "T-REx", "Google_RE": "Google-RE", "ConceptNet": "ConceptNet"
 
 @dataclass(frozen=True, slots=True)
 class LamaShare:
-    """How much of a source of LAMA a dataset or run has, compared with Table 2.
+    """Relations and facts of one source of LAMA: in a dataset or run, and in the paper's Table 2.
 
     of_relations, of_facts: numbers in Table 2; of_relations is 0 for SQuAD, which has none.
     """
@@ -74,7 +74,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """One table of a paper. metric: of the values. labels: names of the rows' labels."""
+    """One table of a paper. metric: what the values measure. labels: names of the rows' labels."""
 
     id: str
     title: str
@@ -181,7 +181,7 @@ class PublishedExample:
 
     @property
     def rank(self) -> int | None:
-        """Rank of the gold answer among the five, compared exactly; None if it isn't among them."""
+        """Rank of the gold answer among the five words (exact match); None if it isn't there."""
         words = [word for word, _ in self.answers]
         return words.index(self.gold) + 1 if self.gold in words else None
 
@@ -227,7 +227,7 @@ def published_scores() -> "pd.DataFrame":
 
 
 def lama_shares(data: str, counts: Iterable[tuple[str, int]]) -> tuple[LamaShare, ...]:
-    """Return how much of each of LAMA's sources a dataset or run has; () for data other than LAMA.
+    """Return a `LamaShare` of a dataset or run for each source of LAMA; () for other data.
 
     Facts beyond the paper's count are facts that the paper excluded, so only missing facts affect
     the comparison.

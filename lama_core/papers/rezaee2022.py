@@ -52,10 +52,10 @@ MODELS_GET = "lama-explorer models get "
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judge of the paper.
+    """A judge: a model or a set of word vectors that the probes test.
 
-    request: how to run it; None if it isn't available. command: fetches it. reason: why it isn't
-    available.
+    request: request of its runs; None if it is unavailable. command: fetches it. reason: why it
+    is unavailable.
     """
 
     request: AnalogyRequest | None
@@ -133,11 +133,11 @@ class AnalogyRuns(Prepared):
 
     @property
     def by_relation(self) -> list[str]:
-        """The judges for Table 2 and section 4: the paper's model, and the user's models."""
+        """The judges for Table 2 and section 4: RoBERTa-large, and models that the paper lacks."""
         return [name for name in self.judges if name == BY_RELATION or name not in JUDGES]
 
     def runs(self, name: str, setting: Setting) -> tuple[ProbeRun, ...]:
-        """Return the four probes of one judge; () if it is unavailable (see `missing`)."""
+        """Return one judge's runs of the four probes; () if it is unavailable (see `missing`)."""
         judge = self.judges[name]
         if name in self.missing:
             return ()
@@ -180,7 +180,7 @@ def differs_from_paper(run: ProbeRun) -> tuple[str, ...]:
 
 
 def _differs(runs: Sequence[ProbeRun]) -> str:
-    """Describe the differences of some runs from the paper's; "" if there are none."""
+    """Describe how runs differ from the paper's; "" if they don't."""
     return joined(*(word for run in runs for word in differs_from_paper(run)))
 
 
@@ -189,7 +189,7 @@ class AccuracyTable:
     """The specification of a table of accuracies.
 
     settings: settings to show. axis: title of the axis of its rows. judges: returns the judges to
-    show. ours: returns the rows of some runs. theirs: returns the published rows.
+    show. ours: returns the accuracies of runs. theirs: returns the published accuracies.
     """
 
     settings: tuple[Setting, ...]
@@ -214,7 +214,7 @@ class AccuracyTable:
                 yield from bars(title, chosen, x_title=self.axis, y_title="accuracy, %")
 
     def _rows(self, found: AnalogyRuns, model: str, setting: Setting) -> Iterator[ReproducedRow]:
-        """Yield a model's rows: those that were computed, and those that the paper reports."""
+        """Yield a row for each accuracy of a model that was computed or published."""
         runs = found.runs(model, setting)
         made = {(line.name, line.probe): line for line in self.ours(runs)}
         printed = {
@@ -238,7 +238,7 @@ class AccuracyTable:
 
 
 def section4(found: AnalogyRuns) -> Iterator[Item]:
-    """Yield the frequency test: the share of relations with p above 0.05, and the others' names."""
+    """Yield the frequency test: share of relations with p above 0.05, and names of the rest."""
     above, least = map(str, published_table(PAPER, "frequency").rows[0].values)
     for model in found.by_relation:
         runs = found.runs(model, "supervised")

@@ -6,9 +6,9 @@
     random baseline        = (sum over facts of 1 / answers) / facts = 362 / 7,731
 
 Statements are scored with the defaults of the authors' library: the sum over the whole statement;
-for masked models, a word's later subword tokens are masked together with the scored one. The table
-runs the leaderboard's models that are installed, and the embedded ones. If BEAR is unavailable, no
-other facts replace it.
+for masked models, a word's later subword tokens are masked together with the scored token. The
+table runs the leaderboard's models that are installed, and the embedded ones. If BEAR is
+unavailable, no other facts replace it.
 
 Source: Wiland et al. 2024, and https://lm-pub-quiz.github.io for the mean and its error.
 """
@@ -67,7 +67,7 @@ class OverFacts:
     """The scores of a run of statements over its facts, with equal weights.
 
     n: facts that count. n_relations: relations with such facts. accuracy: P@1. chance: mean over
-    facts of 1 / answers. Both are between 0 and 1, and NaN if no fact counts.
+    facts of 1 / number of answers. Both are between 0 and 1, and NaN if no fact counts.
     """
 
     n: int
@@ -199,7 +199,7 @@ class Bear(Prepared):
         return OverFacts(n, len(counts), hits / n, hits / n)
 
     def differs(self, found: Sequence[OverFacts], asked: str = "") -> str:
-        """Describe the differences of some templates' scores from the leaderboard's."""
+        """Describe how the scores (one per template) differ from the leaderboard's."""
         return differs_from_leaderboard(
             data=self.other,
             n_relations=min(one.n_relations for one in found),

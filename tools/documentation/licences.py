@@ -2,8 +2,8 @@
 
     python -m tools.documentation.licences
 
-The packages are the dependencies in pyproject.toml, and theirs, without extras. The licence is the
-one that the package's metadata state, or for packages in `STATED` the one in its licence file.
+The packages are the project's direct and indirect dependencies, without extras. Licences are from
+the packages' metadata; for packages in `STATED`, from the licence file.
 """
 
 import re
@@ -33,13 +33,13 @@ LONGEST = 60  # characters; longer fields hold the licence's text
 
 
 def page() -> str:
-    """The page's content, from the metadata of the installed packages."""
+    """Return the page's text, from the metadata of the installed packages."""
     rows = sorted(set(_packages(PROJECT, set())), key=str.lower)
     return HEADER + "".join(f"| {name} | {licence_of(name)} |\n" for name in rows)
 
 
 def _packages(name: str, seen: set[str]) -> Iterator[str]:
-    """Yield the names of a package's dependencies and theirs, for this machine, without extras."""
+    """Yield a package's direct and indirect dependencies for this machine, without extras."""
     for text in metadata.requires(name) or ():
         needed = Requirement(text)
         if needed.marker and not needed.marker.evaluate({"extra": ""}):
@@ -52,10 +52,10 @@ def _packages(name: str, seen: set[str]) -> Iterator[str]:
 
 
 def licence_of(name: str) -> str:
-    """The licence that an installed package states.
+    """Return the licence of an installed package, from `STATED` or its metadata.
 
     Raises:
-        ValueError: If it states none, and `STATED` doesn't name one.
+        ValueError: If neither has a licence.
     """
     if name in STATED:
         return STATED[name]

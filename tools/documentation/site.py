@@ -95,7 +95,7 @@ def commands_text() -> str:
 
 
 def commands_of(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
-    """Yield a command and all its subcommands, each after the words of its call."""
+    """Yield (words of the call, app) for a command and all its subcommands."""
     yield path, app
     for name in app:
         if not name.startswith("-"):
@@ -120,7 +120,7 @@ def _module_of(path: Path) -> str:
 
 
 def _linked(sources: list[str]) -> list[str]:
-    """Return the files outside docs/ that the sources link to, directly or indirectly."""
+    """Return the files outside docs/ that the source files link to, directly or indirectly."""
     found: list[str] = []
     for source in (queue := list(sources)):
         if not source.endswith(".md"):

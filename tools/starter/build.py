@@ -30,7 +30,7 @@ OBJECTS_WITH_ARTICLE = {"Netherlands", "Philippines", "Bahamas", "Gambia", "Mald
 
 
 def build_facts(folder: Path) -> dict[str, int]:
-    """Write the starter facts into `folder` in LAMA's layout; return the facts per relation.
+    """Write the starter facts into `folder` in LAMA's layout; return each relation's fact count.
 
     The folder is replaced after everything was written. Raises UserError if a source isn't
     installed.
@@ -166,7 +166,7 @@ def _write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
 
 
 def build_analogies(folder: Path) -> dict[str, int]:
-    """Write the starter analogies into `folder` in BATS's layout; return the pairs per file."""
+    """Write the starter analogies into `folder` in BATS's layout; return each file's pair count."""
     sections = hand.analogies()
     write_and_replace(folder, lambda new: _write_analogies(new, sections))
     return {section.file: len(section.pairs) for section in sections}

@@ -12,7 +12,7 @@ EXCLUDED = "-"
 
 @dataclass(slots=True)
 class Corrections:
-    """Corrections of names and objects; the value `-` excludes the facts.
+    """Corrections of names and objects; the value `-` excludes a fact.
 
     Attributes:
         names: Wrong subject -> right subject.
@@ -25,7 +25,7 @@ class Corrections:
     used: set[str | tuple[str, str, str]] = field(default_factory=set)
 
     def apply(self, facts: Iterable[StarterFact]) -> Iterator[StarterFact]:
-        """Yield the corrected facts; a corrected object makes the origin "written by hand"."""
+        """Yield the corrected facts; a new object changes the origin to "written by hand"."""
         for fact in facts:
             name = self.names.get(fact.subject)
             if name is not None:
@@ -50,7 +50,7 @@ class Corrections:
 def load() -> Corrections:
     """Return the corrections of `hand/corrections.txt`.
 
-    Its lines about facts contain subjects that are already corrected.
+    Lines that correct an object contain the corrected subject.
     """
     names, objects = {}, {}
     for kind, *cells in hand.correction_lines():

@@ -56,7 +56,7 @@ def cloze_questions() -> list[tuple[str, str]]:
 
 
 def correction_lines() -> list[list[str]]:
-    """Return the cells of each line of corrections.txt, whose head explains them."""
+    """Return the cells of each line of corrections.txt; the file's first lines explain them."""
     return [[cell.strip() for cell in line.split(" | ")] for line in _lines("corrections.txt")]
 
 

@@ -66,7 +66,7 @@ class StarterFact:
 
 @cache
 def known_words() -> frozenset[str]:
-    """Return words that are one token for BERT and SmolLM2, and years that are one for BERT."""
+    """Return words that are one token for BERT and SmolLM2; years need to be one only for BERT."""
     return _words("words.txt")
 
 

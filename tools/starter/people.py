@@ -2,8 +2,8 @@
 
 A WordNet gloss is like "French novelist who ... (1804-1876)" or "United States physicist (born in
 Germany) (1879-1955)". Nationality and years come from the gloss, the profession from the synset's
-class; rules exclude facts that these leave unclear. Places of birth are written by hand: WordNet
-has the country, but the relation needs the city.
+class; facts that these leave unclear are excluded. Places of birth are written by hand: WordNet has
+the country, but the relation needs the city.
 """
 
 import re
@@ -45,7 +45,7 @@ COUNTRY_OF_ADJECTIVE = {
     "Austrian": "Austria",
     "Indonesian": "Indonesia",
 }
-# People born earlier were citizens of states that differ too much from today's of the same name.
+# People born earlier were citizens of states that differ too much from today's namesakes.
 FIRST_YEAR_OF_CITIZENS = 1830
 # Russians who died later were citizens of the Soviet Union or of their country of exile.
 LAST_YEAR_OF_RUSSIA = 1922

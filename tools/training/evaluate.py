@@ -56,7 +56,7 @@ def evaluate_held_out(
     batch_size: int = 64,
     seed: int = EVALUATION_SEED,
 ) -> HeldOut:
-    """Return the scores on masked tokens of the passages, which are drawn by the seed.
+    """Return the scores on the passages' tokens that are drawn with `seed` and masked.
 
     Passages with fewer than three tokens, not counting special tokens, are excluded.
     """

@@ -63,7 +63,7 @@ def round_to_stored(model: torch.nn.Module) -> None:
 
 
 def _tidy_tokenizer(folder: Path) -> None:
-    """Remove settings of single calls of the encoder's tokenizer, such as truncation."""
+    """Remove the encoder's `CALL_OPTIONS`, truncation and padding from the stored tokenizer."""
     config_file, file = folder / "tokenizer_config.json", folder / "tokenizer.json"
     config = json.loads(config_file.read_text(encoding="utf-8"))
     kept = {key: value for key, value in config.items() if key not in CALL_OPTIONS}

@@ -35,8 +35,8 @@ def count_readings(
 ) -> Readings:
     """Return how often a training run had read each pair before each of the steps.
 
-    A reading is a passage with both names, as `PairIndex` finds them, within the tokens that the
-    model reads.
+    A reading is a passage that contains subject and object (see `PairIndex`) in the tokens that
+    the model reads.
 
     Args:
         run: Folder of the training run, with its corpus and a checkpoint.
@@ -62,7 +62,7 @@ def count_readings(
 def _pairs_by_passage(
     passages: Iterable[str], index: PairIndex, tokenizer: Any, max_length: int
 ) -> Passages:
-    """Return the pairs of each passage that has any, in its first `max_length` tokens."""
+    """Return number of a passage -> pairs in its first `max_length` tokens, if it has any."""
     found: dict[int, frozenset[Pair]] = {}
     for number, passage in enumerate(passages):
         if index.pairs_in(passage):
@@ -78,7 +78,7 @@ def _pairs_by_passage(
 def _counts_before(
     read: Iterator[list[tuple[int, int]]], found: Sequence[Passages], steps: Sequence[int]
 ) -> Iterator[Counter[Pair]]:
-    """Yield the readings of each pair before each of the steps, which are in ascending order."""
+    """Yield how often each pair was read before a step, for each of the ascending `steps`."""
     counts: Counter[Pair] = Counter()
     before = 0
     for step in steps:

@@ -14,7 +14,7 @@ HEADS = ("cls", "lm_head")
 """Name of the masked-LM head in transformers: for models like BERT, and like RoBERTa."""
 
 ATTENTION = "eager"
-"""Unfused attention; for short passages its gradient is twice as fast as that of the fused one."""
+"""Unfused attention: for short passages, its gradient is twice as fast as with fused attention."""
 
 
 def load_tokenizer(folder: Path) -> Any:

@@ -30,7 +30,7 @@ CARD_FILE = "README.md"
 
 @dataclass(frozen=True)
 class SharedFacts:
-    """P@1 on the facts whose pair co-occurs in a training passage (`stated`), or on the others."""
+    """P@1 on the facts whose pair co-occurs in a training passage (`stated`), or on other facts."""
 
     stated: bool
     n_facts: int
@@ -80,7 +80,7 @@ def run_recipe(
     """Train (or resume the run in `run_folder`), export to `out`, evaluate and write the card.
 
     With `history`, also exports the models at step 0, the powers of two and the last step to
-    folders `step<n>` in it.
+    folders `step<n>` in `history`.
 
     Raises:
         UserError: For unusable input, before the training begins.

@@ -152,8 +152,8 @@ class BatchSampler:
     """Batches of passages, in the order of training.
 
     A chunk is `batches_per_chunk` batches. In a chunk, passages are sorted by length into batches,
-    which need little padding, and the batches are shuffled. Every chunk has the same number of
-    passages of a file. After all passages of a file were read, they are shuffled again.
+    which therefore need little padding, and the batches are shuffled. A file has the same number of
+    passages in every chunk. After all passages of a file were read, they are shuffled again.
     """
 
     files: tuple[TokenFile, ...]
@@ -179,14 +179,14 @@ class BatchSampler:
             chunk, skipped = chunk + 1, 0
 
     def passages(self) -> Iterator[list[tuple[int, int]]]:
-        """Yield the passages of each step from 0 on, endlessly: (number of the file, passage)."""
+        """Yield the (file number, passage number) pairs of each step from 0 on, endlessly."""
         return chain.from_iterable(map(self._picked, count()))
 
     def _chunk(self, chunk: int) -> list[Batch]:
         return [self._batch(picked) for picked in self._picked(chunk)]
 
     def _picked(self, chunk: int) -> list[list[tuple[int, int]]]:
-        """Return the passages of each batch of a chunk."""
+        """Return the (file number, passage number) pairs of each batch of a chunk."""
         picked: list[tuple[int, int]] = []
         for number, (file, n) in enumerate(zip(self.files, self.passages_per_chunk(), strict=True)):
             picked += [(number, p) for p in self._passages(number, file.n_passages, chunk * n, n)]

@@ -40,7 +40,7 @@ class Settings:
     Attributes:
         steps: Number of steps; a resumed run can change it until the decay begins.
         learning_rate: Peak rate of the encoder.
-        head_learning_rate: Peak rate of the new head, without embeddings that are tied to it.
+        head_learning_rate: Peak rate of the new head, without its tied embeddings.
         precision: bf16 (autocast; weights stay float32) or fp32.
     """
 
@@ -256,7 +256,7 @@ def _resume(
 
 
 def _constant_steps(settings: Mapping[str, object]) -> int:
-    """Return the number of steps before the decay begins; -1 if the settings don't contain it."""
+    """Return the number of steps before the decay begins; -1 if the settings lack steps."""
     steps, decay = settings.get("steps"), settings.get("decay_steps")
     return steps - decay if isinstance(steps, int) and isinstance(decay, int) else -1
 
