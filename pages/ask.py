@@ -62,7 +62,7 @@ def draw_form() -> tuple[str, str, url_state.ClozeChoice]:
 def draw_columns(
     query: Query, gold: str, choice: url_state.ClozeChoice, passage: FoundPassage | None
 ) -> tuple[ModelAnswer, ...]:
-    """Draw a column per model: its answers as soon as it is done, or a download button."""
+    """Draw a column per model, with its answers or a download button; return the answers."""
 
     def query_model(name: str, installed: tuple[str, ...]) -> ModelAnswer:
         settings = replace(choice.settings, models=installed)

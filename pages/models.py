@@ -31,7 +31,7 @@ def status_of(entry: Entry) -> str:
 
 
 def group_of(status: str) -> str:
-    """The group of the list that contains models of this status."""
+    """The group that lists the models of this status."""
     return OFFERED if status == GONE else status
 
 

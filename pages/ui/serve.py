@@ -36,9 +36,12 @@ log = logging.getLogger("lama_explorer")
 
 
 def limited(endpoint: Endpoint, most: int) -> Endpoint:
-    """A websocket endpoint with limits for each address.
+    """Return a websocket endpoint that limits the connections of each network address.
 
-    endpoint: The endpoint. most: Connections at once, and new ones in a minute; 0: no limit.
+    Args:
+        endpoint: The endpoint without limits.
+        most: The largest number of simultaneous connections, and of new connections in a minute;
+            0: no limit.
     """
     connected: Counter[str] = Counter()
     lately: dict[str, deque[float]] = defaultdict(deque)  # when connections were opened
@@ -71,10 +74,11 @@ class FewOfEach:
 
     def __init__(self, most: int = MAX_SAME) -> None:
         self.most = most
-        self._seen: dict[tuple[str, int], tuple[float, int]] = {}  # start of the minute, number
+        # Line of code -> start of the current minute, number of messages in it.
+        self._seen: dict[tuple[str, int], tuple[float, int]] = {}
 
     def keeps(self, record: logging.LogRecord) -> bool:
-        """Whether to write a message; the last of a minute says that more are dropped."""
+        """Whether to write a message; adds to a minute's last message that more are dropped."""
         line = record.pathname, record.lineno
         start, n = self._seen.get(line, (record.created, 0))
         if record.created - start >= 60:
@@ -97,7 +101,7 @@ def limit_log(few: FewOfEach) -> None:
 
 
 def set_limits() -> None:
-    """Replace the parts of Streamlit's server that the limits concern."""
+    """Limit websockets by address, and disable fetching the machine's external address."""
     most = int_from_env("LAMA_ADDRESS_CONNECTIONS", CONNECTIONS)
     make = starlette_websocket.create_websocket_handler
     starlette_websocket.create_websocket_handler = lambda runtime: limited(make(runtime), most)

@@ -20,7 +20,7 @@ def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe:
     Args:
         lines: Accuracies of all probes, by relation.
         names: Run id -> the run's name in tables.
-        probe: The probe to show; for `random`, also its two halves.
+        probe: The probe to show; `random` also shows the two probes that it averages.
     """
     probes = ("random", *RANDOM_PROBES) if probe == "random" else (probe,)
     tested = [line for line in lines if line.p_value is not None]

@@ -41,7 +41,10 @@ def _show(names: Sequence[str]) -> None:
 
 
 def _choose() -> AnalogyRequest | None:
-    """Draw the fields of a new probe, which aren't part of the URL; None without a model."""
+    """Draw the fields of a new probe and return its request; None without a model.
+
+    The URL doesn't contain these fields.
+    """
     left, right = st.columns(2, gap="large")
     with left:
         data = st.selectbox("Analogies", analogy_names(), key="new analogies", persist_state=KEPT)

@@ -123,7 +123,7 @@ def _choose(
 
 
 def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
-    """Run id -> its name in charts: the model, with the options if the model's runs differ."""
+    """Run id -> name in charts: the model, and the options if they differ between its runs."""
     options: dict[str, set[str]] = {}
     for run in runs:
         options.setdefault(run.info.model, set()).add(options_text(run.details))
@@ -235,7 +235,7 @@ def _draw_differences(runs: Sequence[ProbeRun]) -> None:
 
 
 def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
-    """A row per name, a column per model and probe; a cell is an accuracy with mark and spread."""
+    """A row per kind of relation, a column per model and probe; cells: accuracy, mark, spread."""
     by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
     cells = {key: _cell(row) for key, row in by_cell.iterrows()}
     columns = [(model, probe) for model in who for probe in SHOWN_PROBES]

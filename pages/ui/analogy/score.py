@@ -60,12 +60,12 @@ def draw_score() -> None:
     if columns:
         models = tuple(column.answer for column in columns.values())
         answer = ScoreAnswer(query, request.template, request.normalise, models)
-        scored = tuple(":".join(pair.pair) for pair in models[0].pairs)  # those within the limit
+        scored = tuple(":".join(pair.pair) for pair in models[0].pairs)  # within the time limit
         _draw_export(answer, replace(request, models=tuple(columns), pairs=scored))
 
 
 def _describe(scores: ModelScores) -> str:
-    """A model's kind, and its measure of a sentence."""
+    """A model's kind, and its measure of a sentence, such as perplexity."""
     kind = KINDS[scores.kind]
     return predictions.join_details(
         kind.title, kind.measure, precision=scores.precision, device=scores.device

@@ -9,7 +9,7 @@ import streamlit as st
 from lama_core.api.queries import Prediction
 from pages.ui.shared import links, screens, url_state
 
-# URL parameters of these tabs that a single sentence doesn't have.
+# URL parameters of these tabs that the tab Sentence doesn't have.
 BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
 PARAMS = ("tab", "details", *BATCH_PARAMS, "data", "relation", "subject", "object", "mined")
 

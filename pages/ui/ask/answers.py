@@ -136,7 +136,7 @@ def _draw_form() -> RankRequest:
 
 
 def _choose_gold(answers: list[str], first: str) -> str | None:
-    """Draw the choice of the right answer; it is cleared when its answer is removed."""
+    """Draw the choice of the right answer, which is cleared if that answer was removed."""
     url_state.drop_stale("right_answer", (None, *answers))
     return st.selectbox(
         "Right answer (optional)",

@@ -117,7 +117,7 @@ def _query_in_columns(
     choice: url_state.ClozeChoice,
     add: Callable[[Answerer], None],
 ) -> dict[str, Column[Answers]]:
-    """Query each model in its own column, which shows the progress, then how often it is right.
+    """Query each model in a column that shows the progress, then how often the model is right.
 
     Calls `add` with a model's lists when the model has answered all queries.
     """

@@ -66,7 +66,7 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
 
 
 def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -> InspectRequest:
-    """A checked request with those of the form's settings that an inspection has."""
+    """A checked request with the form's settings that apply to an inspection."""
     settings = choice.settings
     request = InspectRequest(
         text,
@@ -91,7 +91,7 @@ def _draw_lens(
 ) -> None:
     """Draw a column per model with its result, then the caption and the export.
 
-    `draw` draws a model's result, given the model's title; `name` is that of the exported file.
+    `draw` gets a model's result and the model's title; `name` is the exported file's name.
     """
     columns = _query_columns(request, shows_progress)
     for model, column in columns.items():
@@ -283,7 +283,7 @@ def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
 
 
 def _choose_tracked(place: DeltaGenerator) -> str:
-    """Draw the field for the answer to track; "" means each model's own first answer."""
+    """Draw the field for the answer to track; "" means each model's first answer."""
     typed = place.text_input(
         TRACKED_ANSWER.capitalize(),
         key="explain",
@@ -363,7 +363,10 @@ def _example_edit(text: str) -> str:
 
 
 def _known_name(text: str) -> tuple[str, str]:
-    """The text's longest subject of the starter facts, and another subject; empty if none."""
+    """The longest starter subject in the text, and another subject of the same relation.
+
+    Both are empty if the text contains no starter subject.
+    """
     starter = cache.dataset_of(EXAMPLES_FROM)
     known = [
         (len(fact.subject), fact.subject, relation.name)

@@ -12,12 +12,12 @@ from pages.ui.shared.url_state import title_of
 
 
 def draw_outside_candidates(answers: Sequence[ModelAnswer], blank: int, candidates: str) -> bool:
-    """Name the models with most of their probability elsewhere; offer a longer list of candidates.
+    """Name the models with most of their probability outside the candidates; offer a longer list.
 
     Args:
         answers: The models' answers to one query.
         blank: Index of the blank, from 0.
-        candidates: Name of the list that is ranked.
+        candidates: Name of the list of candidates.
 
     Returns:
         Whether anything was drawn.

@@ -159,10 +159,10 @@ def _draw_form() -> FormInput | None:
 
 
 def _choose_subject(dataset: Dataset, relation: str) -> str:
-    """Draw the field for a subject, one of the relation's or any other text; return it.
+    """Draw the choice of a subject, one of the relation's or any other text; return the subject.
 
     When the relation changes, a typed subject stays. A suggested subject that the new relation has
-    no fact about is replaced by the new relation's first subject.
+    no fact about is replaced by the new relation's first suggestion.
     """
     subjects = subjects_of(dataset, relation)
     best = [FIRST_SUBJECT] if FIRST_SUBJECT in subjects else []

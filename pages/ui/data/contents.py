@@ -171,7 +171,7 @@ def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool
 
     Args:
         dropped: The excluded lines.
-        what: What they are called, `line` or `row`.
+        what: The word for an excluded line: `line` or `row`.
         opened: Whether the table is expanded at first.
     """
     if not dropped:

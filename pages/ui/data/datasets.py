@@ -54,7 +54,7 @@ def status_of(listed: Listed) -> str:
 
 
 def choose_source(sources: list[Listed]) -> Listed:
-    """Draw the table of datasets and return the one chosen by a click or in the field below."""
+    """Draw the table of datasets; return the dataset chosen by a click or in the field below."""
     if "source later" in st.session_state:
         st.session_state["source"] = st.session_state.pop("source later")
     table = pd.DataFrame(
@@ -167,7 +167,7 @@ def draw_import() -> None:
 
 
 def _choose_file(form: int) -> tuple[Opened | None, str]:
-    """Draw the fields for a file or folder and the dataset's name; return None without a file."""
+    """Draw the fields for a file or folder and a name; return the file (or None) and the name."""
     path = ""
     if visitors.may("paths"):
         path = st.text_input(
@@ -219,7 +219,11 @@ def _agree_to_replace(name: str) -> bool:
 
 
 def _consequences(name: str) -> str:
-    """The effects of deleting or replacing a dataset on its runs and users, in parentheses."""
+    """How deleting or replacing a dataset affects its runs and datasets that use its templates.
+
+    Returns:
+        The effects in parentheses, after a space; empty if there are none.
+    """
     n_runs = sum(run.dataset == name for run in list_runs())
     users = users_of(name)
     effects = []
@@ -235,7 +239,7 @@ def _consequences(name: str) -> str:
 
 
 def _draw_rename_and_delete(name: str) -> None:
-    """Draw the buttons for the local user that rename and delete an imported dataset."""
+    """Draw the local user's buttons to rename and delete an imported dataset."""
     if not visitors.may("manage"):
         st.caption(visitors.LOCAL_USER_ONLY)
         return

@@ -23,7 +23,7 @@ from pages.ui.data.contents import draw_dropped
 from pages.ui.shared.messages import counted, plain, show_note
 
 MAX_SCANNED = 20_000_000  # bytes; rows of larger files are checked only by the import
-MAX_FIELDS = 12  # up to this number of relations, each has its own field for a template
+MAX_FIELDS = 12  # maximum number of template fields; for more relations one field serves all
 NONE = ""
 EXAMPLE = "The capital of [X] is [Y] ."
 READ = "tables that were read"  # session key: the last table's mark and results
@@ -129,7 +129,10 @@ WITHOUT = {"relation": "None: one relation", "template": "None"}
 
 
 def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest) -> ImportRequest:
-    """Draw a field for the column of each role; the request names only non-standard columns."""
+    """Draw a field for each role's column; return the request.
+
+    A column that is recognised by its name is not added to the request.
+    """
     chosen: dict[str, Any] = {}
     for (role, name), cell in zip(FIELDS, st.columns(len(FIELDS)), strict=True):
         by_name = preview.columns[role]

@@ -56,7 +56,7 @@ def _draw_jobs() -> None:
 
 
 def _choose_run(runs: list[KeptRun]) -> KeptRun:
-    """Draw the table of runs and return the one chosen by a click or in the field below."""
+    """Draw the table of runs; return the run chosen by a click or in the field below."""
     table = pd.DataFrame(
         {
             "run": [run.info.title if run.info and run.info.title else run.name for run in runs],
@@ -137,7 +137,7 @@ def _draw_run(run: KeptRun) -> None:
 
 
 def _draw_resume(run: KeptRun) -> None:
-    """Draw the button that repeats the run's request, which skips finished parts."""
+    """Draw the button that resumes a run: it repeats the request without the finished parts."""
     from lama_core.api.resume import saved_request  # slow: it imports all kinds of runs
 
     job = jobs.find(f"{RESUME}{run.name}")

@@ -25,7 +25,7 @@ PREPARED = "teacher sheet of"  # in the session: the lesson whose teacher sheet 
 
 
 def address_of(lesson: Lesson | None, number: int = 1) -> dict[str, str]:
-    """URL parameters of a lesson's step, from 1; for None, of the list of lessons."""
+    """URL parameters of a lesson's step, counted from 1; for None, of the list of lessons."""
     large = {LARGE: "true"} if is_teaching() else {}
     return ({LESSON: lesson.id, STEP: str(number)} if lesson else {}) | large
 
@@ -112,7 +112,7 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
 
 
 def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progress) -> None:
-    """Draw the question, with the form or, once given, the prediction and the answer if known."""
+    """Draw the question with its form or, once predicted, the prediction and any answer."""
     st.markdown(f"**{plain(step.question)}**")
     if number in progress.predicted:
         if step.answer:

@@ -45,7 +45,7 @@ CLOZE_KINDS = ("cloze", "contrast")  # kinds of run that query a blank for each 
 NO_FACTS = "These runs have no facts for this chart."
 MARKS = {"gold": " ✓", "wrong": " ✗", "": ""}
 RANKS = ("first", "second", "third", "fourth", "fifth")
-# Page in a lesson file, also of earlier versions -> its title.
+# Name of a page in a lesson file, current or of an earlier version -> the page's title.
 PAGES = {
     "ask": "Ask",
     "cloze": "Ask",
@@ -172,7 +172,7 @@ def _draw_firsts(
 
     Args:
         step: The step, which names the models.
-        sentences: Row -> its parts around the blank.
+        sentences: Row (a query or an analogy) -> the sentence's parts around the blank.
         golds: Row -> the gold answer, or "".
         wrong: Row -> the answer that a negation rules out.
         query_row: Settings, model name and row -> the model's answer.
@@ -368,13 +368,18 @@ TABS = {
 
 
 def _model_of(info: RunInfo, step: ShowRun) -> str:
-    """The model that a run's line of the chart shows: of a checkpoint, that of its series."""
+    """The model that the chart names for a run; for a checkpoint, the name of its series."""
     place = place_of(info) if step.figure in OF_SERIES else None
     return place.series if place else info.model
 
 
 def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
-    """A run per model, a bundled one if any; runs of several models are cut to common facts."""
+    """The finished runs that a step shows.
+
+    Usually one run per model, a bundled run if there is one, aligned on common facts. For
+    `analogies`: all unsupervised runs; for `ways`: a run per model and way of asking; for a series:
+    all checkpoints.
+    """
     if step.figure == "analogies":
         on_data = [
             info
@@ -442,7 +447,7 @@ def draw_try(step: Try, key: str) -> Shown:
 
 
 def _draw_link(label: str, name: str, params: screens.Params) -> None:
-    """Draw a link to a screen. name: the page's name, also in an earlier version."""
+    """Draw a link to a screen. name: the page's name, now or in an earlier version."""
     page, params = screens.resolve(name, params)
     pairs = [
         (name, value)

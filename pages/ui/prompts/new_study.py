@@ -48,7 +48,10 @@ def _show(names: Sequence[str]) -> None:
 
 
 def _choose() -> StudyRequest | None:
-    """Draw the widgets of a new study, which aren't part of the page's address."""
+    """Draw the widgets of a new study and return its request; None without data or models.
+
+    The URL doesn't contain these widgets' values.
+    """
     data = facts_here()
     models = visitors.models_here()
     if not data or not models:

@@ -44,7 +44,7 @@ class View:
         id: Name of the published table.
         title: Title on screen.
         ours: Makes the same table from a study; None if studies don't store the data.
-        counts: What the study's numbers are, as a caption.
+        counts: The caption that explains the study's numbers.
         python: Python expression that computes these numbers from `relations`.
     """
 
@@ -94,7 +94,7 @@ def draw_published(choice: PromptsChoice) -> None:
 
 
 def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
-    """Return Python code for the exported table. ours: the study's table, not the published one."""
+    """Return Python code for the exported table: the study's if `ours`, else the paper's."""
     if not ours:
         return (
             "from lama_core.papers.published import published_table\n\n"
@@ -160,7 +160,7 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
-    """Return headings and formats by the kind of column."""
+    """Return column -> heading and number format, for columns of numbers."""
     formats: dict[Any, Any] = {}
     for name in frame.columns:
         if str(name).startswith("gain"):

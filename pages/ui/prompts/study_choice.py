@@ -103,7 +103,7 @@ def choose_study() -> PromptsChoice | None:
     studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
     if not studies:
         return None
-    # The URL has the label, so it contains a part of the id and stays unique.
+    # The URL contains the label; a part of the id makes the label unique.
     labels = {
         key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
         for key, study in studies.items()

@@ -1,4 +1,4 @@
-"""The table of prompts with accuracies and weights, and the facts only one prompt gets right."""
+"""The table of prompts with accuracies and weights, and facts that only one prompt gets right."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -145,7 +145,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
 
 
 def _default_row(table: pd.DataFrame) -> int:
-    """Return the row of the prompt that alone gets most facts right; it should show the subject."""
+    """Return the row with the largest `only it` among prompts that show the subject."""
     has_subject = table["tells"] == ""
     return int(table["only it"].where(has_subject, -1).to_numpy().argmax())
 
@@ -180,7 +180,7 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
 def draw_facts(
     choice: PromptsChoice, template: str, rows: Sequence[Mapping[str, object]], facts: Sequence[int]
 ) -> None:
-    """Draw a row per fact; a click opens it on the page Ask. facts: indexes of the test facts."""
+    """Draw a row per fact; a click opens it on the page Ask. facts: indexes into the test facts."""
     event: Any = st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,

@@ -93,7 +93,7 @@ def _fill_in(example: str) -> None:
 
 
 def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
-    """Draw the result on the facts queried so far, and query more while it runs."""
+    """Draw the result on the facts queried so far; unless stopped, query the other facts."""
     place = st.empty()
     if state["growth"].asked:
         with place.container():
@@ -157,7 +157,7 @@ def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
 
 
 def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
-    """Draw the result so far and, once stopped, P@1 by number of facts."""
+    """Draw the result so far and, unless queries are running, P@1 by number of facts."""
     growth: PromptTrial = state["growth"]
     places = {fact.id: place for place, fact in enumerate(choice.study.test)}
     order = state["order"][: len(growth.asked)]
@@ -170,7 +170,7 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
 def _draw_result(
     choice: PromptsChoice, growth: PromptTrial, facts: Sequence[int], *, running: bool = False
 ) -> None:
-    """Draw the paired difference of both prompts, P@1 of each, and the facts that differ.
+    """Draw the prompts' paired difference, P@1 of each, and facts that only one gets right.
 
     `facts` holds the indexes of the queried facts among the test facts.
     """

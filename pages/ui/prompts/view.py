@@ -12,7 +12,7 @@ VIEWS = ("Try a prompt", "Prompts", "Ensembles", "One fact", screens.FOLDED)
 
 
 def draw_view(name: str, choice: PromptsChoice) -> None:
-    """Draw one view of the study; its module is imported only then."""
+    """Draw one view of the study; only this view's module is imported."""
     if name == "Try a prompt":
         from pages.ui.prompts.try_prompt import draw_try
 

@@ -72,7 +72,7 @@ def draw_weights(choice: PromptsChoice) -> None:
 
 
 def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
-    """Draw P@1 with these weights next to P@1 with the optimised, best and equal weights."""
+    """Draw P@1 with these weights, optimised weights, the best prompt alone, and equal weights."""
     study = choice.study
     own = study.judge(weights)
     accuracy = float(own.correct.mean())

@@ -57,7 +57,7 @@ class Pair:
     colours: tuple[str, str]
 
     def show(self, figure: "go.Figure", choice: RunChoice, key: str, suffix: str = "") -> Points:
-        """Draw a chart of differences and return the clicked points; suffix: end of its title."""
+        """Draw a chart of differences and return the clicked points; suffix: end of the title."""
         a, b = self.titles
         return charts.draw_chart(
             figure,
@@ -141,7 +141,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
 
 
 def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
-    """Draw the choice of runs A and B, by default the first two; None if there is only one run."""
+    """Choose runs A and B, by default the first two; return None without two different runs."""
     dataset = choice.runs[0].dataset
     by_id = {run.id: run for run in choice.runs}
     for run in sorted(listing, key=lambda run: run.dataset != dataset):
@@ -151,7 +151,7 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
         return None
     first, second, *_ = ids = list(by_id)
     titles = dict(zip(ids, run_names(list(by_id.values()), show=title_of), strict=True))
-    with st.container(key="pair"):  # style.css hides it on a telephone with the choice of runs
+    with st.container(key="pair"):  # style.css hides it on phones, like the choice of runs
         left, right = st.columns(2)
     a = _choose_run("A", "run_a", titles, first, left)
     b = _choose_run("B", "run_b", titles, second, right)
@@ -167,7 +167,7 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
 def _choose_run(
     label: str, key: str, titles: Mapping[str, str], first: str, place: DeltaGenerator
 ) -> str:
-    """Choose a run by its title; the address holds its id."""
+    """Draw the choice of a run by title; return the run's id, which the URL contains."""
     requested, widget = st.query_params.get(key), f"{key} shown"
     if requested in titles and links.is_new_url():
         st.session_state[widget] = requested
@@ -301,7 +301,7 @@ def _draw_tests(found: Comparison) -> None:
 
 
 def _open_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:
-    """Open the facts that run `ahead` (0: A, 1: B) gets right and the other gets wrong."""
+    """Open the facts that run `ahead` (0: A, 1: B) gets right and the other run gets wrong."""
     names = run_names(pair.runs)
     params: dict[str, str | list[str]] = {"data": pair.runs[0].dataset, "of": names[1 - ahead]}
     params |= {"right": [names[ahead]], "wrong": [names[1 - ahead]]}

@@ -1,4 +1,4 @@
-"""This project's results on LAMA's T-REx next to the published ones; LAMA isn't needed."""
+"""This project's results on LAMA's T-REx next to the published ones; LAMA needn't be installed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -150,7 +150,7 @@ def _draw_relations(choice: RunChoice, names: Sequence[str]) -> None:
 
 
 def _cells(name: str, line: dict[str, Any], *, short: bool) -> dict[str, Any]:
-    """Return a model's measures in a row; short: without MRR and mean rank."""
+    """Return the cells of a model's measures. short: without MRR and mean rank."""
     cells = {
         name: rounding.percentage(line["p_at_k"]),
         f"{name} interval": f"{rounding.percent(line['low'])}–{rounding.percent(line['high'])}",

@@ -93,7 +93,7 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
 
 
 def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFrame:
-    """Return the runs with the published scores of their models, then the other models."""
+    """Return a row per run with its model's published score, then a row per other model."""
     printed = {
         str(row.labels[0]): tuple(map(_percent, row.values))
         for row in published_table(PAPER, BOARD).rows

@@ -25,7 +25,7 @@ from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis
 
-# Draws a chart or tab; returns the runs that it shows if they aren't the chosen ones.
+# Draws a chart or tab; returns the runs that it shows, or None if it shows the chosen runs.
 Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
 PROBES = "Analogy probes"
 OF_RUNS = ("data", "among")  # URL parameters that mean something else in analogy probes
@@ -142,7 +142,7 @@ CHARTS = {
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
     """Draw the chart that the URL names, else the menu. with_runs: draws the choice of runs."""
     name = st.query_params.get("chart", "")
-    if name == PROBES:  # its runs are of another kind
+    if name == PROBES:  # the choice of runs has no analogy runs
         _draw_head(name)
         _draw_probes()
         return

@@ -86,7 +86,10 @@ def _choose_common() -> Common | None:
 
 
 def _choose_statements() -> StatementsRequest | None:
-    """Draw the widgets of a new whole-answer run, which aren't part of the page's address."""
+    """Draw the widgets of a new whole-answer run; return its request, None if a choice is missing.
+
+    The URL doesn't contain these widgets' values.
+    """
     common = _choose_common()
     if common is None:
         return None
@@ -140,7 +143,7 @@ def _choose_statements() -> StatementsRequest | None:
 
 
 def _choose_answers() -> str:
-    """Draw the choice of the answers; a file only if the visitor may type paths."""
+    """Draw the choice of answers: from the data or, if the visitor may type paths, from a file."""
     if not visitors.may("paths"):
         return RELATION
     path = st.text_input(
@@ -158,7 +161,10 @@ def _choose_answers() -> str:
 
 
 def _choose() -> ProbeRequest | None:
-    """Draw the widgets of a new cloze run, which aren't part of the page's address."""
+    """Draw the widgets of a new cloze run; return its request, None if a choice is missing.
+
+    The URL doesn't contain these widgets' values.
+    """
     common = _choose_common()
     if common is None:
         return None
@@ -213,7 +219,7 @@ def _choose() -> ProbeRequest | None:
 
 
 def _choose_open_book() -> str | None:
-    """Choose the retrieval corpus: minilm-mlm's training text, if it is installed."""
+    """Draw the toggle for open-book context from minilm-mlm's training text, if installed."""
     if not corpus_files():
         return None
     is_open_book = st.toggle(

@@ -13,7 +13,7 @@ from pages.ui.shared.run_choice import RunChoice
 
 
 def draw_origins(choice: RunChoice) -> None:
-    """Draw for each run how many facts come from training sources, and P@k on these and others."""
+    """Draw each run's number of facts from training sources, and P@k on these and other facts."""
     notes = []
     for run, title in zip(choice.runs, choice.titles, strict=True):
         found = cache.table_of_runs(

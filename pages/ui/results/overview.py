@@ -62,7 +62,7 @@ def score_rows(choice: RunChoice, by: By, conceptnet: Average = "relations") -> 
 
 
 def with_chance(choice: RunChoice, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table without chance levels (all NaN) unless a run has informative ones."""
+    """Return the table; its chance levels are NaN unless a run has informative ones."""
     return table if choice.guessable else table.assign(chance=float("nan"))
 
 
@@ -76,9 +76,9 @@ LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 
 
 def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
-    """Open Wrong answers on the facts behind a number of the run with that title.
+    """Open Wrong answers on the facts behind a run's number.
 
-    `filters` are URL parameters. Without a title the first run is selected.
+    `title` is the run's title; if empty, the first run is selected. `filters` are URL parameters.
     """
     texts = {
         key: value if isinstance(value, list) else str(value) for key, value in filters.items()
@@ -187,7 +187,11 @@ def draw_overview(choice: RunChoice) -> None:
 
 
 def _measures(choice: RunChoice) -> dict[str, Metric]:
-    """Label -> measure: those of ranks if any answers are ranked, of texts if any are generated."""
+    """Return label -> measure.
+
+    Measures of ranks are excluded if all runs generate texts; measures of texts are included if any
+    run does.
+    """
     measures = MEASURES | (OF_TEXTS if choice.generated else {})
     unknown = OF_RANKS if choice.all_generated else ()
     return {label: one for label, one in measures.items() if one.name not in unknown}
@@ -205,7 +209,7 @@ def _heading(choice: RunChoice, measure: Measure) -> str:
 def _draw_headline(
     choice: RunChoice, every: pd.DataFrame, sources: pd.DataFrame, measure: Measure
 ) -> str:
-    """Draw the headline and links to charts; return what the measure counts, as Markdown."""
+    """Draw the headline and links to charts; return a note on what is counted, as Markdown."""
     names = list(dict.fromkeys(sources["source"]))
     basis = comparison_basis(choice)
     found = headline(
@@ -236,7 +240,7 @@ def _draw_headline(
 
 
 def _draw_partial(choice: RunChoice) -> None:
-    """Note which runs cover only a part of LAMA, unlike the published numbers."""
+    """Draw a badge for each dataset that is only a part of LAMA, unlike the published numbers."""
     datasets = dict.fromkeys(
         (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
         for run in choice.runs
@@ -337,13 +341,13 @@ def _all_totals(choice: RunChoice) -> pd.DataFrame:
 
 
 def _conceptnet_over_facts(choice: RunChoice) -> pd.DataFrame:
-    """Return ConceptNet's total over facts, as LAMA's code computes it; empty without it."""
+    """Return ConceptNet's total over facts, as in LAMA's code; empty without ConceptNet."""
     rows = score_rows(choice, "source", "facts")
     return rows[rows["mean_over"] == "facts"]
 
 
 def _best_first(rows: pd.DataFrame, key: str, measure: Measure) -> pd.DataFrame:
-    """Sort the groups of rows (column `key`) by the best value of any run in them, best first."""
+    """Sort rows by group (column `key`): first the group with the best value of any run."""
     rising = not measure.metric.higher_is_better
     best = rows.groupby(key)[measure.column].agg("min" if rising else "max")
     order = best.rank(ascending=rising, method="first")
@@ -419,7 +423,10 @@ def _draw_chart(
 
 
 def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
-    """Draw the choice of the sources whose relations the chart shows; all if there are few."""
+    """Draw the choice of sources whose relations the chart shows.
+
+    By default all sources if there are few relations, else none.
+    """
     every = dict.fromkeys(relation.source for run in choice.runs for relation in run.relations)
     names = [name for name in every if name in set(rows["source"])]
     few = rows["relation"].nunique() <= MOST_OPEN or len(names) == 1
@@ -492,7 +499,7 @@ def _wrong_filter(choice: RunChoice, title: str, low: bool) -> dict[str, list[st
 
 
 def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
-    """Group the rows of a score table by some columns, then by run title, in their order."""
+    """Return values of `columns` -> run title -> row of the score table, in the table's order."""
     grouped: Grouped = {}
     for row in rows.to_dict("records"):
         key = tuple(row[column] for column in columns)
@@ -507,7 +514,10 @@ def _n_relations(line: dict[str, Any]) -> str:
 
 
 def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
-    """Return a row's numbers of facts; empty if runs differ, because each then has a column."""
+    """Return a row's numbers of scored and excluded facts.
+
+    Empty if the runs' numbers differ: each run then has a column for its number.
+    """
     if not choice.same_counts:
         return {}
     return {"facts": int(line["n"]), "excluded": int(line["n_excluded"])}
@@ -516,7 +526,10 @@ def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
 def _chance_cells(
     part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure
 ) -> dict[str, str | None]:
-    """Return a row's number of ranked answers and chance level; empty if none is informative."""
+    """Return a row's number of ranked answers and chance level.
+
+    Empty if no run has an informative chance level.
+    """
     if not choice.guessable:
         return {}
     # A run that doesn't record how many words it ranked has NaN here.
@@ -552,7 +565,7 @@ def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure)
 
 
 def published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
-    """Return published P@1 of a source, or of one of its types, in percent by `model *`."""
+    """Return `MODEL *` -> published P@1 of a source or one of its relation types, in percent."""
     if source == CONCEPTNET:  # its published total is an average over facts
         kind = None if kind == OVER_FACTS else OVER_RELATIONS
     table = published_scores()

@@ -28,7 +28,7 @@ from pages.ui.shared.url_state import choose, title_of
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 FEW_FACTS = 12  # with fewer, the page says that the average is of few facts
 PARTS = {"states": "hidden states", "attention": "attention", "mlp": "MLPs"}
-# Role -> colour and mark; the order is that of the tokens.
+# Role -> colour and mark, in the order of the tokens.
 INKS = dict(zip(ROLES, (PALETTE[6], *PALETTE[1:5], PALETTE[0]), strict=True))
 MARKS = dict(
     zip(
@@ -120,7 +120,7 @@ def _draw_headline(info: RunInfo, found: Traces) -> None:
 
 
 def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) -> tuple[int, str]:
-    """Draw the effects; return the layer and role of the clicked point, or the largest effect."""
+    """Draw the effects; return layer and role of the clicked point, else of the largest effect."""
     how, effects = found.options, found.effects
     title = f"Effect of restored {PARTS[how.part]} by token role, {title_of(info.model)}"
     points = charts.draw_chart(

@@ -25,8 +25,8 @@ from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, relation_label
 from pages.ui.shared.url_state import choose, pick, title_of
 
-LEAST_FACTS = 10  # behind a point of the chart of readings
-MOST_STEPS = 7  # lines of the chart of readings
+LEAST_FACTS = 10  # minimum number of facts behind a point of the chart of readings
+MOST_STEPS = 7  # maximum number of lines in the chart of readings
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 COLOURS = [colour for colour in PALETTE if colour != GREY]  # grey is for the other lines
 MOST_COLOURED = len(COLOURS) - 1
@@ -47,7 +47,7 @@ def training_needs(choice: RunChoice, listing: RunListing) -> str:
 
 
 def _series(choice: RunChoice, listing: RunListing) -> dict[str, Series]:
-    """Name -> series on the chosen data, of the chosen prompts first."""
+    """Name -> series on the chosen data; series of the chosen prompts come first."""
     found = find_series(run for run in listing if run.dataset == choice.data)
     found = tuple(sorted(found, key=lambda one: one.last.prompts != choice.prompts))
     names: dict[str, Series] = {}
@@ -61,12 +61,12 @@ def _series(choice: RunChoice, listing: RunListing) -> dict[str, Series]:
 
 
 def _title(name: str) -> str:
-    """Return a series' name for display: the last two parts of a folder's path."""
+    """Return a series' name for display; a folder's path is cut to its last two parts."""
     return "/".join(name.split("/")[-2:]) if name.startswith("/") else title_of(name)
 
 
 def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
-    """Draw the knowledge over training, by step, relation and fact; return the series' runs."""
+    """Draw the scores over training by step, relation and fact; return the series' runs."""
     named = _series(choice, listing)
     boxes = st.columns([2.4, 3.4, 1.8], vertical_alignment="bottom")
     name = choose("Series", list(named), key="series", place=boxes[0])
@@ -191,7 +191,7 @@ def _draw_curves(
 
 
 def _draw_readings(choice: RunChoice, found: TrainedSeries, request: ResultsRequest) -> None:
-    """Draw P@k by the readings of the facts' pairs, if they are known."""
+    """Draw P@k by the number of training passages read with subject and object, if known."""
     every = found.by_readings
     if every.empty:
         return
@@ -326,7 +326,7 @@ def _draw_facts(choice: RunChoice, found: TrainedSeries, request: ResultsRequest
 
 
 def _spread(items: Sequence[Item], most: int) -> list[Item]:
-    """Return at most this many items, evenly spaced, with the last."""
+    """Return at most `most` items, evenly spaced from the first to the last."""
     n = min(most, len(items))
     return [items[round(at * (len(items) - 1) / max(1, n - 1))] for at in range(n)]
 

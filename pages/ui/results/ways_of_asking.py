@@ -32,7 +32,7 @@ from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, choose, title_of
 
-Runs = Mapping[str, RunInfo]  # way -> its run
+Runs = Mapping[str, RunInfo]  # way of asking -> run
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 PAIRED = "Interval: Tango's score interval of paired shares."
 
@@ -45,7 +45,7 @@ def ways_need(choice: RunChoice, listing: RunListing) -> str:
 
 
 def _models(choice: RunChoice, listing: RunListing) -> dict[str, dict[str, list[RunInfo]]]:
-    """Model -> way -> its runs on the chosen data; models with the most ways come first."""
+    """Model -> way of asking -> runs on the chosen data; models with the most ways come first."""
     found = runs_by_way(listing)
     ways = {model: found[data, model] for data, model in found if data == choice.data}
     return dict(sorted(ways.items(), key=lambda item: -len(item[1])))
@@ -98,7 +98,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
 def _choose_runs(
     choice: RunChoice, models: Mapping[str, Mapping[str, list[RunInfo]]]
 ) -> tuple[str, Runs]:
-    """Draw the choice of the model, and of a run for each way in which it has runs."""
+    """Draw the choice of a model and of its run for each way of asking; return both."""
     boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
     shown = [run.model for run in choice.runs if run.model in models]
     first = next((name for name in models if name in shown), next(iter(models)))
@@ -113,7 +113,7 @@ def _choose_runs(
 
 
 def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
-    """Draw the choice of the run of a way, by its title or prompts and its number of facts."""
+    """Draw the choice of a way's run, listed by title (or prompts) and number of facts."""
     names = {
         run.id: f"{run.title or run.prompts}, {counted(run.n, run.counts[:-1])}" for run in runs
     }
@@ -130,7 +130,7 @@ def _compare(choice: RunChoice, verdicts: bool, runs: list[Run]) -> WaysOfAsking
 
 
 def _draw_totals(found: WaysOfAsking, title: str) -> None:
-    """Draw in how many ways the facts are known, which facts are compared, and P@1 of each way."""
+    """Draw the numbers of facts known in all, some or no ways, the facts compared, P@1 by way."""
     n, n_ways, n_known = len(found.facts), len(found.ways), found.n_known
     every = "all" if n_ways > 2 else "both"
     known = [f"{(n_known == n_ways).sum():,} of {counted(n, 'fact')} in {every} ways"]
@@ -257,7 +257,7 @@ def _draw_by_relation(
 def _draw_known_in_one(
     found: WaysOfAsking, choice: RunChoice, labels: Mapping[str, str], request: ResultsRequest
 ) -> None:
-    """Draw the table of facts that the model knows in one way only; a row opens its fact."""
+    """Draw the table of facts that the model knows in one way only; a ticked row opens the fact."""
     table = found.known_in_one_way()
     st.markdown(f"### {counted(len(table), 'fact')} known in one way only")
     if table.empty:

@@ -25,7 +25,7 @@ SEVERAL = ("paraphrases", "ten-sentences")
 
 
 def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo], list[RunInfo]]:
-    """Return the shown models' runs on altered queries, and those on several wordings of a fact."""
+    """Return the shown models' runs on altered queries, and runs on several wordings of a fact."""
     models = {run.model for run in choice.runs}
     runs = [run for run in listing if run.dataset == choice.data and run.model in models]
     altered = [run for run in runs if run.kind == "contrast"]
@@ -33,7 +33,7 @@ def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo],
 
 
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
-    """Draw both tables; for a table without runs, the runs that it needs."""
+    """Draw both tables; if a table has no runs, name the runs that it needs."""
     altered, several = wording_runs(choice, listing)
     title = "Negated and misprimed queries compared with plain ones"
     if altered:
@@ -112,7 +112,7 @@ def _draw(
     make: Callable[[list[Run], RunChoice], pd.DataFrame],
     columns: dict[str, Any],
 ) -> None:
-    """Draw the means by run, then a row per relation that opens its facts."""
+    """Draw the means by run, then a row per relation; a ticked row opens the relation's facts."""
     runs = tuple(infos)
     titles = run_names(runs, show=title_of)
     names = dict(zip([run.id for run in runs], titles, strict=True))

@@ -1,5 +1,5 @@
-// `run` tells a new order from the same order drawn again. A browser reports a new URL by a popstate
-// event, which Streamlit handles.
+// Each order has another `run`, so an order that is drawn again is ignored. A browser reports a new
+// URL by a popstate event, which Streamlit handles.
 export default function ({ data }) {
   const { path, query, act, run } = data
   if (window.lamaAddress === run) return

@@ -6,9 +6,9 @@ LOCAL = "127.0.0.1"
 
 
 def network_address(address: str | None) -> str:
-    """An IPv4 address, or the /64 network of an IPv6 address, which one client can have.
+    """The client's IPv4 address; for IPv6, the /64 network, of which a client can use any address.
 
-    address: The client's; None means this machine (Streamlit's convention).
+    address: The client's address; None means this machine (Streamlit's convention).
     """
     try:
         found = ip_address(address or LOCAL)

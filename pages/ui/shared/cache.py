@@ -1,4 +1,4 @@
-"""The cache of results between reruns; no other module of the pages caches results."""
+"""Results that are cached for all sessions."""
 
 import math
 import time
@@ -157,9 +157,10 @@ def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Column
 
 @cached(16)
 def _found_candidates(settings: ClozeSettings) -> list[tuple[Candidates, dict[str, Columns]]]:
-    """The result of `candidates_of`, empty until the models have been loaded once.
+    """A cached list that holds the result of `candidates_of`; empty before its first call.
 
-    They are loaded outside of the cache, whose lock has no time limit.
+    `candidates_of` loads the models, because loading them here would hold the cache's lock, which
+    has no time limit.
     """
     return []
 

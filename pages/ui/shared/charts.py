@@ -36,12 +36,12 @@ COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # a scale for counts
 RIGHT = [[0.0, "#5c7f74"], [1.0, "#17704f"]]  # a scale for counts of right answers
 TOTALS = [[0.0, "#5d6670"], [1.0, "#5d6670"]]
 MOST_NUMBERED = 24  # most columns of a heat map that shows a number in each cell
-MOST_LETTERS = 30  # of a label
+MOST_LETTERS = 30  # maximum length of a label
 MOST_BARS = 3  # more runs are drawn as points instead of bars
 MOST_WHISKERS = 4  # lines over training steps with intervals; more would overlap
 # Training steps from early to late, visible on dark and on white pages.
 STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#1aa179"]]
-MOST_STEPS = 9  # labels of training steps, which fit on a phone
+MOST_STEPS = 9  # maximum number of labels of training steps, which fit on a phone
 LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
 LINE = 40  # characters per line of a title, next to the buttons on a phone
 FOOT = 60  # characters per line of a footnote
@@ -128,7 +128,7 @@ def _wrapped(text: str, letters: int) -> list[str]:
 
 
 def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> int:
-    """Put the title at the top left, above a legend; return its height in pixels."""
+    """Put the title at the top left, above a legend; return the title's height in pixels."""
     lines = _wrapped(title, LINE) or [""]
     size = enlarged * TITLE_SIZE
     heading: Style = {
@@ -136,7 +136,7 @@ def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> i
         "font": {"size": size, "color": _ink()},
     }
     place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
-    if named:  # as the legend's title, it stays above however many rows the legend has
+    if named:  # as the legend's title, it stays above all rows of the legend
         heading["side"] = "top"
         legend = {"orientation": "h", "titleclick": False, "title": heading}
         figure.update_layout(title=None, legend=legend | place)
@@ -198,7 +198,7 @@ def add_runs(
     group: str = "name",
     **style: Any,
 ) -> None:
-    """Add one trace per run in its colour; the column `name` names the run.
+    """Add one trace per run in the run's colour; the column `name` names the run.
 
     by_row: style argument -> the column with its value for each mark. group: traces with the same
     value in this column share a position and are hidden together. Other arguments as for `add`.
@@ -224,7 +224,7 @@ def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> di
 def add_whiskers(
     figure: go.Figure, kind: Callable[..., Any], rows: pd.DataFrame, x: str, y: str, **style: Any
 ) -> None:
-    """Add whiskers that are visible on bars (dark on white); `orientation` is the bars'."""
+    """Add whiskers that are visible on bars (dark on white); give the bars' `orientation`."""
     horizontal = style.get("orientation") == "h"
     marker = {"color": CLEAR, "line": {"width": 0}}
     for ink, thickness in ((EDGE, 4.5), (DARK, 1.7)):
@@ -256,8 +256,8 @@ def add_marks(
 ) -> None:
     """Add open marks that are visible on bars and on pages; arguments as for `add`.
 
-    Draws a dark trace on a white one. The legend shows the one that is visible in the current
-    theme.
+    Draws a dark trace on a wider white trace. The legend shows the trace that is visible in the
+    current theme.
     """
     dark, legend = st.context.theme.type == "dark", style.pop("legend", True)
     for ink, width in ((EDGE, 5), (DARK, 2)):
@@ -291,10 +291,14 @@ def heat_map(
     columns: tuple[str, Sequence[str]],
     **style: Any,
 ) -> go.Figure:
-    """Make a heat map with texts in the cells: white, unless `style` has `diverging`.
+    """Make a heat map with texts in the cells.
 
-    tone: the values that set the colours, [row, column]. rows, columns: title of the axis, and the
-    names of its rows or columns.
+    Args:
+        tone: The values that set the colours, [row, column].
+        texts: The texts, [row, column].
+        rows: The title of the vertical axis, and the names of the rows.
+        columns: The title of the horizontal axis, and the names of the columns.
+        style: Arguments of `go.Heatmap`. Texts are white, unless these include `diverging()`.
     """
     style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
     figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
@@ -305,9 +309,9 @@ def heat_map(
 
 
 def diverging() -> Style:
-    """Return a colour scale whose middle is the page's background, and the texts' colours.
+    """Return the style of a heat map whose middle colour is the page's background.
 
-    Each text is dark or light, as its cell requires.
+    Plotly chooses a dark or a light text for each cell.
     """
     theme = "dark" if st.context.theme.type == "dark" else "light"
     page = str(st.get_option(f"theme.{theme}.backgroundColor") or EDGE)
@@ -509,7 +513,7 @@ def training(
     width = 0.008 * (logs[-1] - logs[0]) * (len(colours) <= MOST_WHISKERS)
     for number, (name, colour) in enumerate(colours.items()):
         rows = table[table["name"] == name]
-        # Next to each other, because whiskers at the same place would hide each other.
+        # Shifted for each line, because whiskers at the same place would hide each other.
         rows = rows.assign(at=rows["at"] * 10 ** (width * (number - (len(colours) - 1) / 2)))
         error = whiskers(rows, "value", colour, 1) if len(colours) <= MOST_WHISKERS else {}
         line: Style = {"line_width": 2, "line_color": colour, "marker_size": 7, "error_y": error}
@@ -528,7 +532,7 @@ def training(
 
 
 def by_readings(table: pd.DataFrame, steps: Sequence[int], *, what: str) -> go.Figure:
-    """Draw P@k against the readings of a pair, a line per training step from pale to dark.
+    """Draw P@k against the number of passages read with subject and object, a line per step.
 
     Args:
         table: Columns step, group, readings, n, p_at_k, low, high.
@@ -589,7 +593,7 @@ def _spaced(steps: Sequence[int], places: Sequence[float]) -> list[int]:
 
 
 def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Draw the facts by rank, in bins of equal width on a log axis.
+    """Draw the share of facts by rank, in bins of equal width on a log axis.
 
     customdata is [name, low, high].
     """
@@ -672,7 +676,7 @@ def precision_by_type(
 ) -> go.Figure:
     """Draw P@k by type of relation: means as bars with intervals, relations as points.
 
-    customdata is [name, "type" or "relation", its value].
+    customdata is [name, "type" or "relation", name of the type or relation].
     """
     figure = go.Figure()
     kinds = list(dict.fromkeys(means["type"]))
@@ -883,7 +887,7 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
 
 
 def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Draw the facts by margin: each run's right facts above the axis, its wrong facts below.
+    """Draw the share of facts by margin: right first answers above the axis, wrong ones below.
 
     Args:
         table: Columns name, right, low, high (-inf and inf at the ends), n, share.
@@ -1007,7 +1011,7 @@ def confusion(found: Confusion) -> go.Figure:
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
         figure.add_traces(parts.data)
-    # Cells of a heat map can't be selected, so invisible marks in their centres can.
+    # Cells of a heat map can't be selected, so invisible marks in their centres take the clicks.
     marks = pd.DataFrame(np.argwhere(counts), columns=["row", "column"])
     marks = with_hover(
         marks.assign(

@@ -30,7 +30,7 @@ class Answered(Protocol):
 
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as CSV with a header; cells that a spreadsheet would run as a formula get a quote."""
+    """Rows as CSV with a header; cells that spreadsheets would run get an apostrophe in front."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]) if rows else [])
     writer.writeheader()

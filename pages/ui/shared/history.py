@@ -197,7 +197,7 @@ VIEWS: dict[type, View] = {
 
 
 def add_entry(request: Request, text: str = "") -> None:
-    """Add a query to the history; it replaces one that differs only in its options."""
+    """Add a query to the history; it replaces a query that differs only in the options."""
     entry = Entry(request, text)
     same = (entry.view.name, entry.title, entry.models, entry.text)
     others = [

@@ -2,9 +2,8 @@
 
 All sessions see the same jobs, but only the visitor who started a job and the local user can cancel
 it. In public mode each session sees only its own jobs, and jobs run one at a time. A job's process
-is the command of the command line, so a page and the terminal do the same. Cancelling ends the
-process, which leaves no half-made files. The process reports progress, results and errors as lines
-of JSON (`lama_core.progress`).
+runs the same command as a terminal. Cancelling ends the process, which leaves no half-made files.
+The process reports progress, results and errors as lines of JSON (`lama_core.progress`).
 """
 
 import json
@@ -246,7 +245,7 @@ def forget(name: str) -> None:
 
 
 def may_cancel(job: Job) -> bool:
-    """Whether this visitor may cancel the job: the one who started it, or the local user."""
+    """Whether this visitor started the job or is the local user, and so may cancel it."""
     return job.owner == _session() or visitors.may("manage")
 
 

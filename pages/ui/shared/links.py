@@ -56,7 +56,10 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
 
 
 def enter(page: str) -> None:
-    """Read the URL: all of it if it is new or from the history. Call before drawing `page`."""
+    """Store whether the URL is new or from the browser's history; call before drawing `page`.
+
+    If so, state that depends on the last URL is dropped.
+    """
     context = get_script_run_ctx()
     returned = context is not None and context.is_history_navigation
     before = st.session_state.get(PAGE)
@@ -114,7 +117,7 @@ def params_without(without: Iterable[str]) -> dict[str, str | list[str]]:
 
 
 def drop_infinite(name: str) -> None:
-    """Empty a URL parameter that is infinite, such as 1e309: Streamlit fails on it."""
+    """Empty a URL parameter that is infinite, such as 1e309, which makes Streamlit fail."""
     if any(_is_infinite(value) for value in st.query_params.get_all(name)):
         set_param(name, [""])
 
@@ -133,7 +136,7 @@ def _is_infinite(value: str) -> bool:
 
 
 def replace_values(name: str, spelled: Mapping[str, str]) -> None:
-    """Replace a URL parameter's values by the widget's spelling of them.
+    """Replace a URL parameter's values by the widget's spelling.
 
     spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
     """
@@ -154,7 +157,7 @@ def runs_of_url(ids: Iterable[str], of: str) -> frozenset[str]:
         of: The dataset or study of the runs. When it changes, all runs are shown again.
 
     Returns:
-        The ids that the URL lists, or all ids if it lists none that is on this machine.
+        The ids that the URL lists, or all ids if it lists no run on this machine.
     """
     marks = {_mark(run): run for run in ids}
     listed = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))

@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Answer]):
-    """A model's column. place: the placeholder in it for the answer."""
+    """A model's column. place: the placeholder for the answer, inside `box`."""
 
     box: DeltaGenerator
     place: DeltaGenerator

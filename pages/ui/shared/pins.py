@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PinFile:
-    """A file of pins. pinned: their records; other keys of the file are ignored."""
+    """A file of pins. pinned: the pins' records; other keys of the file are ignored."""
 
     pinned: Annotated[list[Any], msgspec.Meta(min_length=1)]
 
@@ -148,7 +148,7 @@ def read_pin(given: object) -> Request:
     """The request of a record.
 
     Raises:
-        UserError: If the record isn't valid, or this visitor can't query what it names.
+        UserError: If the record isn't valid, or names a model or text that this visitor can't use.
     """
     fields = dict(given) if isinstance(given, dict) else {}
     kind = KINDS.get(str(fields.pop("kind", "")))

@@ -74,7 +74,7 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
 
 
 def _longer_word(item: Prediction) -> str:
-    """HTML of the longer word that an answer begins, if it does."""
+    """HTML of the longer word of which an answer is the beginning; empty if there is none."""
     if not item.begins:
         return ""
     title = "the model completes the token to this word"

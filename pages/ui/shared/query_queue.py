@@ -1,8 +1,8 @@
 """The queue of the pages' queries to models, and the cache of their answers.
 
-At most `AT_ONCE` queries run concurrently, and the waiting and running queries of one address are
-bounded (`lama_core.queue`). A caption shows a waiting visitor
-the number of queries ahead. Leaving the page leaves the queue.
+At most `AT_ONCE` queries run concurrently, and each address has a limit of waiting and running
+queries (`lama_core.queue`). A caption shows a waiting visitor the number of queries ahead. Leaving
+the page leaves the queue.
 """
 
 import threading

@@ -77,7 +77,7 @@ def draw_help_link(page: str) -> None:
 
 
 def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "tab") -> None:
-    """Draw tabs and the content of the open one; the URL holds its name."""
+    """Draw tabs and the content of the open tab, whose name is in the URL."""
     for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
         if tab.open:
             _name(_here.title, name)

@@ -242,7 +242,7 @@ def relation_label(name: str, label: str) -> str:
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
-    """Model -> its run on this data with these prompts: with most facts, then the newest."""
+    """Model -> its run on this data with these prompts: the newest of those with most facts."""
     picked: dict[str, RunInfo] = {}
     for run in runs:
         if (run.dataset, run.prompts) != (data, prompts):
@@ -297,7 +297,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         listing: The finished runs, at least one.
 
     Returns:
-        The runs except those on this data that the URL doesn't list, and the choice.
+        The finished runs, except runs on the chosen data that the URL doesn't list; and the choice.
     """
     every = list(listing)
     by_id = {run.id: run for run in every}
@@ -501,7 +501,7 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
 
 
 def draw_missing(choice: RunChoice, here: str) -> None:
-    """Draw the choice of exact runs with a way back, and a note on chosen models without a run."""
+    """Draw the exact runs, a button that clears them, and a note on chosen models without a run."""
     if choice.exact:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.titles))}", width="content")

@@ -150,8 +150,8 @@ def choose_possible(
 ) -> str | None:
     """Draw a selectbox of the available options; list the unavailable ones below with reasons.
 
-    Options that only lack a download come with a button that downloads it. Returns None if no
-    option is available.
+    Options that only need a download come with a button for it. Returns the chosen option, or None
+    if no option is available.
     """
     chosen = st.selectbox(
         label,

@@ -48,7 +48,7 @@ def _prompts(view: str, **more: str) -> tuple[str, Params]:
 
 
 def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str, Params]]:
-    """Tabs that became views of one tab; the first is its default."""
+    """Tabs that became views of one tab, which opens the first view by default."""
     return {name: (page, {**tab, key: name} if at else tab) for at, name in enumerate(names)}
 
 

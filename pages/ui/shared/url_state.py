@@ -160,7 +160,7 @@ def title_of(name: str) -> str:
 def choose_models(
     label: str = "Models", *, key: str = "models", default: Sequence[str] = DEFAULT_MODELS
 ) -> tuple[str, ...]:
-    """Draw the choice of the models to compare and return their names; `key` is also in the URL.
+    """Draw the choice of the models to compare and return their names. key: also the URL parameter.
 
     Visitors with the right `fetch` can also type a hub name, and the local user a folder. A URL
     can't name a folder of this machine: it must be typed.
@@ -228,8 +228,8 @@ def check_named(settings: ModelSettings, book: str | None = None) -> None:
         book: The open-book text, if there is one.
 
     Raises:
-        UserError: If one is a folder, a server or a file of this machine that this visitor didn't
-            type, or a model that the app doesn't offer.
+        UserError: If any of them is a folder, server or file that this visitor didn't type, or a
+            model that the app doesn't offer.
     """
     offered = visitors.offered_models()
     typed = st.session_state.get(TYPED, frozenset())
@@ -354,7 +354,7 @@ class ExampleField:
     def start(self) -> None:
         """Fill in the first example if the URL has no text and no gold answer; put both in the URL.
 
-        If the text weren't in the URL, an emptied gold answer would become the example's again.
+        If the text weren't in the URL, a gold answer that was cleared would be filled in again.
         """
         asked = self.texts in st.query_params or self.golds in st.query_params
         first = (
@@ -369,7 +369,11 @@ class ExampleField:
                 links.set_param(name, [st.session_state[name]])
 
     def type(self, place: DeltaGenerator, label: str, *, help: str) -> str:
-        """Draw the text field; choosing or leaving an example sets or clears its answer."""
+        """Draw the text field and return its text.
+
+        When the text changes, the gold answer becomes that of the new example, or empty for other
+        texts, unless the visitor typed another gold answer.
+        """
         last = f"{ASKED_TEXT} {self.texts}"
 
         def follow() -> None:

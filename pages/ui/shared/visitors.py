@@ -66,19 +66,18 @@ def is_public() -> bool:
 
 
 def disable_streamlit_requests() -> None:
-    """Disable Streamlit's requests that any browser may send; a second call has no effect.
+    """Disable requests to Streamlit that any browser could send; a second call has no effect.
 
-    The requests clear the caches that all sessions share, and report the repository's branch and
-    files and the app's folder. In public mode, uploads to the server's memory and installing
-    Streamlit's notes for coding agents next to the app are disabled, too, and Streamlit never asks
-    an external service for the machine's address. The first page calls this. Sessions that are
-    already open know the folder and keep getting it.
+    Browsers can't clear the caches that all sessions share, or get the repository's branch and
+    files or the app's folder; only sessions that are already open still get the folder. Streamlit
+    doesn't ask an external service for the machine's address. In public mode, browsers also can't
+    upload to the server's memory, or install Streamlit's notes for coding agents next to the app.
     """
     served = runtime.get_instance() if runtime.exists() else None
     sessions = getattr(served, "_session_mgr", None)
     if sessions and AppSession._create_new_session_message is _new_session_message:
         _know_folder.update(one.session for one in sessions.list_sessions())
-    # Another start than `lama-explorer app` didn't replace this; see `pages/ui/serve.py`.
+    # `lama-explorer app` has already replaced this (`pages/ui/serve.py`); `streamlit run` hasn't.
     net_util.get_external_ip = lambda: None
     for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
         setattr(AppSession, name, lambda session: None)
@@ -97,7 +96,8 @@ async def _refuse(
 
 
 _new_session_message = AppSession._create_new_session_message
-# To a browser, another script path means another app: it would drop the session's choices.
+# Sessions that know the folder keep it: if the script path changed, the browser would assume
+# another app and drop the session's choices.
 _know_folder: WeakSet[AppSession] = WeakSet()
 
 
@@ -137,7 +137,7 @@ def is_local_user() -> bool:
 
 
 def address() -> str:
-    """The network address that limits count this visitor under; "" for the local user."""
+    """The visitor's network address, for limits by address; "" for the local user."""
     return "" if is_local_user() else network_address(st.context.ip_address)
 
 

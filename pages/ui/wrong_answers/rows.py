@@ -103,7 +103,7 @@ def make_table(
     choice: RunChoice,
     whole: Mapping[int, Sequence[str]] | None = None,
 ) -> pd.DataFrame:
-    """Return the table on screen: each fact, and for each run its answer and the gold's rank.
+    """Return the table on screen: each fact, and each run's first answer and gold answer's rank.
 
     The column `tags` has the tags of run number `of`; `whole` comes from `whole_answers`.
     """
@@ -166,7 +166,7 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
 
 
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
-    """Draw one page of the table. A selected row opens next to it, or ticked rows get tags."""
+    """Draw one page of the table, with the selected fact, or with the form to tag ticked facts."""
     sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
     switches = more_box.container(horizontal=True)
     sort = sort_box.selectbox(
@@ -354,7 +354,7 @@ def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
     facts, at = run.run.facts, int(run.at[row])
     text = escape(answer) if isinstance(answer, str) else NO_TEXT
     query = str(facts["query"].iloc[at])
-    # The fact is headed by the first run's query, which may be another one.
+    # The fact's heading is the first run's query, which may differ from this run's.
     question = escape(query) if query != str(joined.facts["query"].iloc[row]) else ""
     is_right = bool(joined.right(number)[row])
     verdict = (
