@@ -76,11 +76,11 @@ class ModelCache:
         One model is loaded at a time.
 
         Args:
-            name: Its name.
-            precision: Its precision.
+            name: The model's name.
+            precision: The model's precision.
             load: Loads the model.
-            n_bytes: Size of its weights; other models are dropped until this many bytes fit.
-            device: The device that it is loaded on.
+            n_bytes: Size of the model's weights; others are dropped until this many bytes fit.
+            device: The device that the model is loaded on.
 
         Returns:
             The model.
@@ -102,7 +102,10 @@ class ModelCache:
             return model
 
     def _shrink(self, device: str, n_more: int = 0, keep: int = 0) -> None:
-        """Drop a device's models, least recently used first, until `n_more` bytes fit."""
+        """Drop a device's models, least recently used first, until `n_more` bytes fit.
+
+        keep: number of the most recently used models that are never dropped.
+        """
         if device != "cpu":
             free_gpu_cache()  # memory that PyTorch caches doesn't count as free
         loaded = [key for key in self._models if key[2] == device]

@@ -41,7 +41,7 @@ def requested_device() -> str:
 
 
 def use_device(name: str) -> None:
-    """Load models on this device from now on; those on other devices aren't used any more.
+    """Load models on this device from now on; models on other devices aren't used any more.
 
     Raises UserError if the name is invalid or the machine doesn't have the device.
     """
@@ -176,7 +176,7 @@ _kept: PassSettings | None = None
 
 @contextmanager
 def keep_pass_settings(settings: PassSettings | None) -> Iterator[None]:
-    """Use these settings in the block, as those of earlier parts of a run; None changes nothing."""
+    """Use the settings of a run's earlier parts in the block; None changes nothing."""
     global _kept
     before, _kept = _kept, settings or _kept
     try:
@@ -231,12 +231,13 @@ def run_in_parts(
     items: Sequence[T],
     halve: Callable[[Sequence[T]], tuple[Sequence[T], ...]] | None = None,
 ) -> list[R]:
-    """Return [run(items)]; if the device runs out of memory, run each half, and so on.
+    """Return [run(items)]; if memory runs out, halve the items and return a value for each part.
 
     Args:
         run: Called with items.
         items: What to process.
-        halve: Splits items into two parts, or returns () if they can't be split. Default: halves.
+        halve: Splits items into two parts, or returns () if they can't be split. By default, they
+            are split in the middle.
 
     Raises:
         UserError: If a single item doesn't fit.
@@ -258,7 +259,7 @@ def run_in_parts(
 
 
 def run_in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
-    """Return `run`'s values for at most `size` items at a time; for fewer if memory runs out."""
+    """Call `run` for at most `size` items at once, fewer if memory runs out; return its values."""
     size = max(1, size)
     starts = range(0, len(items), size)
     return [part for start in starts for part in run_in_parts(run, items[start : start + size])]
@@ -315,7 +316,7 @@ class HasDevice:
 
     @property
     def device(self) -> str:
-        """Device of the weights, such as `cuda:0`; if they are on several, that of the inputs."""
+        """Device of the inputs, such as `cuda:0`; the weights can be on several devices."""
         return str(device_of(self.model))
 
     @property

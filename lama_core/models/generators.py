@@ -21,7 +21,7 @@ def check_generates(model: Any) -> None:
 
 
 def has_chat_template(model: Any) -> bool:
-    """Return whether a model reads messages: one with a chat template, or a chat server."""
+    """Return whether a model accepts chats: chat servers and models with a chat template do."""
     return hasattr(model, "generate") or bool(getattr(model.tokenizer, "chat_template", None))
 
 
@@ -34,8 +34,7 @@ def generate(
         model: A model that `check_generates` accepts.
         prompts: Plain texts, or chats for models with a chat template.
         max_tokens: Maximum number of tokens to generate for a prompt.
-        until: When a local model stops, on the clock of `time.monotonic`. It doesn't limit a
-            server.
+        until: Time (`time.monotonic`) at which a local model stops; servers ignore it.
 
     Raises:
         UserError: If a prompt can't be used with the model; see `hf.generation.generate`.

@@ -1,6 +1,7 @@
-"""Notes that a model can't read a text's language, found by the text's script and the catalogue.
+"""Notes for users when a text's script shows that a model can't read its language.
 
-A French text gets no note, because it has the same script as an English one.
+The catalogue says which models read only English. A French text gets no note, because French and
+English have the same script.
 """
 
 import unicodedata
@@ -11,7 +12,7 @@ from lama_core.models.sources.catalog import Entry
 
 ENGLISH = "English"
 LATIN = "LATIN"
-# Scripts without spaces between words, as the first word of a character's Unicode name.
+# Scripts without spaces between words, named by the first word of their letters' Unicode names.
 UNSPACED = frozenset(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
 IN_WORDS = {"CJK": "Chinese characters", "HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
 
@@ -34,11 +35,11 @@ def language_note(text: str, entries: Sequence[Entry]) -> str:
 
     Args:
         text: The text without its blanks.
-        entries: The models.
+        entries: The models' catalogue entries.
 
     Returns:
-        The note. Empty if at least half of the text's letters are Latin, if it has only numbers, or
-        if no model is known to read English only.
+        The note. Empty if at least half of the text's letters are Latin, if the text is blank or
+        has only numbers, or if none of the models reads only English.
     """
     english = [entry.title for entry in entries if entry.languages == ENGLISH]
     scripts = Counter(filter(None, map(script_of, text)))

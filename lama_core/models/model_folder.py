@@ -32,14 +32,15 @@ INDEX = "model.safetensors.index.json"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
-# The files that the digest of a folder covers, because they can change a score.
+# A folder's digest covers the files that can change a score: those with suffixes in COUNTED, except
+# NOT_COUNTED.
 NOT_COUNTED = "evaluation.json"  # measurements of the model, not a part of it
 COUNTED_TEXTS = (".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tokenizer")
 COUNTED, TEXTS = (".safetensors", *COUNTED_TEXTS), (*COUNTED_TEXTS, ".jinja")
 MAX_ENTRIES = 10_000
 MAX_ADDED = 100_000  # added words of a tokenizer.json
 MAX_SIZE = 1 << 26
-# Names in configurations of sizes, and of numbers of parts such as layers.
+# Keys in configurations. SIZES: sizes. PARTS: numbers of parts such as layers.
 SIZES = re.compile(
     r"(\w+_)?(size|dim|heads|positions|position_embeddings|length|len|rank|buckets)|dim|d_\w+"
     r"|n_(embd|head|positions|ctx|inner|words|langs)"
@@ -48,7 +49,7 @@ PARTS = re.compile(
     r"(n|num)_(layer|group|labels)|(?!max_)(\w+_)?(layers|groups|experts|blocks|num)"
 )
 MIN_PARTS = 100
-# TABLE: sizes that must each be a dimension of some weight. NO_ZERO: numbers that can't be 0.
+# TABLE: each of these sizes must be a dimension of a weight. NO_ZERO: numbers that can't be 0.
 TABLE = ("vocab_size", "hidden_size", "n_embd", "dim", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 NO_ZERO = (*TABLE, *LAYERS, "num_attention_heads", "n_head", "n_heads")
@@ -106,10 +107,12 @@ def _check_quantised(folder: Path, config: Any) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Raise UserError for the first file that doesn't belong in a model folder.
+    """Check the types, sizes and number of the files in a model folder.
 
-    Also for too many files, or for more bytes of weights than this machine has memory. Files that
-    don't belong there are links out of the folder, pipes, sockets, devices and too large texts.
+    Raises:
+        UserError: If a file is a link out of the folder, a pipe, a socket or a device, a text is
+            too large, a tokenizer.json adds too many words, there are too many files, or the
+            weights are larger than this machine's memory.
     """
     weights = 0
     for number, path in enumerate(_walk(folder)):
@@ -258,7 +261,7 @@ def _read_part_header(folder: Path, place: object) -> dict[str, Tensor]:
 def read_header(file: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file by name.
 
-    Raises UserError unless the tensors are contiguous and each has the length of its shape.
+    Raises UserError unless the tensors are contiguous and each is as long as its shape requires.
     """
     open_file(file).close()
     try:

@@ -18,10 +18,13 @@ from lama_core.types import Query
 Kind = Literal["masked", "causal", "seq2seq", "bidirectional"]
 Context = Literal["left", "both"]
 Pooling = Literal["mean", "first", "last"]
-# Which tokens are hidden together with the scored token in a model that sees both sides: the later
-# tokens of its word (Kauf and Ivanova 2023), none (Salazar et al. 2020), all later tokens, or the
-# later tokens of the answer (outside the answer: of the word). Names in lm-pub-quiz:
-# within_word_l2r, original, sentence_l2r, answer_l2r+word_l2r.
+# Which tokens are hidden together with the scored token in a model that sees both sides (in
+# parentheses: source; name in lm-pub-quiz):
+#   within-word:       the later tokens of its word (Kauf and Ivanova 2023; within_word_l2r)
+#   original:          none (Salazar et al. 2020; original)
+#   rest-of-sentence:  all later tokens (Kauf and Ivanova 2023; sentence_l2r)
+#   rest-of-answer:    for a token of the answer, the answer's later tokens; for other tokens as
+#                      within-word (answer_l2r+word_l2r)
 Hiding = Literal["within-word", "original", "rest-of-sentence", "rest-of-answer"]
 Scored = Literal["statement", "answer"]
 # What causal tracing restores: the hidden state after a layer, or the outputs of attention or MLPs.
@@ -29,8 +32,9 @@ TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
 RESCORED = 200
 BLANK = "___"
-# Integrated gradients with an automatic number of steps stop if the estimated error is at most
-# MAX_ERROR_SHARE of the whole difference or MIN_ERROR (natural log), or after MAX_POINTS points.
+# With an automatic number of steps, integrated gradients stop after MAX_POINTS points, or when the
+# estimated error is at most MIN_ERROR (natural log) or MAX_ERROR_SHARE of the difference between
+# the word's log-probability and its baseline.
 MAX_ERROR_SHARE, MIN_ERROR, MAX_POINTS = 0.01, 0.001, 2_000
 
 
@@ -52,7 +56,7 @@ class ModelKind:
 
     @property
     def sees_both(self) -> bool:
-        """Whether its only context is both sides of a blank; scoring a text takes many passes."""
+        """Whether they always see both sides of a blank; scoring a text then takes many passes."""
         return self.contexts == ("both",)
 
 
@@ -73,11 +77,12 @@ class Encoded:
         position of the blank that its decoder fills.
     places: for each blank, whether it is `after space` or `open` (at the start of the text, or
         after a bracket).
-    suffix, n_suffix: the text right of the blank, which a causal model with context `both` scores
-        after each word, and its number of tokens; empty and 0 for others.
-    n_rescored: number of best words by the left context to rescore with the suffix.
+    suffix: the text right of the blank, which a causal model with context `both` scores after each
+        word; empty for others.
+    n_suffix: number of tokens of the suffix.
+    n_rescored: how many words are rescored with the suffix: the best ones by the left context.
     until: time (`time.monotonic`) at which rescoring stops.
-    rescored: columns that are always scored: the gold answer and the other valid objects.
+    rescored: columns that are always rescored: the gold answer and the other valid objects.
     """
 
     token_ids: tuple[int, ...]
@@ -94,17 +99,18 @@ class Encoded:
 class Scores:
     """Log-probabilities of the candidates at some blanks.
 
-    log_probs: float32 [blank, candidate], natural log, over the model's whole vocabulary; for
-        causal models with context `both`, over the rescored words, -inf for the others.
-    order: float32 [blank, candidate], ranks the candidates with log-probability -inf among
-        themselves (higher is better); None if they aren't ranked.
-    normaliser: float32 [blank], log of the sum over the rescored words, which turns another word's
-        sentence score into a log-probability; None if the sum is over the vocabulary.
+    log_probs: float32 [blank, candidate], natural log, normalised over the model's whole
+        vocabulary; for causal models with context `both`, normalised over the rescored words, and
+        -inf for other words.
+    order: float32 [blank, candidate], ranks the candidates whose log-probability is -inf (higher is
+        better); None if they aren't ranked.
+    normaliser: float32 [blank], log of the summed sentence probabilities of the rescored words, to
+        normalise another word's sentence score; None if `log_probs` are over the vocabulary.
     first, first_log_probs: int64 and float32 [blank], the most likely token of the whole vocabulary
         (causal models: after the left context); None if the backend doesn't report it.
-    n_listed: int64 [blank], number of tokens that a model lists if it lists only the most likely
-        ones; candidates that aren't listed have -inf, except `Encoded.rescored`. Else None.
-    floor: float32 [blank], log-probability of the last listed token; None as `n_listed`.
+    n_listed: int64 [blank], number of tokens that a server returned if it returns only the most
+        likely ones, else None. Other candidates have -inf, except `Encoded.rescored`.
+    floor: float32 [blank], log-probability of the last returned token; None if `n_listed` is None.
     """
 
     log_probs: NDArray[np.float32]
@@ -183,8 +189,8 @@ class Attribution:
 
     tokens: as displayed; `BLANK` marks a blank. values: float32 [token], natural log; NaN for a
     blank, and for tokens that weren't computed in time. log_prob: log-probability of the word given
-    the whole text. baseline: the same with all tokens hidden; None if not computed. n_points:
-    number of points of integrated gradients; None for erasure.
+    the whole text. baseline: its log-probability with all tokens of the text hidden; None if not
+    computed. n_points: number of points of integrated gradients; None for erasure.
     """
 
     tokens: tuple[str, ...]
@@ -232,11 +238,12 @@ class NeuronPart:
 
 @dataclass(frozen=True, slots=True)
 class LogitParts:
-    """The parts of an answer's logit at a blank; they add up to it.
+    """The parts of an answer's logit at a blank, or of the difference of two answers' logits.
 
-    logit: the answer's, or its difference from the other answer's. heads: those of all layers,
-    which the attention parts include. neurons: those that add or subtract most, which the MLP parts
-    include. tokens: the token of each answer whose logit is used, as displayed.
+    logit: the logit or the difference. parts: their values add up to `logit`. heads: the attention
+    heads of all layers; the attention parts include their values. neurons: the neurons with the
+    largest absolute values; the MLP parts include them. tokens: the token of each answer whose
+    logit is used, as displayed.
     """
 
     logit: float
@@ -251,8 +258,8 @@ class Trace:
     """The probability of a word at a blank when the subject is corrupted and a part is restored.
 
     prob: the probability without noise. corrupted: with noise, mean over the draws. restored: with
-    noise and the part restored, mean over the draws, float32 [layer, token]; NaN where the time was
-    over. noise: standard deviation of the noise. window: number of layers restored together. draws:
+    noise and the part restored, mean over the draws, float32 [layer, token]; NaN if not computed in
+    time. noise: standard deviation of the noise. window: number of layers restored together. draws:
     number of draws that the means are over; fewer than wanted if the time was over.
     """
 
@@ -328,7 +335,7 @@ class BlankFiller(Scorer, Protocol):
 
     @property
     def identity(self) -> str:
-        """A text such as the weights' digest and the precision: equal for loads of one model."""
+        """A text that is equal each time a model is loaded: the weights' digest, precision etc."""
         ...
 
     def encode(self, query: Query, context: Context) -> Encoded:
@@ -364,7 +371,7 @@ class WordMasker(Protocol):
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
         """Return the log-probability of each word at its query's first blank.
 
-        It is the sum over the word's subword tokens; none sees the others.
+        It is the sum over the word's subword tokens, each predicted with all of them masked.
         """
         ...
 
@@ -376,7 +383,9 @@ class WordContinuer(Protocol):
     def continue_words(
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
     ) -> list[str | None]:
-        """Return the word or name that each answer's first token begins; None if it is complete.
+        """Return each answer's whole word or name; None if its first token is the whole word.
+
+        All are None if the time (`Encoded.until`) is over.
 
         firsts: for each text, the tokens that can write its answer; the most likely one is used.
         """
@@ -410,8 +419,8 @@ class StatementScorer(Scorer, Protocol):
     ) -> list[StatementScores]:
         """Return the log-probability of each token of each statement, or only of its answer.
 
-        Causal models start with their start token, so the first token has a score, too. Shared
-        prefixes are computed once.
+        Causal models score the first token, too, if they have a start token. Shared prefixes are
+        computed once.
 
         Args:
             statements: Sentences with the answer's character offsets.
@@ -436,7 +445,7 @@ class LayerReader(Protocol):
         Args:
             encoded: The text.
             columns: The candidates.
-            words: Token ids of further words to score.
+            words: For each further word to score, the ids of the tokens that can write it.
 
         Raises:
             UserError: If the model's layers can't be read: their number differs from the
@@ -452,15 +461,15 @@ class Attributor(Protocol):
     def erased(
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
     ) -> Attribution:
-        """Return how much each token raises the log-probability of the first blank's word.
+        """Return how much each token raises the log-probability of a word at the first blank.
+
+        An erased token is masked if the model has a mask, else deleted.
 
         Args:
             encoded: The text.
-            word: Token ids of the word.
-            until: No more tokens are erased after this time (`time.monotonic`); the values of the
-                others are NaN.
-
-        An erased token is masked if the model has a mask, else deleted.
+            word: Ids of the tokens that can write the word.
+            until: No more tokens are erased after this time (`time.monotonic`); tokens that weren't
+                erased have NaN.
         """
         ...
 
@@ -479,9 +488,9 @@ class Attributor(Protocol):
 
         Args:
             encoded: The text.
-            word: Token ids of the word.
+            word: Ids of the tokens that can write the word.
             steps: Number of points of the Gauss-Legendre rule. None adds points until the estimated
-                error is at most `MAX_ERROR_SHARE` of the whole difference, up to `MAX_POINTS`.
+                error is small enough (`MAX_ERROR_SHARE`, `MIN_ERROR`), up to `MAX_POINTS`.
             until: No more points are computed after this time (`time.monotonic`).
 
         Raises:
@@ -509,8 +518,8 @@ class PartReader(BlankFiller, Protocol):
 
         Args:
             encoded: The text.
-            answer: The tokens that can write the answer; the largest of their logits is divided.
-            against: The same for another answer, whose parts are subtracted.
+            answer: The tokens that can write the answer; the one with the largest logit is used.
+            against: The tokens that can write another answer, whose parts are subtracted; or None.
 
         Raises:
             UserError: If the model's family isn't supported.
@@ -518,7 +527,7 @@ class PartReader(BlankFiller, Protocol):
         ...
 
     def find_tokens(self, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
-        """Return the positions of the tokens that contain the words' first occurrence in a text.
+        """Return the positions of the tokens of some words, where they first occur in a text.
 
         Raises:
             UserError: If the text that the model sees doesn't contain them.
@@ -538,20 +547,20 @@ class PartReader(BlankFiller, Protocol):
         until: float = math.inf,
         tick: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Trace:
-        """Return how much of a word's probability at the first blank each restoration brings back.
+        """Return the probability of a word at the first blank after each restoration.
 
         Args:
             encoded: The text.
             subject: Positions of the subject's tokens, which get the noise.
-            word: Token ids of the word.
+            word: Ids of the tokens that can write the word.
             part: What is restored.
             window: Number of layers whose attention or MLPs are restored together; None for the
                 paper's share of the layers.
             draws: Number of draws of noise.
             seed: Seed of the noise.
-            until: No more restorations are computed after this time (`time.monotonic`); means are
-                over the finished draws, or the first one.
-            tick: Called with the number of finished restorations, and the number of all.
+            until: No more restorations are computed after this time (`time.monotonic`). The means
+                are over the finished draws; if none is finished, the first draw's values are used.
+            tick: Called with the number of finished restorations and their total number.
 
         Raises:
             UserError: If the model's family isn't supported.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Backend:
     """Code that loads a model folder and scores with it.
 
-    scorer: the backend's name in a model's identity, because two backends differ in the last digits
-        of their scores.
+    scorer: a name that is part of a model's identity, because the scores of two backends differ in
+        the last digits.
     kind: the kind of model that it reads.
     architectures: name of transformers' list of the architectures that it reads.
     family: the only `model_type` that it reads, for formats that transformers doesn't support.
@@ -243,7 +243,7 @@ HARMLESS = re.compile(
     r"discriminator_predictions|mask_predictions|lm_predictions)\.|"
     r"(decoder|lm_head)\.(weight|bias)$|position_ids$|attn\.(masked_)?bias$|inv_freq$"
 )
-SPARE = 1 << 24  # maximum number of values that aren't stored: positions, masks
+SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
 
 
 def load_with_transformers(
@@ -254,7 +254,7 @@ def load_with_transformers(
     precision: str,
     rows: int | None = None,
 ) -> tuple[Any, Any]:
-    """Return a folder's model and tokenizer; check them first, and read the weights last.
+    """Return a folder's model and tokenizer; check everything else before reading the weights.
 
     Args:
         name: The model's name.
@@ -262,7 +262,8 @@ def load_with_transformers(
         auto: transformers' class that loads the model.
         kind: The kind of model.
         precision: `fp32` or `bf16`.
-        rows: Number of rows in the embedding table if its sizes were checked earlier.
+        rows: Number of rows of the embedding table if the model's sizes were checked earlier; None
+            checks them.
 
     Raises:
         UserError: If the folder isn't a complete model of this kind.
@@ -347,7 +348,7 @@ def _check_shapes(folder: Path, auto: Any) -> int:
     # Initial values on `meta` need torch's decompositions, whose import is slow.
     with torch.device("meta"), no_init_weights():
         model = auto.from_config(config, trust_remote_code=False)
-    model.tie_weights()  # otherwise a part of the initial values
+    model.tie_weights()  # usually done with the initial values, which are skipped here
     n_wanted = sum(value.numel() for value in (*model.parameters(), *model.buffers()))
     n_stored = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
     if n_wanted > n_stored + SPARE:

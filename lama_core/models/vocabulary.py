@@ -41,7 +41,7 @@ class TextTokens:
     def of(
         cls, ids: list[int], words: Sequence[int | None], spans: Any, start: int, end: int
     ) -> "TextTokens":
-        """Make one from a tokenizer's output; tokens with a character in start..end are marked."""
+        """Make one from a tokenizer's output; mark tokens with a character in [start, end)."""
         places = np.array(spans, dtype=np.int64).reshape(-1, 2)
         marked = (places[:, 0] < end) & (places[:, 1] > start)
         numbers = [-1 if word is None else word for word in words]
@@ -178,7 +178,7 @@ class TokenVocabulary:
         return tuple(shown)
 
     def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
-        """Return the words that are one token in this place: word -> ids that write it."""
+        """Return the ids of the tokens that write each single-token word in this place."""
         return self._spaced if place == "after space" else self._open
 
     @cached_property
@@ -237,7 +237,7 @@ class TokenVocabulary:
         return text
 
     def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
-        """Return the statements' tokens, the word of each, and whether it is in the answer.
+        """Return each statement's tokens, each with its word and whether it is in the answer.
 
         Words are the parts into which the tokenizer splits a text before it makes subword tokens.
         """
@@ -272,7 +272,7 @@ class TokenVocabulary:
             yield ids, found.word_ids(number), spans
 
     def encode_after(self, text: str) -> list[int]:
-        """Token ids of a text that follows a word without a space, as in `encode`."""
+        """Like `encode`, for a text that follows a word without a space."""
         if not text:
             return []
         whole, word = self.encode("a" + text), self.encode("a")
@@ -284,5 +284,5 @@ class TokenVocabulary:
 
     @cached_property
     def _control_ids(self) -> frozenset[int]:
-        """Ids that no text may produce; the unknown token may occur."""
+        """Ids that `encode` must not return: control tokens except the unknown token."""
         return self.special_ids - {self._tokenizer.unk_token_id}

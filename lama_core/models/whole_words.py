@@ -1,9 +1,9 @@
 """A vocabulary of whole words, for models older than subword tokens.
 
 A text is split at spaces; signs that LAMA separated for a model (brackets, commas) are separate
-words. If a word isn't in the vocabulary and ends in a punctuation mark, it is split when both
-parts are in it; LAMA's texts have a space there. Other words that aren't in the vocabulary become
-the release's unknown word.
+words. A word that isn't in the vocabulary and ends in a punctuation mark is split before the mark
+if the vocabulary has both parts; LAMA's texts have a space there. Other words that aren't in the
+vocabulary are replaced by the release's unknown word.
 Departure: Words of the older models
 """
 
@@ -117,7 +117,7 @@ class WordVocabulary:
         return word in self.index and word not in self.special_texts
 
     def number(self, word: str) -> int:
-        """Return a word's id; the unknown word's if it isn't in the vocabulary."""
+        """Return a word's id; the unknown word's id for control words and words not in the list."""
         return self.index[word] if self.knows(word) else self.unk_token_id
 
     def entry(self, token_id: int) -> tuple[str, bool]:
@@ -156,7 +156,7 @@ class WordVocabulary:
         return self.encode(text)
 
     def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
-        """Return the statements' words as ids, and whether each is in the answer."""
+        """Return each statement's words as ids, and whether each word is in the answer."""
         found = []
         for statement in statements:
             words = self.split(statement.text)

@@ -1,6 +1,7 @@
 """BERT in torch, so that the first answer of a new process doesn't need to import transformers.
 
-That import takes twice as long as torch's, and most of the memory of a process with a small model.
+That import takes twice as long as torch's, and uses most of the memory of a process with a small
+model.
 Modules have transformers' names, so that checkpoint keys match and `cutting_places` finds the same
 modules. Folders with an unusual setting are read by transformers.
 Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s to 1e-4 (test).
@@ -31,7 +32,8 @@ _FIXED: dict[str, set[object]] = {
     "chunk_size_feed_forward": {0, None},
     "quantization_config": {None},
 }
-# The decoder's copies: its weight is tied to the word embeddings, its bias is in predictions.bias.
+# Other heads, and the decoder's copies: its weight is tied to the word embeddings, and its bias is
+# stored as predictions.bias.
 _UNUSED = ("bert.pooler.", "cls.seq_relationship.", "cls.predictions.decoder.")
 _ATTENDED = ("query", "key", "value")
 _SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")

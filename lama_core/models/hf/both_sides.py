@@ -2,7 +2,8 @@
 
     original:          log P(w_i | S without w_i)
     within-word:       log P(w_i | S without w_i and the later tokens of its word)
-    rest-of-sentence:  log P(w_i | w_1 ... w_i-1, a mask for each later token and the closing sign)
+    rest-of-sentence:  log P(w_i | w_1 ... w_i-1, a mask for each later token and for the special
+                       token after the text)
     rest-of-answer:    for an answer's token, log P(w_i | S without w_i and the answer's later
                        tokens); for other tokens as within-word
 
@@ -52,7 +53,7 @@ def tokens_to_score(read: TextTokens, scored: Scored) -> list[int]:
 
 
 def word_of(read: TextTokens, token: int) -> tuple[int, int]:
-    """Return the tokens of a token's word as [first, end)."""
+    """Return the positions of the tokens of a token's word, as [first, end)."""
     word = read.words[token]
     first, end = token, token + 1
     while word >= 0 and first and read.words[first - 1] == word:
@@ -63,9 +64,9 @@ def word_of(read: TextTokens, token: int) -> tuple[int, int]:
 
 
 def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
-    """Return the tokens that are one unit with a token, as [first, end).
+    """Return the positions of the token, word, answer or text around a token, as [first, end).
 
-    When the token is scored, it and the later tokens of the unit are hidden.
+    When the token is scored, it and the later tokens of this span are hidden.
     """
     if hiding == "original":
         return token, token + 1
@@ -82,7 +83,7 @@ class TokenHidingModel(InspectableModel):
 
     @property
     def mask_id(self) -> int:
-        """Id of the token that marks a hidden token."""
+        """Id of the token that replaces a hidden token."""
         raise NotImplementedError
 
     def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
@@ -130,7 +131,7 @@ class TokenHidingModel(InspectableModel):
         """Log-probability of each token to score, float32 [token] for each text; NaN for others.
 
         Copies of equal length share passes, so no padding is needed. Equal copies are computed
-        once: two single-token answers give the same copy when they are hidden.
+        once, such as those of statements that differ only in a hidden single-token answer.
         """
         values = [np.full(len(tokens.ids), np.nan, np.float32) for tokens in read]
         by_shape: dict[tuple[int, int], list[MaskedCopy]] = {}
@@ -147,13 +148,16 @@ class TokenHidingModel(InspectableModel):
     def copies(
         self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
     ) -> Iterator[MaskedCopy]:
-        """Yield the copies of a text in which its tokens are hidden in turn."""
+        """Yield a copy of a text for each token to score, with the tokens of `hiding` hidden, too.
+
+        number: index of the text.
+        """
         before, after = self.vocabulary.frame
         for token in tokens_to_score(read, scored):
             ids = list(read.ids)
             end = span_of(read, token, hiding)[1]
             ids[token:end] = [self.mask_id] * (end - token)
-            # As in lm-pub-quiz, the closing sign is hidden with the rest of the sentence.
+            # As in lm-pub-quiz, the special token after the text is hidden, too.
             closing = [self.mask_id] * len(after) if hiding == "rest-of-sentence" else after
             whole = (*before, *ids, *closing)
             yield MaskedCopy(whole, len(before) + token, read.ids[token : token + 1], number, token)

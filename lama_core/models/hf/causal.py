@@ -84,7 +84,7 @@ class CausalModel(InspectableModel):
         raise ValueError(f"{self.name}: the tokenizer has no token to start a text with")
 
     def text_range(self, encoded: Encoded) -> range:
-        """Return the positions of the text left of the blank, and of the blank after it."""
+        """Return the positions of the text left of the blank, and the position of the blank."""
         ids = encoded.token_ids
         empty = list(ids) == self._left_ids("")
         return range(len(ids) if empty else len(self.vocabulary.frame[0]), len(ids) + 1)
@@ -147,11 +147,11 @@ class CausalModel(InspectableModel):
         """Return the word that begins with each first token, completed by the most likely tokens.
 
         Tokens are added while they continue the word. After a capitalised word, another capitalised
-        word is added if its probability is at least 0.5: `New York`. None if a word is complete;
-        None for all if the time is over.
+        word is added if its probability is at least 0.5: `New York`. None if the first token is the
+        whole word; None for all if the time is over.
         """
         if self.vocabulary.marks_ends:
-            return [None] * len(firsts)  # a token always ends its word, or says that it doesn't
+            return [None] * len(firsts)  # each token shows whether it ends its word
         pairs = list(zip(encoded, firsts, strict=True))
         several = {query.token_ids for query, forms in pairs if forms[1:]}
         after = dict(zip(several, map(to_cpu, self._next(list(several))), strict=True))
@@ -190,7 +190,7 @@ class CausalModel(InspectableModel):
             yield from self.logits(chunk, [[len(row) - 1] for row in chunk])
 
     def _continuation(self, word: str, token: int, prob: float) -> str:
-        """Return the text that a next token adds to a word; empty if it doesn't belong to it."""
+        """Return the text that the next token adds to a word; empty if the word ends before it."""
         text, begins = self.vocabulary.entry(token)
         if not text.isprintable() or not text.strip():
             return ""
@@ -228,7 +228,7 @@ class CausalModel(InspectableModel):
             suffix: Token ids right of the word.
             n_last: Number of words at the end that are scored even after `until`.
             until: Time (`time.monotonic`) after which only the last `n_last` words are scored, and
-                a few of the first if none is yet.
+                at most `FEWEST_WORDS` of the first if no word was scored in time.
         """
         cache = self._prefix_cache(left)
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
@@ -260,7 +260,7 @@ class CausalModel(InspectableModel):
     def _continue(
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
     ) -> torch.Tensor:
-        # The last token's successor isn't needed.
+        # The suffix's last token is predicted, but nothing after it is.
         rows = torch.tensor([[*word, *suffix[:-1]] for word in words])
         n_word, n_suffix = len(words[0]), len(suffix)
         offset = 0
@@ -339,7 +339,7 @@ class CausalModel(InspectableModel):
     def chain_log_probs(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Log-probability of each token of each row given those before it, float32 [token].
 
-        The first is NaN. Shared prefixes are computed once (`prefix_tree`).
+        The first token has NaN. Shared prefixes are computed once (`prefix_tree`).
         Raises UserError for a row that doesn't fit the window.
         """
         for row in rows:
@@ -368,7 +368,10 @@ class CausalModel(InspectableModel):
     def _score_trees(
         self, rows: Sequence[Sequence[int]], numbers: Sequence[int], trees: Sequence[Tree]
     ) -> dict[int, np.ndarray]:
-        """Score the rows in some trees. numbers: maps a row's number in the trees to its index."""
+        """Return the log-probabilities of `chain_log_probs` for the rows in some trees, by index.
+
+        numbers: the index in `rows` of each row number in the trees.
+        """
         width = len(trees[0].tokens)
         ids = torch.tensor([padded(tree.tokens, width) for tree in trees])
         places = torch.tensor([padded(tree.depths, width) for tree in trees]) + self.first_place
@@ -400,7 +403,7 @@ class CausalModel(InspectableModel):
     def _score_rows(
         self, rows: Sequence[Sequence[int]], numbers: Sequence[int]
     ) -> dict[int, np.ndarray]:
-        """Score rows separately."""
+        """Return the log-probabilities of `chain_log_probs` for rows without trees, by index."""
         longer = [number for number in numbers if len(rows[number]) > 1]
         found = {number: np.full(len(rows[number]), np.nan, np.float32) for number in numbers}
         if longer:

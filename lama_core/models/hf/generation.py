@@ -25,8 +25,8 @@ from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, GeneratedText
 
 ROWS_PER_BATCH = 64
-# Tokens in the cache of a batch, at least: after the prompts, each pass reads all weights for one
-# token per text, so that few texts per batch would take many more passes.
+# A batch's cache may hold at least this many tokens. After the prompts, each pass computes only one
+# token per text, so smaller batches would take many more passes.
 CACHED_TOKENS = 8192
 # Minimum number of tokens of a shared beginning; copying a shorter one costs more than it saves.
 SHORTEST_PREFIX = 8
@@ -42,16 +42,16 @@ def generate(
         prompts: Plain texts, which are tokenised as the model's tokenizer does by default, or
             chats, which go through its chat template.
         max_tokens: Maximum number of tokens to generate for a prompt.
-        until: When generation stops, on the clock of `time.monotonic`; unfinished texts are
-            returned as they are.
+        until: Time (`time.monotonic`) at which generation stops; unfinished texts are returned as
+            they are.
 
     Raises:
         UserError: If a prompt and its continuation don't fit the model's window, the tokenizer has
-            no chat template for a chat, or a chat contains one of its control tokens.
+            no chat template for a chat, or a chat contains one of the tokenizer's control tokens.
     """
     rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
     shares = _can_share(model, rows, max_tokens)
-    # Each different prompt is generated once, next to those with the same beginning.
+    # Each distinct prompt is continued once; sorted, prompts with the same beginning share a batch.
     different = sorted(set(map(tuple, rows)))
     if not shares:
         different.sort(key=len, reverse=True)
@@ -111,7 +111,7 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
 def _batches(
     model: Any, rows: Sequence[tuple[int, ...]], max_tokens: int
 ) -> list[list[tuple[int, ...]]]:
-    """Group successive rows that are generated together; of equal length if the model can't pad."""
+    """Group consecutive rows into batches; if the model can't pad, by equal length."""
     batches: list[list[tuple[int, ...]]] = []
     for row in rows:
         batch = batches[-1] if batches else []
@@ -186,7 +186,7 @@ class _CausalBatch:
     """
 
     def __init__(self, model: Any, rows: Sequence[tuple[int, ...]], shares: bool) -> None:
-        """Prepare a batch. shares: Whether beginnings are shared; the rows are then sorted."""
+        """Prepare a batch. shares: whether to compute shared beginnings once, in sorted rows."""
         self.model, self.rows, self.size = model, [list(row) for row in rows], len(rows)
         self.shares = shares and self.size > 1
         self.cache: Any = None
@@ -256,16 +256,19 @@ class _CausalBatch:
 
 
 def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
-    """Return the beginning of each row that is computed once for several rows.
+    """Return, for each row, the beginning that is computed once for all rows that share it.
 
-    The rows are split where neighbours share fewer than a number of tokens. The chosen number needs
-    the fewest tokens, where all beginnings and all rests are padded to the longest.
+    Rows are divided into groups where neighbours share fewer tokens than a threshold; a group's
+    beginning is what all of its rows share. The threshold is chosen that needs the fewest computed
+    tokens, including padding: beginnings are padded to the longest beginning, and the rests of the
+    rows to the longest rest.
 
     Args:
         rows: At least two prompts as token ids, sorted.
 
     Returns:
-        The beginnings; all are empty if one would be shorter than `SHORTEST_PREFIX`.
+        The beginnings; all are empty if no threshold saves tokens with all beginnings at least
+        `SHORTEST_PREFIX` tokens long.
     """
     alike = [len(_common_beginning(pair)) for pair in pairwise(rows)]
     best, fewest = [list[int]()] * len(rows), len(rows) * max(map(len, rows))
@@ -283,7 +286,7 @@ def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
 
 
 def _common_beginning(rows: Sequence[list[int]]) -> list[int]:
-    """Return the tokens that all rows begin with, without the last token of any."""
+    """Return the tokens that all rows begin with, not including the last token of a row."""
     first, last = min(rows)[:-1], max(rows)[:-1]  # what these two share is shared by all
     n = min(len(first), len(last))
     return first[: next((at for at in range(n) if first[at] != last[at]), n)]

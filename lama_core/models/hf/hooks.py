@@ -1,7 +1,7 @@
 """A model whose modules can be read and replaced during a pass.
 
-Threads share models. The hooks on the modules are permanent, but act only on the passes of the
-thread that requested it.
+Threads share models. The hooks on the modules are permanent, but act only on the passes of a thread
+that is in a block of `watching` or `embedding`.
 """
 
 import threading
@@ -23,7 +23,7 @@ class HookedModel(Transformer):
     """A model whose modules, and the embeddings of its text, can be read and replaced."""
 
     kind: Kind
-    # Whether rows that are equal up to a layer may be computed once up to it, and copied after it.
+    # Whether rows that are equal up to a layer may be computed as one row, and copied after it.
     copies_rows = True
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -60,7 +60,7 @@ class HookedModel(Transformer):
     def watching(self, watch: Watch, modules: Iterable[nn.Module] | None = None) -> Iterator[None]:
         """Call `watch` (module, input, options, output) for this thread's passes in the block.
 
-        If it returns a value, that replaces the module's output.
+        A value that `watch` returns, unless None, replaces the module's output.
 
         Args:
             watch: What to call.

@@ -8,13 +8,14 @@ The head is everything after the last layer, such as a final norm, a transform, 
 scaling. h_l replaces the last layer's output in a forward pass, so that this code works for any
 model family. For the last layer, the result is checked to equal the model's answer.
 
-e: the tokens' embeddings; b: the same with each token replaced by a hidden token. With N steps the
-integral is a Gauss-Legendre sum of N points (captum's default rule). With an automatic number of
-steps, each interval of the path from b to e gets 8 points. The error of an interval is the larger
-of two estimates: how far the sum of the tokens' values is from the difference of the
-log-probabilities at its ends, and how much the values changed when a longer interval was halved
-into this one. The interval with the largest error is halved, until the errors sum to at most 1 % of
-the whole difference (`MAX_ERROR_SHARE`), or `MAX_POINTS` points are used.
+e: the tokens' embeddings; b: those of the baseline, where the mask (or else the unknown or padding
+token) replaces each token. With N steps the integral is a Gauss-Legendre sum of N points (captum's
+default rule). With an automatic number of steps, each interval of the path from b to e gets 8
+points. The error of an interval is the larger of two estimates: the difference between the sum of
+the tokens' values and the change of the log-probability from one end of the interval to the other;
+and a share of the largest change of a token's value when this interval was made by halving another.
+The interval with the largest error is halved until the errors sum to at most 1 % of the difference
+between log P at e and at b (`MAX_ERROR_SHARE`), or `MAX_POINTS` points are used.
 Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; Li, Monroe and Jurafsky 2016,
 equation 1; Sundararajan, Taly and Yan 2017, equation 1.
 Departure: Attribution to tokens
@@ -85,9 +86,9 @@ class Step:
 class Interval:
     """A part of the path from the baseline to the text; `first` and `end` are in [0, 1].
 
-    before, after: log-probability of the word at its two ends. contributions: float64 [token],
-    integrated gradients. change: estimate of how much a token's value would change if the interval
-    were halved.
+    before, after: log-probability of the word at `first` and at `end`. contributions: float64
+    [token], integrated gradients. change: estimate of the largest change of a token's value if the
+    interval were halved; infinite if the interval wasn't made by halving.
     """
 
     first: float
@@ -99,7 +100,7 @@ class Interval:
 
     @property
     def error(self) -> float:
-        """The larger of two estimates: `after - before` minus the tokens' sum, and `change`."""
+        """The larger of `change` and |sum of `contributions` - (`after` - `before`)|."""
         missed = float(self.contributions.sum()) - (self.after - self.before)
         return max(abs(missed), self.change)
 
@@ -197,15 +198,15 @@ class InspectableModel(HookedModel):
     def _head_logits(
         self, states: torch.Tensor, stack: int, n_layers: int, encoded: Encoded
     ) -> torch.Tensor:
-        """Logits of states that replace the last layer's output, float32 [state, vocabulary].
+        """Logits of each state in place of the last layer's output, float32 [state, vocabulary].
 
-        Each state replaces it in a pass over a text of one token.
+        The states share a pass over texts of one token, one text per state.
 
         Args:
             states: [state, dim].
             stack: Index of the module list that contains the layers.
-            n_layers: How many layers run.
-            encoded: The text, of which the first token is used.
+            n_layers: How many of these layers run in a pass.
+            encoded: The text, of which only the first token is used.
         """
         n_run = 0
 
@@ -364,7 +365,7 @@ class InspectableModel(HookedModel):
         )  # fmt: skip
 
     def _places(self, encoded: Encoded) -> list[int]:
-        """Return the positions of the text's tokens without blanks; raise UserError if none."""
+        """Return the positions of the text's tokens, except blanks; raise UserError if none."""
         ids = (*encoded.token_ids, None)  # a causal model's blank comes after the tokens
         blanks = {*self.vocabulary.sentinels, self.tokenizer.mask_token_id, None}
         places = [at for at in self.text_range(encoded) if ids[at] not in blanks]
@@ -427,13 +428,14 @@ def _integrate_adaptively(
 ) -> Integral:
     """Integrate over intervals of the path, each with `POINTS_PER_INTERVAL` points.
 
-    Halve the interval with the largest error until the errors sum to at most `MAX_ERROR_SHARE` of
-    the difference, `MAX_POINTS` are used, or the time `until` is over.
+    Halve the interval with the largest error until the errors sum to at most `MIN_ERROR` or
+    `MAX_ERROR_SHARE` of the difference between `whole` and `baseline`, `MAX_POINTS` points are
+    used, or the time `until` is over.
 
     Args:
-        log_prob: Log-probability at a point of the path in [0, 1].
-        integrate: Integral from one point of the path to another with a number of points, float64
-            [token].
+        log_prob: Returns the log-probability at a point of the path in [0, 1].
+        integrate: Returns the integral, float64 [token], from one point of the path to another,
+            with a number of points.
         baseline: Log-probability at 0.
         whole: Log-probability at 1.
         until: Time limit (`time.monotonic`).

@@ -1,21 +1,21 @@
 """Direct logit attribution: what each attention, head, MLP and neuron adds to an answer's logit.
 
-The hidden state at the blank is a sum, and everything up to the logit maps a sum to a sum once
-these factors are fixed at the values that they have for this text:
+The outputs of the parts are added to the hidden state at the blank. All other steps to the logit
+are linear, except for biases, if these factors are fixed at their values for this text:
 
     norm:        y = s w (x - mean(x)) + b    s: 1 over the standard deviation, or over the root
                                               mean square if the norm doesn't subtract the mean
     activation:  f(z) = (f(z) / z) z          in heads like BERT's
 
 so that logit = embedding + sum over layers (attention + mlp) + remainder + bias. The remainder is
-what the biases of the norms and projections that the sum passes through add to the logit, and
-rounding. The bias is the answer's in the output embeddings. The logit is linear in the parts, so
-the difference of two answers' logits is the sum of the differences of their parts.
+rounding, and what the biases of the norms and projections in these steps add to the logit. The bias
+is the answer's bias in the output embeddings. The logit is linear in the parts, so the difference
+of two answers' logits is the sum of the differences of their parts.
 
 An attention's output is W z + c, where each attention head has different columns of W; an MLP's
 output is sum over neurons (a_n v_n) + c, with a_n the neuron's activation and v_n a column. The
-values of an attention's heads, or an MLP's neurons, add up to the part without what c adds to it. A
-neuron promotes the words whose logits a_n v_n raises most.
+values of an attention's heads, or of an MLP's neurons, add up to the part's value without what c
+adds to the logit. A neuron promotes the words whose logits a_n v_n raises most.
 Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits" (direct path);
 Meng et al. 2022, section 2 (attention and MLP as terms of the hidden state); Geva et al. 2022,
 "Transformer Feed-Forward Layers Build Predictions by Promoting Concepts" (neurons).
@@ -37,7 +37,7 @@ from lama_core.models.hf.part_modules import ModelParts, find_parts, unsupported
 from lama_core.models.hf.transformer import TOLERANCES
 from lama_core.models.protocols import Encoded, HeadPart, LogitPart, LogitParts, NeuronPart
 
-# Largest accepted difference between a norm's output and its input scaled, relative to the output.
+# Largest accepted difference between a norm's output and its scaled input, relative to the output.
 NORM_ERROR = {"fp32": 1e-3, "bf16": 0.03}
 N_NEURONS, N_PROMOTED = 10, 5
 
@@ -67,7 +67,7 @@ class Scaling:
         return states * self.factor
 
     def back(self, direction: torch.Tensor) -> torch.Tensor:
-        """Return the direction before this step whose product with a state is the same, [dim]."""
+        """Return the vector v, [dim], with v · x = direction · apply(x) for all states x."""
         direction = direction * self.factor
         return direction - direction.mean() if self.mean else direction
 
@@ -83,7 +83,7 @@ class Projection:
         return states @ self.weight.T
 
     def back(self, direction: torch.Tensor) -> torch.Tensor:
-        """Return the direction before this step whose product with a state is the same, [in]."""
+        """Return the vector v, [in], with v · x = direction · apply(x) for all states x."""
         return direction @ self.weight
 
 
@@ -92,7 +92,10 @@ Step = Scaling | Projection
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A vector that a part adds to the hidden state, [dim], before the path's step `at`."""
+    """What a part adds to the hidden state.
+
+    vector: [dim]. at: index of the path's step before which it is added.
+    """
 
     layer: int
     part: str
@@ -103,7 +106,7 @@ class Term:
 class Path:
     """How the hidden state at the blank becomes the logits: terms are added, steps change the sum.
 
-    state: the hidden state so far, float64 [dim].
+    state: the sum after the last term or step, float64 [dim].
     """
 
     def __init__(self, model: HookedModel, embedding: torch.Tensor) -> None:
@@ -119,13 +122,13 @@ class Path:
         self.state = self.state + vector
 
     def check(self, state: torch.Tensor) -> None:
-        """Raise UserError unless the state equals the model's hidden state, [dim]."""
+        """Raise UserError unless the sum so far equals the model's hidden state, [dim]."""
         bound = TOLERANCES[self.model.precision] * max(float(state.std()), 1e-3)
         if state.shape != self.state.shape or float((self.state - state).abs().max()) > bound:
             raise self.refusal("more than attention and MLPs changes its hidden states")
 
     def activate(self, state: torch.Tensor) -> None:
-        """Apply an activation: scale each dimension so that the state becomes its output, [dim]."""
+        """Apply an activation as a scaling. state: the activation's output, [dim]."""
         self._apply_step(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
 
     def project(self, module: nn.Module) -> None:
@@ -137,7 +140,7 @@ class Path:
         self._apply_step(self.scaling_of(module, self.state, after), _bias_of(module))
 
     def scaling_of(self, module: nn.Module, state: torch.Tensor, after: torch.Tensor) -> Scaling:
-        """Return a norm without its bias as a scaling. state, after: its input and output."""
+        """Return a norm without its bias as a scaling. state, after: the input and output."""
         given = getattr(module, "weight", None)
         weight = torch.ones_like(after) if given is None else _double(given)
         bias = _bias_of(module)
@@ -155,10 +158,10 @@ class Path:
         return best
 
     def directions(self, direction: torch.Tensor) -> list[torch.Tensor]:
-        """Return the direction before each step, and after the last one.
+        """Return a direction for the states before each step, and one for those after the last.
 
-        The product of a state before a step with the direction there is what it adds to the logit.
-        direction: the answer's output embedding, [dim].
+        The product of a vector and the direction is what the vector, added there, adds to the
+        logit. direction: the answer's output embedding, [dim].
         """
         found = [direction]
         for step in reversed(self.steps):
@@ -166,13 +169,13 @@ class Path:
         return found[::-1]
 
     def follow(self, states: torch.Tensor, at: int) -> torch.Tensor:
-        """Apply the steps from `at` on to states, [state, dim]."""
+        """Apply step `at` and all later ones to states, [state, dim]."""
         for step in self.steps[at:]:
             states = step.apply(states)
         return states
 
     def refusal(self, why: str) -> UserError:
-        """Return the error for a model whose logits can't be divided."""
+        """Return the error for a model whose logits can't be divided into parts."""
         return unsupported(self.model.name, self.model.model, why)
 
     def _apply_step(self, step: Step, bias: torch.Tensor | None = None) -> None:
@@ -186,7 +189,7 @@ class Path:
 class Summands:
     """A part's output as a sum over the inputs of its last projection, without the bias.
 
-    term: the part's. inputs: [in]. columns: [in, dim], what an input of 1 adds to the state.
+    term: the part's output. inputs: [in]. columns: [in, dim], what an input of 1 adds to the state.
     """
 
     term: Term
@@ -209,8 +212,8 @@ def logit_parts(
     Args:
         model: The model.
         encoded: The text.
-        answer: The tokens that can write the answer; the largest of their logits is divided.
-        against: The same for another answer, whose parts are subtracted.
+        answer: The tokens that can write the answer; the one with the largest logit is used.
+        against: The tokens that can write another answer, whose parts are subtracted; or None.
 
     Raises:
         UserError: If the model's family isn't supported.
@@ -270,7 +273,7 @@ def _run(
 
 
 def _path(model: HookedModel, parts: ModelParts, seen: dict[nn.Module, Seen]) -> Path:
-    """Return the path to the state that the output embeddings are multiplied with."""
+    """Return the path from the embedding to the state that the output embeddings multiply."""
     first = seen.get(parts.layers[0].whole)
     if first is None or first.before is None:
         raise unsupported(
@@ -366,7 +369,7 @@ def _neurons(
 
 
 def _words(model: HookedModel, raised: torch.Tensor) -> tuple[str, ...]:
-    """Return the tokens whose logits are raised most, without those that show no text."""
+    """Return the tokens whose logits are raised most, as displayed, without spaces."""
     best = raised.topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
     shown = (word.strip() for word in model.vocabulary.show_text(best))
     return tuple(dict.fromkeys(word for word in shown if word))[:N_PROMOTED]
@@ -388,7 +391,7 @@ def _best(logits: torch.Tensor, forms: Sequence[int]) -> int:
 def weight_of(module: nn.Module) -> torch.Tensor:
     """Return the matrix of a projection, float64 [out, in] on the CPU."""
     weight = _double(module.weight)  # type: ignore[arg-type]
-    return weight.T if type(module).__name__ == "Conv1D" else weight  # GPT-2's
+    return weight.T if type(module).__name__ == "Conv1D" else weight  # GPT-2 stores [in, out]
 
 
 def _double(values: torch.Tensor) -> torch.Tensor:

@@ -28,7 +28,7 @@ from lama_core.types import Query
 def token_types(
     ids: torch.Tensor, separator: int, attention_mask: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return token types, int64 [row, token]: 1 after the first separator, 0 for padding."""
+    """Return token types, int64 [row, token]: 1 after the first separator, else 0 (as padding)."""
     is_separator = (ids == separator).long()
     types = (is_separator.cumsum(1) - is_separator).clamp(max=1)
     return types if attention_mask is None else types * attention_mask.to(types.device)
@@ -80,7 +80,10 @@ class MaskedModel(TokenHidingModel):
         return self.encode_all([query], context)[0]
 
     def encode_all(self, queries: Sequence[Query], *context: Context) -> list[Encoded]:
-        """Encode queries in one call of the fast tokenizer, which is much faster."""
+        """Encode queries; one call of the fast tokenizer is much faster than one per query.
+
+        Queries with two segments or control tokens are encoded separately.
+        """
         mask = self.tokenizer.mask_token
         plain = [
             number
@@ -182,10 +185,10 @@ class MaskedModel(TokenHidingModel):
     def _masked(
         self, encoded: Encoded, blank: int, word: str
     ) -> tuple[list[int], int, tuple[int, ...]]:
-        """Put a mask for each subword token of a word into a query.
+        """Replace a blank's mask with one mask for each subword token of a word.
 
         Return the query's tokens, the position of the first mask, and the word's subword tokens.
-        Raises UserError if they don't fit the model's window.
+        Raises UserError if the query doesn't fit the model's window.
         """
         start = encoded.positions[blank]
         pieces = self.vocabulary.pieces(word, encoded.places[blank])

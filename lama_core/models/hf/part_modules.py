@@ -21,7 +21,7 @@ class Layer:
 
     whole: the layer. attention, mlp: the modules whose outputs are added to the hidden state.
     attention_out, mlp_out: the last projection in each, which reads all heads or neurons. norms:
-    those that normalise the two sums; empty if the sums aren't normalised.
+    the modules that normalise the two sums; empty if the sums aren't normalised.
     """
 
     whole: nn.Module
@@ -33,7 +33,7 @@ class Layer:
 
     @property
     def modules(self) -> tuple[nn.Module, ...]:
-        """All these modules; some can be the same."""
+        """The modules of all fields; a module can occur twice."""
         parts = (self.attention, self.mlp, self.attention_out, self.mlp_out)
         return (self.whole, *parts, *self.norms)
 
@@ -51,7 +51,7 @@ class ModelParts:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The paths of a family's modules: from the layer, or from the model for `layers` and `head`.
+    """The paths of a family's modules: `layers` and `head` in the model, the others in a layer.
 
     attention_out, mlp_out: empty if `attention` and `mlp` are the projections themselves.
     """

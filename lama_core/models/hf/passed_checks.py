@@ -28,7 +28,7 @@ MAX_BYTES = 4096
 
 
 class PassedChecks:
-    """The stored result of one model's checks, for one way to load it."""
+    """The stored result of a model's checks for one kind and precision, on the chosen device."""
 
     def __init__(self, folder: Path, kind: str, precision: str) -> None:
         self._folder, self._kind, self._precision = folder, kind, precision
@@ -50,7 +50,7 @@ class PassedChecks:
         return cache_dir() / "models" / "checked" / f"{name}.json"
 
     def find(self) -> int | None:
-        """Return the rows of the embedding table of a model that passed; None if not stored."""
+        """Return the number of rows of the embedding table if the model passed; else None."""
         try:
             stored = json.loads(read_file(self._file, MAX_BYTES))
         except (UserError, ValueError, RecursionError):
@@ -59,6 +59,6 @@ class PassedChecks:
         return rows if type(rows) is int and 0 < rows <= MAX_SIZE else None
 
     def store(self, rows: int) -> None:
-        """Remember that the model passed all checks."""
+        """Store that the model passed all checks. rows: number of rows of its embedding table."""
         with suppress(OSError):  # the next process runs the checks again
             write_text_atomically(self._file, json.dumps({"rows": rows}))

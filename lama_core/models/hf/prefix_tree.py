@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 WIDTH = 128
 # A tree of long rows may be this many times as long as a row, so that several rows share it.
 LONG = 4
-# Attention mask cells of the trees in one pass, each tree's width squared: 64 MB in fp32.
-# A row that is too long for such a tree is computed separately, without a mask.
+# Maximum number of attention mask cells in a pass, the sum of the trees' squared widths: 64 MB in
+# fp32. A row that is too long for a tree of that size is computed separately, without a mask.
 MASKS_PER_PASS = 1 << 24
 
 
@@ -25,9 +25,9 @@ MASKS_PER_PASS = 1 << 24
 class Tree:
     """A prefix tree.
 
-    tokens: the token of each node. parents: the node of the token before it; -1 for a row's first
-    token. depths: its position in its rows. paths: the index of each row, and the nodes of its
-    tokens except the last one, after which no token is scored.
+    tokens: the token of each node. parents: the node of the token before each; -1 for a row's first
+    token. depths: each token's position in its rows. paths: the index of each row, and the nodes of
+    the row's tokens except the last one, after which no token is scored.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -40,8 +40,8 @@ class Tree:
 
         Args:
             number: Index of the row.
-            row: Its tokens.
-            path: The nodes of its first tokens.
+            row: The row's tokens.
+            path: The nodes of the row's first tokens.
         """
         for token in row[len(path) : -1]:
             self.parents.append(path[-1] if path else -1)
@@ -85,7 +85,7 @@ def padded(values: Sequence[int], width: int) -> list[int]:
 
 
 def _n_shared(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return the length of two rows' common prefix; the right row has at least one token more."""
+    """Return the length of two rows' common prefix, without the right row's last token."""
     limit = min(len(left), len(right) - 1)
     number = 0
     while number < limit and left[number] == right[number]:

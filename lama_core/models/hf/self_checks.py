@@ -33,10 +33,10 @@ N_CONTINUED = 3
 BY_CHANCE = {
     "reformer": "a reformer model hashes the tokens of a text longer than a chunk at random",
 }
-# Configuration keys of the number of tokens that some layers look back, and a value for no limit.
+# Configuration keys: how many tokens back some layers attend. MOST: the value for no limit.
 LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
 MOST = 1 << 30
-# As TOLERANCES, but for two passes of the same shape, which differ less.
+# As TOLERANCES, but for two passes of the same shape, whose logits differ less.
 SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
 
 
@@ -48,9 +48,9 @@ def use_fast_paths(model: M) -> M:
 
 
 def self_checked(model: M) -> tuple[M, bool]:
-    """Return the model with each fast path switched off that would change its answers.
+    """Switch off each fast path of a model that would change its answers.
 
-    The second value is whether it passed all checks, so that every fast path is on.
+    Return the model, and whether it passed all checks, so that every fast path is on.
     Raises UserError if the model can't be scored.
     """
     why = BY_CHANCE.get(_family(model))
@@ -150,10 +150,11 @@ def _check_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
 
 
 def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
-    """Let a model read texts as a prefix tree if two branches score the same as two texts.
+    """Let a model read prefix trees if a tree's two branches score the same as separate texts.
 
     The tokens of the second branch have another index in the tree than in their text, and must not
-    see the first branch. A tree has at most as many nodes as the model looks back: `tree_reach`.
+    attend to the first branch. A tree has at most `tree_reach` nodes, the number of tokens that the
+    model looks back.
     """
     turned = [row[0], *row[:0:-1]]
     other = run_or_refuse(lambda: model.plain_logits(turned))
@@ -177,7 +178,7 @@ def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
 
 
 def find_lookback(config: Any) -> int:
-    """Return how many tokens the layers look back, the minimum over all; MOST if unlimited."""
+    """Return the smallest number of tokens that a layer looks back; MOST if unlimited."""
     config = config.get_text_config(decoder=True)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]
     return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)

@@ -27,7 +27,8 @@ from lama_core.models.protocols import Context, Encoded, Hiding, Kind, Scored, S
 from lama_core.models.vocabulary import TextTokens
 from lama_core.types import Query
 
-# Some configurations give no window: then mT5's is used. No T5 was trained on longer texts.
+# Some configurations give no window, so `max_tokens` is above UNKNOWN_LENGTH. Then mT5's window,
+# LONGEST, is used. No T5 was trained on longer texts.
 UNKNOWN_LENGTH, LONGEST = 1 << 20, 1024
 
 
@@ -58,7 +59,7 @@ class Seq2SeqModel(TokenHidingModel):
         return self._blank_logits(ids, torch.ones_like(ids))
 
     def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
-        """Logits after the decoder's start and its sentinel, float32 [2, vocabulary], uncut."""
+        """Logits after the decoder's start token and sentinel, float32 [2, vocabulary], uncut."""
         with self.passing():
             ids = torch.tensor([list(row)], device=self.device)
             start = torch.tensor([self._start_ids], device=self.device)
@@ -145,7 +146,7 @@ class Seq2SeqModel(TokenHidingModel):
     ) -> Iterator[MaskedCopy]:
         """Yield copies of a text, each with a whole word, the answer or the sentence hidden.
 
-        The decoder predicts the hidden tokens by the chain rule, so none sees the later ones.
+        The decoder predicts each hidden token from the hidden tokens before it (chain rule).
         """
         if hiding == "original":
             yield from super().copies(read, number, hiding, scored)
@@ -179,7 +180,8 @@ class Seq2SeqModel(TokenHidingModel):
 def _decoded_span(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
     """Return the tokens that are hidden and decoded together with a token, as [first, end).
 
-    Each token is decoded once: an answer within a word and the rest of that word are separate.
+    Each token is decoded once: an answer within a word and the rest of that word are separate
+    spans.
     """
     first, end = span_of(read, token, hiding)
     if hiding != "rest-of-answer":

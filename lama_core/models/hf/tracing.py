@@ -1,7 +1,7 @@
 """Causal tracing: which hidden states bring back an answer when the subject is corrupted.
 
     p        probability of the answer
-    p*       the same with noise on the embeddings of the subject's tokens, mean over the draws
+    p*       its mean over the draws, with noise on the embeddings of the subject's tokens
     p*(l,t)  p* with the state of layer l at token t set to its value in the pass without noise
 
 The indirect effect of a state is p*(l,t) - p*. For attention and MLP, their outputs at token t in a
@@ -10,7 +10,7 @@ times that of the embedding table. Every (layer, token) gets the same draws, fro
 generator that the paper's code uses.
 
 Rows of different (layer, draw, token) share a pass. All rows of a draw are equal before the first
-restored layer: up to there they are computed once, and then copied.
+restored layer, so a single row is computed up to there, and then copied.
 Source: Meng et al. 2022, section 2; code: kmeng01/rome, `experiments/causal_trace.py`.
 Departure: Causal tracing
 """
@@ -36,10 +36,10 @@ from lama_core.types import Query
 NOISE = 3.0  # standard deviations of the embedding table
 # The paper's window: 10 of GPT-2 XL's 48 layers.
 WINDOW_SHARE = 10 / 48
-# Tokens per pass on a CPU: enough to be efficient, and few, so that most passes restore few layers
-# and share those before them.
+# Tokens per pass on a CPU: enough to be efficient, but few, so that a pass restores few layers and
+# its rows share the layers before them.
 CPU_TOKENS = 768
-DRAWS_AT_ONCE = 2  # if there is a time limit, which is checked between passes
+DRAWS_AT_ONCE = 2  # with a time limit, this many draws are finished before the next ones start
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ class Pass:
 
 
 def default_window(n_layers: int) -> int:
-    """Return the number of layers whose attention or MLPs are restored: the paper's share."""
+    """Return the number of layers that are restored together: the paper's share."""
     return max(1, round(n_layers * WINDOW_SHARE))
 
 
 def find_tokens(model: HookedModel, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
-    """Return the positions of the tokens that contain the words' first occurrence in a text.
+    """Return the positions of the tokens of some words, where they first occur in a text.
 
-    Raises UserError if the text doesn't contain them, or they aren't tokens of the encoded text.
+    Raises UserError if the text doesn't contain the words, or the encoded text not their tokens.
     """
     exact = any(words in part for part in query.parts)
     ids, start = list(encoded.token_ids), len(model.vocabulary.frame[0])
@@ -123,7 +123,7 @@ def trace(
     until: float,
     tick: Callable[[int, int], None],
 ) -> Trace:
-    """Return how much of a word's probability at the first blank each restoration brings back.
+    """Return the probability of a word at the first blank after each restoration.
 
     Args:
         model: The model.
@@ -134,9 +134,11 @@ def trace(
         window: Number of layers to restore attention or MLPs in; None for the paper's share.
         draws: Number of draws of noise.
         seed: Seed of the noise.
-        until: Time (`time.monotonic`) after which no more passes start. Only finished draws count;
-            if there is none, the values of the first draw, with NaN for those not computed.
-        tick: Called after each pass with the number of finished texts, and the number of all.
+        until: Time (`time.monotonic`) after which no more passes start. The means are over the
+            finished draws; if none is finished, the first draw's values are returned, with NaN for
+            those not computed.
+        tick: Called after each pass with the number of finished restorations and their total
+            number.
 
     Raises:
         UserError: If the model's family isn't supported.
@@ -239,7 +241,10 @@ def _probs(shared: Pass, cells: Sequence[Cell]) -> torch.Tensor:
 
 
 def _run(shared: Pass, cells: Sequence[Cell], copy_after: int | None) -> torch.Tensor:
-    """`_probs` of one pass. copy_after: the layer whose output is copied for the cells."""
+    """`_probs` of one pass.
+
+    copy_after: index of the layer whose output is copied for the cells; None copies the embeddings.
+    """
     model, n_tokens = shared.model, shared.ids.shape[1]
     draws = sorted({cell.draw for cell in cells})
     rows = torch.tensor([draws.index(cell.draw) for cell in cells])

@@ -39,7 +39,8 @@ CPU_CHUNK = {"cpu": 1 << 20}
 GPU_CHUNK = 1 << 27
 V = TypeVar("V")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
-# Largest accepted difference of two logits of a token, in standard deviations over the vocabulary.
+# Largest accepted difference between two computations of a logit, in standard deviations over the
+# vocabulary.
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
@@ -150,7 +151,7 @@ class Transformer(HasDevice):
     def raw_forward(
         self, positions: Positions, *, slopes: bool = False, **inputs: Any
     ) -> tuple[torch.Tensor, Any]:
-        """`forward` in the model's own precision."""
+        """`forward` with logits in the model's precision."""
         with self.passing(positions, slopes=slopes):
             output = self.model(**self._on_device(inputs))
             logits = output.logits
@@ -168,7 +169,7 @@ class Transformer(HasDevice):
     def all_states(self, **inputs: Any) -> Any:
         """Output of the model without its head, with the hidden states of every layer.
 
-        For encoder-decoder models, that of the encoder, which reads the text.
+        For encoder-decoder models, the output of the encoder, which reads the text.
         """
         with self.passing():
             body = self.model.base_model
@@ -210,7 +211,7 @@ class Transformer(HasDevice):
     def longest_first(
         self, run: Callable[[Sequence[int]], dict[int, V]], lengths: Sequence[int]
     ) -> list[V]:
-        """Return `run`'s values for all rows, in order; it is called with rows that fit in a pass.
+        """Call `run` with rows that fit in a pass, longest first; return the values in row order.
 
         If padding changes answers, only rows of equal length share a pass.
 
@@ -359,9 +360,9 @@ def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
 
 
 def window(model: Any, tokenizer: Any) -> int:
-    """Return the window in tokens, special ones included: the smallest that the files give.
+    """Return the window in tokens, special tokens included: the smallest limit in the files.
 
-    Multimodal models give it in their text configuration. If the position table has a row for
+    Multimodal models have it in their text configuration. If the position table has a row for
     padding (RoBERTa and its successors), positions start after that row: 514 rows are 512 tokens.
     """
     config = model.config
@@ -373,8 +374,8 @@ def window(model: Any, tokenizer: Any) -> int:
         value = getattr(config, name, None)
         if isinstance(value, int) and value > 0:
             limits.append(value - offset)
-    # If a text in a batch is longer than the window of their first training, these models rotate
-    # all positions differently, so an answer would depend on the other texts in its batch.
+    # If a text in a batch is longer than the original window, longrope models rotate all positions
+    # differently, so an answer would depend on the other texts in its batch.
     rope = getattr(config, "rope_parameters", None) or {}
     for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
         if part.get("rope_type") == "longrope":
@@ -385,7 +386,7 @@ def window(model: Any, tokenizer: Any) -> int:
 
 
 def first_place(model: Any) -> int:
-    """Return a text's first row in the position table: 0, or the row after that of padding."""
+    """Return a text's first row in the position table: 0, or the row after the padding row."""
     behind = [
         module.padding_idx + 1
         for name, module in model.named_modules()
