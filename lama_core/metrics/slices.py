@@ -108,7 +108,7 @@ SLICINGS: dict[str, Slicing] = {
 
 
 def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
-    """Return the ways of slicing these facts: `SLICINGS`, and those for these runs and data."""
+    """Return the ways of slicing these facts: `SLICINGS`, and others if the runs and data allow."""
     found = dict(SLICINGS)
     if any(run.run.info.candidates == OWN_WORDS for run in joined.runs):
         found[ANSWERS] = Slicing(
@@ -166,7 +166,8 @@ def slice_table(
     Returns:
         Columns: number (index of the run), run, model, by, slice, n, n_wrong (facts with a wrong
         first answer), macro_p_at_1, chance (NaN if the number of ranked words is unknown), p_at_k,
-        low, high (its interval), right_type, another_valid, neither (shares of the wrong answers).
+        low, high (interval of p_at_k), right_type, another_valid, neither (shares of the wrong
+        answers).
         Slices without facts of the run have no row.
     """
     ways = slicings(joined)
