@@ -3,7 +3,7 @@
 Layout: `metadata_relations.json` (relation -> `templates`, `answer_space_labels`, and `domains` in
 some copies) and `P*.jsonl` (sub_label, obj_label, their ids, and answer_idx, which counts the
 labels from 0). BEAR-big lists no answer spaces: there, a relation's objects in file order are used.
-`relation_info.json` (relation -> `domains`) may be next to the others or in the folder above.
+`relation_info.json` (relation -> `domains`) may be next to these files or in the folder above.
 
 Duplicate templates are kept, so that templates keep their numbers.
 """

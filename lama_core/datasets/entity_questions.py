@@ -1,7 +1,7 @@
 """EntityQuestions (Sciavolino et al. 2021): questions about entities, in a file per relation.
 
 Layout: `test/P*.test.json` next to `train` and `dev`, each a list of {"question", "answers"}. The
-test set is read; for another one give its folder, such as `dataset/dev`.
+test set is read; to read another set, give its folder, such as `dataset/dev`.
 
 The first answer is the fact's object, and the others are its aliases. All questions of a relation
 have the same words around the subject, so the subject is a question without the beginning and end

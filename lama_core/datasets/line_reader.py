@@ -198,7 +198,7 @@ def required_text(row: JsonObject, *names: str) -> str:
 
 
 def optional_text(row: JsonObject, *names: str) -> str:
-    """Return as `required_text`, or an empty string if none of the fields has text."""
+    """Return the first existing field, stripped; empty if none exists. Raises as `as_text`."""
     found = ((row[name], name) for name in names if row.get(name) is not None)
     return next((as_text(value, name) for value, name in found), "")
 

@@ -10,8 +10,8 @@
 All are over facts, not means over relations, because a slice can contain few facts of many
 relations. A slice is an `AnswerFilter` (see `fact_answers`), so pages can list its facts. To add a
 way of slicing, add a row to `SLICINGS`. Some ways need certain data or runs: origin, domain and
-popularity need data that contain them, number of answers needs runs that rank each relation's own
-objects, and pair or wording seen in training needs models whose training text is known.
+popularity need data that contain them, number of answers needs runs that rank only the objects of
+the fact's relation, and pair or wording seen in training needs models whose training text is known.
 """
 
 from collections.abc import Mapping, Sequence

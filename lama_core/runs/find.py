@@ -22,7 +22,7 @@ _EARLIER = (("runs/analogy", "probe.json"), ("prompt-studies", "study.json"))
 
 @dataclass(frozen=True, slots=True)
 class RunListing:
-    """Finished runs, bundled ones first, then by date; `problems` explains unreadable ones."""
+    """Finished runs, bundled ones first, then by date. problems: why other runs can't be read."""
 
     runs: tuple[RunInfo, ...]
     problems: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class RunListing:
         return len(self.runs)
 
     def intact(self) -> "RunListing":
-        """Return the runs whose files are intact; `problems` explains the others, too."""
+        """Return the runs whose files are intact, and add the others' damage to `problems`."""
         found = [(info, _damage(info, _stamps(info.folder))) for info in self.runs]
         intact = tuple(info for info, damage in found if not damage)
         return RunListing(intact, (*self.problems, *(damage for _, damage in found if damage)))

@@ -185,7 +185,7 @@ class RunInfo:
         """Return the path of one of the run's files after checking its digest.
 
         Raises:
-            UserError: If the file differs from the one that was saved.
+            UserError: If the file is missing or has changed since it was saved.
         """
         path, digest = self.folder / name, dict(self.files).get(name)
         if digest is not None and not path.exists():

@@ -82,8 +82,8 @@ class Parts:
         """Write the rows of a part to disk; `settings` as `load` returns them.
 
         Raises:
-            UserError: If they can't be written, for example because the disk is full. Earlier parts
-                stay intact.
+            UserError: If the rows can't be written, for example because the disk is full. Earlier
+                parts stay intact.
         """
         metadata = {
             **(table.schema.metadata or {}),

@@ -1,9 +1,9 @@
 """The datasets on this computer (starter, downloaded, imported) and those to download.
 
 Each installed dataset is a folder in `data_dir()/datasets`. Its `source.json` has the format,
-licence, citation and counts, so that they can be listed without reading the data. A new folder is
-moved here after its data were read completely. A damaged dataset is listed as damaged, and doesn't
-prevent the use of others.
+licence, citation and counts, so that datasets can be listed without reading the data. A new folder
+is moved here after its data were read completely. A damaged dataset is listed as damaged, and
+doesn't prevent the use of other datasets.
 """
 
 from dataclasses import dataclass
