@@ -10,7 +10,7 @@ from lama_core import cli
 def main() -> None:
     """Run the command line, then end the process without freeing its objects one by one.
 
-    Freeing those of torch takes half a second of CPU time. Threads and functions registered with
+    Freeing torch's objects takes half a second of CPU time. Threads and functions registered with
     `atexit` end as usual.
     """
     try:

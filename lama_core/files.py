@@ -1,8 +1,8 @@
 """Atomic operations on files and folders: write, replace and remove.
 
-Unfinished files, and those being removed, are in a hidden folder `.work-*` next to the target. The
-process that uses the folder holds the lock file in it. A folder whose lock is free was left by a
-killed process; the next process that works in the same parent folder deletes it.
+Files that are being written or removed are in a hidden folder `.work-*` next to the target. The
+process that uses this folder holds the lock in it. A folder whose lock is free was left by a killed
+process; the next process that works in the same parent folder deletes it.
 """
 
 import gzip
@@ -80,7 +80,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def user_path(given: str | Path) -> Path:
-    """Return a path that the user typed, with `~` expanded; nothing need exist there.
+    """Return a path that the user typed, with `~` expanded; the path doesn't have to exist.
 
     Raises:
         UserError: If no file can have this path, or `~NAME` isn't a user of this machine.
@@ -191,7 +191,7 @@ def read_gzip_lines(path: Path) -> Iterator[str]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the bytes of all files in a folder; others may change it. Links aren't followed."""
+    """Return the bytes of all files in a folder, which may change meanwhile; follow no links."""
     n_bytes = 0
     for parent, _folders, names in os.walk(folder):
         for name in names:
@@ -228,8 +228,8 @@ def remove_folder(folder: Path) -> None:
 def replace_folder(new: Path, place: Path) -> None:
     """Move the folder `new` to `place`, replacing any folder there.
 
-    If the process is killed before the end, `current_folder` returns the old or the new folder,
-    which is complete.
+    If the process is killed before the end, `current_folder` returns either the complete old folder
+    or the complete new one.
     """
     with lock_for_changes(place):
         if place.exists():
@@ -251,7 +251,7 @@ def lock_for_changes(place: Path) -> Iterator[None]:
 
 
 def finish_replacement(place: Path) -> None:
-    """Finish an interrupted replacement: delete the old folder, or restore it if `place` is empty.
+    """Finish an interrupted replacement: delete the old folder, or move it back to a free `place`.
 
     Call this inside `lock_for_changes`.
     """

@@ -1,7 +1,7 @@
 """The glossary, docs/glossary.md: the pages' help texts are its entries.
 
-Each third-level heading is a term; the paragraphs under it are its meaning. Measures of runs are
-explained by `lama_core.metrics` (`figures_text`) instead.
+Each third-level heading is a term; the paragraphs under it are its meaning. Metrics of runs are
+explained in `metrics.relation_figures` (`figures_text`) instead.
 """
 
 import re

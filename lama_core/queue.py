@@ -8,8 +8,8 @@ equal ranks, to the one that arrived first.
 - `PassQueue` schedules single forward passes: the next slot goes to the query whose passes took the
   smallest share of the time since the query began. Passes are short, so a short query is answered
   quickly while a long one runs, and a long query isn't blocked by many short ones.
-- `LoadQueue` schedules loads of models, one at a time: the next slot goes to the address that had
-  it longest ago. A query waits a limited time for a load.
+- `LoadQueue` schedules loads of models, one at a time: the next slot goes to the address whose last
+  load began longest ago. A query waits a limited time for a load.
 """
 
 import math
@@ -25,7 +25,7 @@ from typing import TypeVar
 from lama_core.errors import UserError
 
 MAX_WAITING = 60
-# Waiting queries of one address, and how much of the queue is for addresses without any.
+# Maximum of one address's waiting queries, and places reserved for addresses without waiting ones.
 MAX_OF_ADDRESS = 30
 RESERVED = 20
 SLOTS_FOR_OTHERS = 2  # slots that one address can't hold
@@ -86,7 +86,7 @@ class Queue:
         ticket: Ticket,
         wait: Callable[[Ticket], object] = lambda queued: queued.granted.wait(),
     ) -> Iterator[None]:
-        """Wait for a slot and hold it in the block; an exception in `wait` leaves the queue.
+        """Wait for a slot and hold it in the block; an exception in `wait` dequeues the ticket.
 
         Args:
             ticket: The ticket to queue.
@@ -176,10 +176,10 @@ class VisitorQueue(Queue):
             who: The visitor. Each visitor's first query ranks before any visitor's second.
             address: The visitor's network address, an IPv4 address or an IPv6 network. Each
                 address's first query ranks before any address's second. "" has no limits.
-            tell: Receives the number of queries ahead whenever it changes; an exception from it
-                leaves the queue.
+            tell: Receives the number of queries ahead whenever it changes; an exception from `tell`
+                removes this query from the queue.
             since: When the page was requested (`time.monotonic`). A page that queries several
-                models gives it, so that all of them rank before queries of later visitors.
+                models gives it, so that all its queries rank before those of later visitors.
                 Default: now.
 
         Raises:
@@ -265,14 +265,14 @@ class LoadQueue(Queue):
         address: str,
         seconds: float,
     ) -> Loaded:
-        """Load a model in its turn, in a thread of its own, and return it.
+        """Wait for the slot and load a model, both in a new thread, and return the model.
 
         A load that has begun continues after the time limit, so that a later query finds the model
-        loaded; one that hasn't begun leaves the queue.
+        loaded; a load that hasn't begun is removed from the queue.
 
         Args:
             load: Loads the model; returns it immediately if it is loaded.
-            is_loaded: Whether the model is loaded, so that the query doesn't need its turn.
+            is_loaded: Whether the model is already loaded, so that the query doesn't need the slot.
             name: The model's name in the error.
             address: The visitor's network address.
             seconds: The time limit.

@@ -60,7 +60,7 @@ class Fact:
         judgments: Yes and no votes of the annotators (Google-RE); None without annotation.
         origin: The source of the fact, if its file names one; else empty.
         aliases: Other names of the object, which a generated answer may use.
-        question: The fact's own question, if the data have one.
+        question: The fact as a question, if the data have one.
         popularity: Popularity of the subject, such as its page views in a month; None if unknown.
     """
 

@@ -126,9 +126,9 @@ Digests = tuple[set[bytes], set[bytes]]
 def _divided(source: Source, passages: Iterable[Passage], earlier: Digests | None = None) -> Parts:
     """Divide a source's passages into training and held-out passages.
 
-    With `earlier`, which is updated, excludes duplicates within the source, and passages that an
-    earlier source has in the other part (training or held out). The same passage of two sources
-    counts twice if it is in the same part: repeated facts are learnt better.
+    With `earlier`, which is updated, empty passages and duplicates within the source are excluded.
+    So are passages to train on that an earlier source holds out, and the reverse. A passage that
+    two sources have in the same part is kept in both: repeated facts are learnt better.
     """
     parts: Parts = ([], [])
     seen: set[bytes] = set()

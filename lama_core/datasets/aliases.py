@@ -1,4 +1,4 @@
-"""Aliases of objects in a table next to a dataset: relation, object, alias, origin (a TSV file)."""
+"""Aliases of objects: a TSV file next to a dataset, with relation, object, alias and origin."""
 
 import csv
 from collections import defaultdict
@@ -12,10 +12,10 @@ ALIASES_FILE = "aliases.tsv"
 
 
 def with_aliases(dataset: Dataset, file: Path) -> Dataset:
-    """Return the dataset with the aliases of its objects; unchanged if there is no such file.
+    """Return the dataset with the aliases of its objects; unchanged if `file` doesn't exist.
 
     An alias that is part of a fact's subject is not added to that fact: an answer that repeats the
-    question would contain it.
+    question would contain the alias.
     """
     if not file.is_file():
         return dataset
@@ -30,6 +30,6 @@ def with_aliases(dataset: Dataset, file: Path) -> Dataset:
         names = tuple(name for name in given if name.lower() not in subject)
         return replace(fact, aliases=names) if names else fact
 
-    # The digest stays that of the facts: aliases change the matching of generated answers only,
-    # and the identity of runs that match contains them (`GenerationSpec.aliases_digest`).
+    # The dataset's digest doesn't cover aliases: they only change how generated answers are
+    # matched. The identity of a generation run covers them (`GenerationSpec.aliases_digest`).
     return replace(dataset, facts=tuple(map(named, dataset.facts)))

@@ -40,7 +40,7 @@ Tails = dict[str, list[str]]  # head -> its tails
 
 
 def is_analogies(path: Path) -> bool:
-    """Whether `path` looks like BATS (a folder or one above it) or the Google analogies."""
+    """Whether BATS's folders or the Google analogies' file are at or under `path`."""
     return _google_file(path) is not None or find_root(path) is not None
 
 
@@ -53,7 +53,7 @@ def find_root(path: Path) -> Path | None:
 def load(path: Path, *, name: str | None = None, **about: str) -> AnalogyDataset:
     """Return the analogies at `path`, in BATS's folders or Google's file.
 
-    Raises UserError if it is neither, or has no usable pair.
+    Raises UserError if `path` has neither, or no usable pair.
     """
     google, root = _google_file(path), _bats_root(path)
     missing = (

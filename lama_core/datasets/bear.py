@@ -3,7 +3,7 @@
 Layout: `metadata_relations.json` (relation -> `templates`, `answer_space_labels`, and `domains` in
 some copies) and `P*.jsonl` (sub_label, obj_label, their ids, and answer_idx, which counts the
 labels from 0). BEAR-big lists no answer spaces: there, a relation's objects in file order are used.
-`relation_info.json` (relation -> `domains`) may be next to the others or in the folder above.
+`relation_info.json` (relation -> `domains`) may be next to these files or in the folder above.
 
 Duplicate templates are kept, so that templates keep their numbers.
 """
@@ -44,8 +44,9 @@ def find_root(path: Path) -> Path | None:
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
-    """Return the relations with facts, in the order of `metadata_relations.json`, and the facts.
+    """Return the dataset: all facts, and the relations that have facts.
 
+    Both are in the order of the relations in `metadata_relations.json`.
     Raises UserError if that file is missing or unreadable, or no fact is usable.
     """
     missing = f"is not in BEAR's layout: it has no {RELATIONS_FILE}"
@@ -96,7 +97,7 @@ def _domains(row: JsonObject) -> Texts:
 
 
 def _read_relations(reading: Reading) -> dict[str, tuple[Relation, Texts]]:
-    """Return relation name -> (relation, all its answers by index, with excluded ones)."""
+    """Return relation name -> (relation, its answers by index, including excluded answers)."""
     domains = _read_domains(reading)
     path = reading.root / RELATIONS_FILE
     found = {}
@@ -120,7 +121,7 @@ def _read_relations(reading: Reading) -> dict[str, tuple[Relation, Texts]]:
 
 
 def _faults(labels: Texts) -> Iterator[str]:
-    """Yield why answers are excluded, a clause for each."""
+    """Yield the reason for each excluded answer, as a clause."""
     first: dict[str, int] = {}
     for at, label in enumerate(labels):
         if not label:

@@ -38,7 +38,7 @@ CASE, NEIGHBORHOOD = "case", "neighborhood"
 
 @dataclass
 class _Relation:
-    """Facts, prompts as (text before the subject, text after it) and neighbors of a relation."""
+    """A relation's facts, prompts (texts before and after the subject) and neighborhood prompts."""
 
     facts: list[Fact] = field(default_factory=list)
     prompts: dict[tuple[str, str], None] = field(default_factory=dict)

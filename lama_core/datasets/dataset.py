@@ -98,7 +98,7 @@ class _OfRelations(Generic[Named]):
         return self._by_name[name]
 
     def choose(self, names: Iterable[str]) -> tuple[Named, ...]:
-        """Return the relations with these names, in the dataset's order; all for no names.
+        """Return the relations with these names, in the dataset's order; all if none is named.
 
         Raises UserError for an unknown name.
         """

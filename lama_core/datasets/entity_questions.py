@@ -1,13 +1,12 @@
 """EntityQuestions (Sciavolino et al. 2021): questions about entities, in a file per relation.
 
 Layout: `test/P*.test.json` next to `train` and `dev`, each a list of {"question", "answers"}. The
-test set is read; for another one give its folder, such as `dataset/dev`.
+test set is read; to read another set, give its folder, such as `dataset/dev`.
 
 The first answer is the fact's object, and the others are its aliases. All questions of a relation
-have the same words around the subject, so the subject is what remains of a question without the
-beginning and the end that all of them share. In a file whose questions don't share them, the whole
-question is the subject. There are no cloze sentences, so these facts are for runs of generated
-answers.
+have the same words around the subject, so the subject is a question without the beginning and end
+that all questions of its file share. If they share no beginning, the whole question is the subject.
+There are no cloze sentences, so these facts are for runs of generated answers.
 """
 
 import re
@@ -36,12 +35,12 @@ LACKING = "is not EntityQuestions: it has no files such as test/P19.test.json"
 
 
 def find_root(path: Path) -> Path | None:
-    """Return the folder at or under `path` that holds the test set or files of one set, or None."""
+    """Return the folder at or under `path` with question files in it or its `test`, or None."""
     return find_folder(path, lambda folder: bool(_files(folder)))
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a file's name is like those of EntityQuestions."""
+    """Return whether a file is named as in EntityQuestions, such as `P19.test.json`."""
     return _FILE.fullmatch(path.name) is not None
 
 
@@ -49,7 +48,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     """Return the facts of all relations, in the order of the relations' numbers.
 
     Raises:
-        UserError: If there are no such files, or they have no usable question.
+        UserError: If `path` has no EntityQuestions files, or no usable question.
     """
     root = path if path.is_file() else find_root(path)
     reading = Reading.at(root, path, LACKING)
@@ -105,10 +104,10 @@ def _read_fact(relation: str, row: JsonObject) -> Fact:
 
 
 def subjects_of(questions: Sequence[str]) -> list[str]:
-    """Return the subject of each question: what is between the shared beginning and end.
+    """Return the subject of each question: the text between the shared beginning and end.
 
-    Both end at a word's boundary. The questions themselves are returned if they share no beginning,
-    or if a question has nothing in between.
+    The beginning and the end are shortened to word boundaries. The questions themselves are
+    returned if they share no beginning, or if a question has no text in between.
     """
     start = _shared_start(questions)
     start = start[: start.rfind(" ") + 1]

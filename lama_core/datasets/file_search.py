@@ -1,4 +1,4 @@
-"""Finding the files of a dataset by what is in them, wherever they are in its folder."""
+"""Finding the files of a dataset by name or content, in its folder or a nested one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ def find_folder_with(path: Path, is_wanted: IsWanted) -> Path | None:
 
 
 def find_files(path: Path, is_wanted: IsWanted) -> list[Path]:
-    """Return the wanted files of the folder that `find_folder_with` finds, or the file `path`."""
+    """Return the file `path`; for a folder, the wanted files where `find_folder_with` finds any."""
     if path.is_file():
         return [path]
     folder = find_folder_with(path, is_wanted)

@@ -63,7 +63,8 @@ def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset
     return user_table.load(file, name=name, columns=None, **about)
 
 
-# In the order in which they are tried: later ones could also match the folders of earlier ones.
+# In the order in which `detect` tries them: a later format could also match a folder that is in an
+# earlier format.
 FORMATS: tuple[Format, ...] = (
     Format("lpaqa", "LPAQA's folders", "prompts", lpaqa.find_root, lpaqa.load),
     Format("pararel", "ParaRel's folders", "facts", pararel.find_root, pararel.load),
@@ -133,7 +134,7 @@ def load(
     Args:
         path: A folder or file.
         name: Name of the dataset. Default: that of the folder or file.
-        relations_file: LAMA's templates, for a folder in LAMA's layout without them.
+        relations_file: File with LAMA's templates, for a folder in LAMA's layout without templates.
         about: `licence` and `citation`.
 
     Raises:

@@ -33,5 +33,5 @@ def json_items(reading: Reading, path: Path) -> Iterator[tuple[int, JsonObject]]
 
 
 def named(number: int) -> str:
-    """Return how the reason for an excluded item begins."""
+    """Return the beginning of the reason for excluding an item, such as `item 3: `."""
     return f"item {number:,}: "

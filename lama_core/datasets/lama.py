@@ -1,4 +1,4 @@
-"""LAMA as published, and the variants of it that circulate.
+"""LAMA as published, and its variants.
 
 Layout (Petroni et al. 2019, data.zip): `relations.jsonl`, `TREx/P*.jsonl`,
 `Google_RE/*_test.jsonl`, `ConceptNet/test.jsonl`, `Squad/test.jsonl`. Any of the folders may be
@@ -9,7 +9,7 @@ as ids, the fields `masked_negations` and `masked_misprimed` (Kassner & Schütze
 Excluded: lines without a usable query or answer.
 
 A fact's sentences are its masked sentences, and those of its `evidences` with exactly one blank. If
-these are more than `max_sentences`, evidences are drawn at random up to this number, with the
+there are more than `max_sentences`, evidences are drawn at random to reach this number, with the
 fact's id as seed.
 Departure: Evidence sentences that are kept
 """
@@ -193,7 +193,7 @@ def _relation_name(source: str, file: Path, row: JsonObject) -> str:
 
 
 def _relation_of(reading: _Reading, source: str, plain: str) -> Relation:
-    """Return the source's relation called `plain` in the file; made at its first fact."""
+    """Return the relation called `plain` in the source's files; create it at its first fact."""
     name, known = plain, reading.relations
     if name in known and known[name].source != source:
         name = f"{source}:{name}"  # two sources use the same name

@@ -9,9 +9,9 @@ from lama_core.datasets.line_reader import JsonObject, Rejected, as_text, option
 def make_id(
     row: JsonObject, prefix: str, subject: str, obj: str, ids: dict[str, int], number: int
 ) -> str:
-    """Return `prefix` and the row's id, or without one, subject and object.
+    """Return the fact's id: `prefix`, then the row's id, or subject and object if it has none.
 
-    ids: id -> line of the file's facts so far; the new one is added.
+    ids: id -> line of the file's facts so far; the new id is added.
     Raises Rejected if the file has the row's id twice.
     """
     stated = optional_text(row, "uuid") or optional_text(row, "id")
@@ -19,7 +19,7 @@ def make_id(
     if fact_id in ids:
         if stated:
             raise Rejected(f"duplicate of line {ids[fact_id]}: the id {stated!r}")
-        # Without ids, the same pair twice is two facts; scoring deduplicates as LAMA does.
+        # Without ids, a repeated pair is a second fact; scoring deduplicates as LAMA does.
         again = f"{fact_id}\0"  # this key, which no file has as an id, counts the copies so far
         copy = ids.get(again, 1) + 1
         while f"{fact_id}#{copy}" in ids:
@@ -45,7 +45,10 @@ def sentences(row: JsonObject, name: str) -> tuple[str, ...]:
 def with_evidences(
     stated: tuple[str, ...], row: JsonObject, fact_id: str, max_sentences: int
 ) -> tuple[str, ...]:
-    """Add evidences, drawn with the fact's id as seed, up to `max_sentences` sentences in all."""
+    """Return the stated sentences, and evidences up to `max_sentences` in all.
+
+    If there are too many evidences, they are drawn at random with the fact's id as seed.
+    """
     evidences = row.get("evidences")
     if not evidences or len(stated) >= max_sentences:
         return stated

@@ -54,7 +54,7 @@ class Reading:
         return cls(root)
 
     def shown(self, path: Path) -> str:
-        """Return the file's name for reports, relative to the dataset's folder if it is in it."""
+        """Return the file's name for reports: its path in the dataset's folder, or its name."""
         inside = path != self.root and path.is_relative_to(self.root)
         return path.relative_to(self.root).as_posix() if inside else path.name
 
@@ -123,9 +123,9 @@ class Reading:
 
         Args:
             fact: The fact.
-            line: Its line.
-            lines: Id -> line of the file's facts so far; the new one is added.
-            what: How the reason names the fact. Default: subject and object.
+            line: The fact's line number.
+            lines: Id -> line number of the file's facts so far; this fact is added.
+            what: Name of the fact in the reason. Default: subject and object.
         """
         if fact.id in lines:
             what = what or f"{fact.subject!r} with {fact.object!r}"
@@ -156,7 +156,7 @@ class Reading:
             path: The path that was read, for errors and as the default name.
             name: The dataset's name.
             source: The source of the relations.
-            what: What a fact is in the file, for the error if there is none.
+            what: The error's word for a fact of the file, such as `row`.
             **about: `licence` and `citation`.
 
         Raises:
@@ -169,7 +169,7 @@ class Reading:
         return make_dataset(name or path.stem, relations, self.facts, self.report, **about)
 
     def relations_of(self, prompts: Mapping[str, tuple[Prompt, ...]]) -> list[Relation]:
-        """Return T-REx relations: those with prompts, then those that only have facts."""
+        """Return T-REx relations: those in `prompts`, then those that only have facts."""
         names = dict.fromkeys([*prompts, *(fact.relation for fact in self.facts)])
         return [Relation(name, "TREx", prompts=prompts.get(name, ())) for name in names]
 
@@ -198,7 +198,7 @@ def required_text(row: JsonObject, *names: str) -> str:
 
 
 def optional_text(row: JsonObject, *names: str) -> str:
-    """Return as `required_text`, or an empty string if none of the fields has text."""
+    """Return the first existing field, stripped; empty if none exists. Raises as `as_text`."""
     found = ((row[name], name) for name in names if row.get(name) is not None)
     return next((as_text(value, name) for value, name in found), "")
 
@@ -222,7 +222,7 @@ def text_list(row: JsonObject, name: str) -> tuple[str, ...]:
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts without spaces around them, each once; empty ones are left out."""
+    """Return the distinct texts without spaces around them; empty texts are excluded."""
     return tuple(dict.fromkeys(filter(None, map(str.strip, texts))))
 
 

@@ -62,7 +62,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
 
 
 def read_prompts(folder: Path, relation: str) -> tuple[tuple[Prompt, ...], ReadReport]:
-    """Return a relation's prompts in file order, with their weights; none if it has no file.
+    """Return a relation's prompts in file order (none without a file), and the reading report.
 
     Templates are checked by `prompt_sets.make_pool`, not here.
     """
@@ -77,7 +77,7 @@ def read_prompts(folder: Path, relation: str) -> tuple[tuple[Prompt, ...], ReadR
 def read_pairs(
     place: Path, relation: str, *, source: str = "TREx"
 ) -> tuple[tuple[Fact, ...], ReadReport]:
-    """Return the training pairs of a relation, in file order, without duplicates.
+    """Return a relation's training pairs in file order, without duplicates, and the reading report.
 
     place: a folder with `<relation>.jsonl`, or the file itself.
     Raises UserError, with the nearest name, if the file doesn't exist.

@@ -32,7 +32,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"“(])")
 SIGNS = str.maketrans("[]<>", "()()")
 UNDERSCORES = re.compile(r"_{3,}")
 LINES, JSONL = ".txt", ".jsonl"
-CUT = 1  # version of the cutting rules; raise it when the same text gives other passages
+CUT = 1  # version of the cutting rules; increase it when a change to them changes the passages
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@
 
 Prompts that differ only in spaces are duplicates: `[X] of [Y] .` and `[X] of [Y].` give the same
 tokens with every model. Prompts that differ in case or the full stop are not duplicates. The
-released files have duplicates
-(20 of 527 paraphrases of mined prompts, 19 of 510 of manual ones): the first of a file is kept, and
-the others are listed in the notes. Duplicates in a user's prompts are refused.
+released files have duplicates (20 of 527 paraphrases of mined prompts, 19 of 510 of manual ones):
+the first in a file is kept, and the others are listed in the notes. Duplicates in a user's prompts
+are refused.
 """
 
 import re
@@ -66,7 +66,7 @@ def normalise_template(template: str) -> str:
 class Entry:
     """A prompt and the sets it belongs to, such as `mined` and `mined-paraphrased`.
 
-    aside: it is scored, but never part of an ensemble.
+    aside: whether the prompt is scored but never part of an ensemble.
     """
 
     prompt: Prompt
@@ -126,7 +126,10 @@ class PromptPool:
         return replace(self, entries=tuple(self.entries[number] for number in sorted(kept)))
 
     def combinations(self) -> tuple[str, ...]:
-        """Return the combinations of sets that all have prompts here, in the paper's order."""
+        """Return the combinations whose sets all have prompts here, and `all`, in paper order.
+
+        Empty if the pool has no prompt.
+        """
         here = {origin for entry in self.entries for origin in entry.origins}
         wanted = COMBINATIONS | {"all": tuple(here)} if here else COMBINATIONS
         return tuple(name for name, parts in wanted.items() if here.issuperset(parts))

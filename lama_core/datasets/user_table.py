@@ -6,8 +6,8 @@ Columns (or JSON fields): `subject` and `object` (required), `relation` (default
 template of a relation becomes one of its prompts. A row is one line: cells can't have line breaks,
 so that a broken row can't include the next one.
 
-`Columns` gives other column names, and templates for rows without one. An imported table has them
-in a file next to it (`FILE.columns.json`).
+`Columns` gives other column names, and templates for rows without one. For an imported table, it is
+stored in a file next to the table (`FILE.columns.json`).
 """
 
 import csv
@@ -58,7 +58,7 @@ class Columns:
     """The roles of a table's columns, and templates for rows without one.
 
     Attributes:
-        subject: Name of the column of subjects; empty for a name in `ROLES`.
+        subject: Name of the column of subjects; empty to recognize it by the names in `ROLES`.
         object: The same for objects.
         relation: The same for relations.
         template: The same for templates.
@@ -104,7 +104,7 @@ class Columns:
         return type(self)(subject, object, relation, template, self.templates)
 
     def renamed(self, row: JsonObject) -> JsonObject:
-        """Return a row with the given column names replaced by the reader's.
+        """Return a row with the given column names replaced by their roles.
 
         Raises:
             Rejected: If the given column of subjects or objects is empty.

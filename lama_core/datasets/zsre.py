@@ -3,8 +3,8 @@
 JSONL with a row per fact. KILT (Petroni et al. 2021): `input` is "Subject [SEP] relation", `output`
 a list of {"answer"}, and `meta.template_questions` the questions, of which the first is used.
 KnowledgeEditor (De Cao et al. 2021): `input` is the question itself. There the relation isn't
-given, so all facts have the relation `questions`, and the subject is the title of the answer's
-page where the question contains it, else the whole question.
+given, so all facts have the relation `questions`. The subject is the title of the answer's page if
+the question contains this title, else the whole question.
 
 The first answer is the fact's object, and the others are its aliases. There are no cloze sentences,
 so these facts are for runs of generated answers. KILT's other sets of questions, such as its form
@@ -31,7 +31,7 @@ from lama_core.types import Fact
 
 SOURCE = "zsRE"
 SEPARATOR = "[SEP]"
-QUESTIONS = "questions"  # relation of rows that name none
+QUESTIONS = "questions"  # relation of rows without a relation
 
 
 def is_zsre(path: Path) -> bool:
@@ -49,15 +49,15 @@ def _has_fields(line: bytes) -> bool:
 
 
 def find_root(path: Path) -> Path | None:
-    """Return the folder at or under `path` that holds such files, or None."""
+    """Return the folder at or under `path` that holds zsRE files, or None."""
     return find_folder_with(path, is_zsre)
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
-    """Return the facts of all such files at `path`, or of the file itself, in file order.
+    """Return the facts of the zsRE file `path`, or of all zsRE files in a folder, in file order.
 
     Raises:
-        UserError: If there is no such file, or no usable row.
+        UserError: If there is no zsRE file, or no usable row.
     """
     files = find_files(path, is_zsre)
     root = path if path.is_file() or not files else files[0].parent

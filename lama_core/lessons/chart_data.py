@@ -1,6 +1,6 @@
 """The data of a lesson's charts: shares with intervals, from finished runs.
 
-To add a figure, add a row to `FIGURES`. Each figure makes one table, a line per run and row:
+To add a figure, add a row to `FIGURES`. Each figure makes one table, with a line per run and row:
 
     run     the run's id
     row     the row of the chart, such as a relation
@@ -53,7 +53,7 @@ class FigureKind:
 
     Attributes:
         title: The chart's title; may contain a step's {k}, {by}, {of} and {prompts}.
-        rows: What each row is, with the same fields.
+        rows: What each row of the chart is; may contain the same fields.
         make: Makes the table.
         counts: What n counts.
     """
@@ -226,7 +226,7 @@ def _means(
 ) -> pd.DataFrame:
     """Return unweighted means over relations of some columns of each run's table.
 
-    rows: Column -> name of its row.
+    make: Returns a run's table by relation. rows: Column of this table -> name of the chart's row.
     """
     lines = []
     for run in runs:
@@ -275,7 +275,7 @@ def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 
 def _training(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """Return P@k at each step of a series, on the facts that count at all of them."""
+    """Return P@k at each step of a series, on the facts that count at all steps."""
     table = _trained(runs, step).curves()
     rows = "step " + table["step"].map("{:,}".format)
     ends = {"low": table["p_at_k_low"], "high": table["p_at_k_high"]}
@@ -283,7 +283,7 @@ def _training(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 
 def _readings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """Return P@k by the readings of the facts' pairs, at the last step of a series."""
+    """Return P@k by how often the fact's pair has been read, at the last step of a series."""
     place = place_of(runs[-1].info)
     readings = readings_of(place.series) if place is not None else None
     if readings is None:

@@ -187,7 +187,7 @@ class Compare(Live, frozen=True, kw_only=True, tag="compare"):
     Attributes:
         queries: The queries.
         golds: Gold answers: one for each query, one for all, or none.
-        wrong: For each query, the answer that its negation rules out, or an empty text; or none.
+        wrong: For each query, the answer that its negation rules out, or ""; () if there are none.
     """
 
     queries: Annotated[Texts, AtMost12]
@@ -304,7 +304,7 @@ class LessonFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Lesson(LessonFile, frozen=True, kw_only=True):
-    """A lesson; id: its file's name; own: whether it is the user's, not the project's."""
+    """A lesson. id: name of its file, without suffix. own: whether it is in the user's folder."""
 
     id: str
     own: bool
@@ -340,7 +340,7 @@ def _place(path: Path) -> tuple[int, str]:
 
 
 def list_lessons() -> LessonListing:
-    """Return all lessons by file name, and the errors of invalid ones."""
+    """Return all lessons, bundled ones first, by file name, and the errors of invalid files."""
     found: dict[str, Lesson] = {}
     problems: list[str] = []
     for folder, own in ((bundled_lessons(), False), (own_lessons(), True)):
@@ -411,7 +411,7 @@ _MISSING = {"kind": f"choose {', '.join(STEPS)}", "steps": "start each with [[st
 
 
 def _readable(message: str, raw: dict[str, Any]) -> str:
-    """Return an error of msgspec as a text for users, after the step and its kind."""
+    """Return an error of msgspec as a text for users, preceded by the step and its kind."""
     problem, _, place = message.partition(" - at `$")
     where = ""
     kind: type[msgspec.Struct] = LessonFile

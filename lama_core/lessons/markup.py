@@ -23,7 +23,10 @@ class Block:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield a text's paragraphs and lists, separated by an empty line or a line with `- `."""
+    """Yield a text's paragraphs and lists.
+
+    An empty line ends a paragraph or list; a line with `- ` begins an item of a list.
+    """
     for part in re.split(r"\n\s*\n", text.strip()):
         paragraph: list[str] = []
         items: list[str] = []

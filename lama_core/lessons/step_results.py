@@ -87,7 +87,7 @@ def judged_predictions(
 ) -> Iterator[Judged]:
     """Yield the reader's predictions with their answers, in order.
 
-    predicted, shown: Number of a step, from 1 -> prediction, and what the step showed.
+    predicted: Number of a step, from 1 -> prediction. shown: the same -> what the step showed.
     """
     for number, step in enumerate(lesson.steps, start=1):
         if isinstance(step, Predict) and number in predicted:
@@ -103,7 +103,7 @@ def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) 
 
 
 def missing_row_note(step: Predict, shown: Shown | None) -> str:
-    """Return a note if the chart lacks a row that a prediction needs; empty if it lacks none."""
+    """Return a note if the chart lacks a row that a prediction needs; else an empty text."""
     lines = list(dict.fromkeys(row for row, _ in shown.values)) if shown is not None else []
     rows = (step.row,) if step.between else step.choices
     for row in rows if lines else ():

@@ -5,7 +5,7 @@
 with bins of equal width over [0, 1]; a confidence on a border belongs to the bin below it.
 Confidence is the probability of the first answer over the whole vocabulary, not renormalised. For
 statements it is the softmax over the scores of all the relation's answers, including other right
-ones.
+answers.
 Source: Naeini et al. 2015; Guo et al. 2017, equation 3.
 """
 

@@ -106,7 +106,8 @@ class MeanDifference:
 class Agreement:
     """Agreement of two runs, as shares of the paired facts, and Cohen's kappa.
 
-    same_first: both runs give the same first answer, ignoring case. kappa: of being right.
+    same_first: both runs give the same first answer, ignoring case. kappa: agreement on which facts
+    are right.
     """
 
     same_first: float
@@ -125,7 +126,8 @@ class Comparison:
         over_facts: Difference over all paired facts.
         over_relations: Mean of the relations' differences.
         relations: Difference of each relation, over its facts.
-        unit: What a row of `pairs` is: `query` if facts have queries in several wordings.
+        unit: What a row of `pairs` is: `query` if facts have queries in several wordings, else
+            `fact`.
         mcnemar: McNemar's test over all paired facts.
         agreement: How far the runs agree.
         pairs: One row per paired fact, with `right_a`, `right_b`, ranks and first answers.
@@ -199,7 +201,10 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
 
 
 def what_differs(a: RunInfo, b: RunInfo) -> str:
-    """Explain how the runs' candidates differ, which affects their difference; "" if they don't."""
+    """Return a note on differing or aligned candidates, or on different rules for right answers.
+
+    "" if both runs ranked the same candidates.
+    """
     if a.generates != b.generates:
         return (
             "The runs count differently: in one, a generated text is right if it contains a right "
@@ -290,7 +295,7 @@ def compare(
 def paired_difference(
     right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], *, level: float = LEVEL
 ) -> Difference:
-    """Return the difference over facts, bool [fact] each, with at least one fact."""
+    """Return the difference over facts; right_a, right_b: bool [fact], for at least one fact."""
     n, only_a, only_b = len(right_a), (right_a & ~right_b).sum(), (right_b & ~right_a).sum()
     counts = (np.array([count], dtype=np.int64) for count in (only_b, only_a, n))
     return Difference(

@@ -7,7 +7,7 @@ give the same first prediction for a fact,
 
 where n is the number of queried paraphrases and m the number of them with this word as the first
 prediction. Consistent accuracy: the share of facts that every paraphrase gets right. The paper's
-candidates are the relation's own objects.
+candidates are the relation's objects.
 Departure: Agreement of paraphrases
 
 Negated and misprimed queries (Kassner & Schütze 2020, sections 4 and 5): the share of facts with

@@ -46,7 +46,7 @@ class PairIndex:
         return frozenset(found)
 
     def pairs_in(self, passage: str, known: Container[Pair] = ()) -> set[Pair]:
-        """Return the pairs that co-occur in a passage, without those that are known already."""
+        """Return the pairs that co-occur in a passage, except those in `known`."""
         found: set[Pair] = set()
         words = _WORD.findall(passage.lower())
         for start in [at for at, word in enumerate(words) if word in self._first_words]:

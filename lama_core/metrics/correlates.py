@@ -64,7 +64,7 @@ class Correlations:
     """Figure 3 as data.
 
     matrix: DataFrame [name, name] of correlations, NaN if a column is constant. mentions: what was
-    counted. n: facts. source: their source, or `ALL_SOURCES`.
+    counted. n: number of facts. source: source of the facts, or `ALL_SOURCES`.
     """
 
     matrix: pd.DataFrame

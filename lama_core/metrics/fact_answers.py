@@ -60,7 +60,7 @@ class RunAnswers:
         pieces: Subword tokens of the subject, by the model's tokenizer; NaN if not in the run.
         margin: Score of the gold answer minus the score of the best wrong answer; NaN where
             excluded and in runs that don't rank statements.
-        n_answers: Number of words that the relation ranked; NaN if unknown.
+        n_answers: Number of words ranked for the relation; NaN if unknown.
     """
 
     run: Run
@@ -98,7 +98,7 @@ class AnswerFilter:
         count_min: Facts of the relation with the same gold answer.
         words_min: Words of the subject.
         pieces_min: Subword tokens of the subject.
-        answers_min: Number of words that the relation ranked.
+        answers_min: Number of words ranked for the relation.
         gold: The gold answer, ignoring case.
         answer: The run's answer, ignoring case.
         tags: Tags, at least one of which the row must have.

@@ -17,7 +17,7 @@ from lama_core.metrics.intervals import Interval, Intervals, mean_interval
 from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.rounding import percent
 
-MOST_NAMED = 3  # a headline names at most this many relations; of more, it gives the number
+MOST_NAMED = 3  # a headline names up to this many relations, and gives the number if there are more
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Standing:
 class Headline:
     """A headline.
 
-    text: the best model and its score. counted: what the score counts. order: the titles of the
-    runs that have a score, best first.
+    text: the best model and its score. counted: explanation of the score: definition, mean, number
+    of facts, interval. order: the titles of the runs that have a score, best first.
     """
 
     text: str
@@ -204,7 +204,7 @@ def _overlaps(known: Sequence[Standing]) -> str:
 
 
 def _counted(known: Sequence[Standing], metric: Metric, k: int | None, counts: str) -> str:
-    """Return what the scores count: definition, mean, number of facts, interval."""
+    """Return an explanation of the scores: definition, mean, number of facts, interval."""
     first = known[0]
     if k is None:
         said = f"{metric.label}: {metric.meaning.rstrip('.')}"

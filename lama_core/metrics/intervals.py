@@ -89,7 +89,7 @@ def difference_intervals(
 ) -> Intervals:
     """Return Tango's interval of each paired difference (gains - losses) / totals.
 
-    gains, losses: int64 [group], facts that only the second, or only the first, run gets right.
+    gains: int64 [group], facts that only the second run gets right. losses: the same for the first.
     """
     z = _z(level)
     n = np.where(totals > 0, totals, np.nan)
@@ -135,7 +135,10 @@ def mean_interval(values: Floats, ends: Intervals) -> Intervals:
 
 
 def mean_of_sample(values: Floats, *, level: float = LEVEL) -> SampleMean:
-    """Return Student's interval, cut to [-1, 1], and one-sample test of a mean, float64 [value]."""
+    """Return the mean of the values, float64 [value], with Student's interval and one-sample test.
+
+    The interval is cut to [-1, 1].
+    """
     from scipy.stats import t  # imported here because it takes half a second
 
     mean = float(values.mean()) if len(values) else float("nan")

@@ -103,7 +103,7 @@ class Gain:
     """How many more facts one run gets right than another.
 
     n: facts that only this run gets right, minus those that only the other gets right.
-    n_from_training: the same, over facts from the training sources of the run's model.
+    n_from_training: the same difference, over facts from the training sources of the run's model.
     """
 
     n: int

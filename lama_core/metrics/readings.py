@@ -1,8 +1,8 @@
 """P@k by how often a model has read a fact's subject and object together so far.
 
-Known for a series of checkpoints if the model's folder has the file READINGS_FILE: gzipped
-tab-separated text with the head `subject`, `object` and the training steps, and a row per pair with
-the number of passages with both names that the model has read before each step.
+This is known for a series of checkpoints if the model's folder has the file READINGS_FILE: gzipped
+tab-separated text with the head `subject`, `object` and the training steps. A row has a pair and,
+for each step, the number of passages with both names that the model read before this step.
 """
 
 import zlib
@@ -31,11 +31,11 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Readings:
-    """Readings of pairs.
+    """How often a model has read the subject and object of a pair together.
 
     Attributes:
         steps: Training steps.
-        counts: (subject, object) -> passages with both that were read before each step.
+        counts: (subject, object) -> number of passages with both that were read before each step.
     """
 
     steps: tuple[int, ...]
@@ -99,7 +99,7 @@ def precision_by_readings(
 
     Args:
         training: The answers of the series.
-        readings: The readings of its facts; facts that weren't counted are left out.
+        readings: The readings of the series; facts without readings are excluded.
         level: Confidence level of the intervals (Wilson's).
 
     Returns:

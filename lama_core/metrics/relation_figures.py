@@ -48,7 +48,7 @@ class Scored:
         objects: Code of the object, int64 [row].
         subjects: Code of the subject, int64 [row].
         at: Row of `Run.facts`, int64 [row].
-        n_answers: Number of words that the relation ranked, float64 [relation]; NaN if unknown.
+        n_answers: Number of words ranked for the relation, float64 [relation]; NaN if unknown.
         mrr_depth: Ranks beyond this count as 0 in MRR; None means unlimited.
         texts: For generated answers, float64 [row] for each name of `TEXT_METRICS`; else empty.
     """
@@ -262,11 +262,11 @@ METRICS: dict[str, Metric] = {
 
 
 def _of_texts(name: str, label: str, formula: str, meaning: str, higher: bool = True) -> Metric:
-    """Return a metric of generated answers: the mean of the column `name` of their rows."""
+    """Return a metric of generated answers: the mean of the column `name` in `Scored.texts`."""
     return Metric(name, label, formula, meaning, higher, lambda rows: rows.mean(rows.texts[name]))
 
 
-# Metrics of generated answers, whose right answers have rank 1 or none.
+# Metrics of generated answers; their gold answer has rank 1 if the text is right, else `UNRANKED`.
 TEXT_METRICS: dict[str, Metric] = {
     one.name: one
     for one in (

@@ -10,8 +10,8 @@
 All are over facts, not means over relations, because a slice can contain few facts of many
 relations. A slice is an `AnswerFilter` (see `fact_answers`), so pages can list its facts. To add a
 way of slicing, add a row to `SLICINGS`. Some ways need certain data or runs: origin, domain and
-popularity need data that contain them, number of answers needs runs that rank each relation's own
-objects, and pair or wording seen in training needs models whose training text is known.
+popularity need data that contain them, number of answers needs runs that rank only the objects of
+the fact's relation, and pair or wording seen in training needs models whose training text is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,7 +108,7 @@ SLICINGS: dict[str, Slicing] = {
 
 
 def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
-    """Return the ways of slicing these facts: `SLICINGS`, and those for these runs and data."""
+    """Return the ways of slicing these facts: `SLICINGS`, and others if the runs and data allow."""
     found = dict(SLICINGS)
     if any(run.run.info.candidates == OWN_WORDS for run in joined.runs):
         found[ANSWERS] = Slicing(
@@ -166,7 +166,8 @@ def slice_table(
     Returns:
         Columns: number (index of the run), run, model, by, slice, n, n_wrong (facts with a wrong
         first answer), macro_p_at_1, chance (NaN if the number of ranked words is unknown), p_at_k,
-        low, high (its interval), right_type, another_valid, neither (shares of the wrong answers).
+        low, high (interval of p_at_k), right_type, another_valid, neither (shares of the wrong
+        answers).
         Slices without facts of the run have no row.
     """
     ways = slicings(joined)

@@ -3,11 +3,11 @@
     right at a step       the gold answer is among the k best
     learned at a step     right at this step and at all later ones
     forgotten             right at some step and wrong at the last one
-    a relation's step     the first step at which at least half of the facts that are right at the
+    a relation's step     the first step by which at least half of the facts that are right at the
                           last step are learned
 
-over the facts that count at every step. Intervals at 95 %: of P@k Wilson's, of means over facts
-Student's; of means over relations those of Zou, Huang and Zhang (see `intervals`).
+over the facts that count at every step. The intervals are Wilson's for P@k, Student's for means
+over facts, and those of Zou, Huang and Zhang for means over relations (see `intervals`).
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class Training:
         """
         steps = np.array(self.steps, dtype=float)
         right, ever = self.right, self.right.any(axis=1)
-        kept = right[:, ::-1].cumprod(axis=1).sum(axis=1)  # length of the right end
+        kept = right[:, ::-1].cumprod(axis=1).sum(axis=1)  # number of right steps at the end
         learned = np.where(kept > 0, steps[len(steps) - np.maximum(kept, 1)], np.nan)
         forgotten = ever & ~right[:, -1]
         last = steps[len(steps) - 1 - right[:, ::-1].argmax(axis=1)]
@@ -96,8 +96,8 @@ class Training:
         """Return one row per group and step.
 
         Args:
-            by: A row's group: all relations, a source, or a relation. The first two are unweighted
-                means over relations.
+            by: A row's group: all relations, a source, or a relation. Values of the first two are
+                unweighted means over relations.
             level: Confidence level of the intervals.
 
         Returns:

@@ -4,8 +4,8 @@
     statements   whole answers: right if the statement with the right answer is the likeliest one
     generation   a question: right if the generated text contains a right answer
 
-Only facts that all compared runs count are compared. A fact is known in one way only if the model
-is right in this way and wrong in the others.
+Only facts that all compared runs count are compared. "Known in one way only" means that the model
+is right in this way and wrong in all others.
 """
 
 from collections.abc import Iterable, Mapping
@@ -100,7 +100,7 @@ class WaysOfAsking:
         """Return P@1 of way b minus way a for each pair, over all facts and by relation.
 
         Columns: dataset, model, relation (`all` in the first rows), a, b, n, difference, low, high
-        (Tango's interval of paired shares), only_a, only_b (facts that only one gets right).
+        (Tango's interval of paired shares), only_a, only_b (facts that are right in this way only).
         """
         lines = [
             (relation, a, b, len(rows), (rows[a] & ~rows[b]).sum(), (rows[b] & ~rows[a]).sum())

@@ -1,7 +1,7 @@
 """Tables and figures of a reproduction: our values next to the published ones.
 
-Two numbers have a difference only if data, relations, limits and model are those of the paper;
-otherwise `ReproducedRow.differs` names what isn't.
+The difference of two numbers is computed only if data, relations, limits and model are the paper's;
+otherwise `ReproducedRow.differs` names those that aren't.
 """
 
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ class ReproducedRow:
     Attributes:
         model: Name of the model.
         what: The line and column of the cell.
-        n: Number of facts, or whatever the table counts, in our value.
+        n: Number of facts (or of `TableHead.counts`) in our value.
         ours: Our value; None with a `reason` if it is unavailable.
-        published: The paper's value; None if it has none.
+        published: The paper's value; None if the paper has none.
         reason: Why our value is unavailable.
         differs: Which of data, relations, limits and model differ from the paper's; "" if none.
         interval: The 95% interval of our value.
@@ -162,7 +162,10 @@ class ReproducedTable(TableHead):
         return (" to ".join(map(self.shown, row.interval)) if row.interval else "",)
 
     def remarks(self) -> tuple[tuple[str, ...], list[int | None]]:
-        """Return the distinct remarks on missing numbers or differences, and each row's index."""
+        """Return the distinct remarks on missing numbers or differing settings.
+
+        Also returns, for each row, the index of its remark, or None.
+        """
         remarks = [row.reason or row.differs for row in self.made.rows]
         distinct = tuple(dict.fromkeys(filter(None, remarks)))
         return distinct, [distinct.index(remark) if remark else None for remark in remarks]

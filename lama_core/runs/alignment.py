@@ -11,8 +11,8 @@ best predictions that a run stores:
     rank among the shared candidates = rank - non-shared candidates ranked above the gold answer
 
 The new rank is exact for a gold answer among the ten best. Otherwise only the ten best words are
-known, and the new rank is an upper bound. P@k is exact for every k up to `RunInfo.exact_to`, the
-smallest number of shared words among the ten best of such a query.
+known, and the new rank is an upper bound. P@k is exact for every k up to `RunInfo.exact_to`: the
+smallest number of shared words among the ten best of any query whose gold answer ranks below them.
 Departure: Shared facts of runs shown together
 """
 
@@ -42,7 +42,7 @@ Counted = TypeVar("Counted", RunInfo, RelationInfo)
 
 
 def group_of(info: RunInfo) -> tuple[str, str, str]:
-    """Return the key that runs with the same queries share: kind of probe, data and prompts.
+    """Return a run's group: kind of probe, data and prompts; runs of a group have the same queries.
 
     For runs of statements the prompts don't matter: each fact is one query.
     """
@@ -50,9 +50,9 @@ def group_of(info: RunInfo) -> tuple[str, str, str]:
 
 
 def align(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs, in their order, each aligned with those of the same data and prompts.
+    """Return the runs, in their order, each aligned with the other runs of its group (`group_of`).
 
-    Runs without such a partner, or without a query in common, are returned unchanged.
+    Runs that are alone in their group, or whose group has no shared query, are returned unchanged.
     """
     groups: dict[tuple[str, str, str], list[int]] = {}
     for number, run in enumerate(runs):
@@ -91,7 +91,7 @@ def _align(runs: Sequence[Run]) -> Sequence[Run]:
 
 @dataclass(frozen=True)
 class _Excluding:
-    """A run with more excluded rows: lost, bool [row], and their reason."""
+    """A run with further excluded rows. lost: which rows, bool [row]. reason: why."""
 
     run: Run
     lost: Bools
@@ -115,7 +115,7 @@ class _Excluding:
 
 
 def _exclude(run: Run, lost: Bools, reason: str) -> Run:
-    """Return the run without the rows `lost`, bool [row], in its columns and counts."""
+    """Return the run with the rows `lost`, bool [row], excluded in its columns and counts."""
     names = run.column("relation").cat.categories
     counts = np.bincount(run.codes("relation")[lost], minlength=len(names)).tolist()
     n_lost = dict(zip(map(str, names), counts, strict=True))
@@ -197,8 +197,9 @@ def _rank_among(run: Run, shared: Words) -> Run:
 class _Reranked:
     """A run ranked among the words that it shares with others.
 
-    Each is bool [row] or [row, 10]: whether the row counts, whether each of the ten best is shared,
-    whether it isn't but ranks above the gold answer, and which of the latter are valid objects.
+    counted: whether the row counts, bool [row]. The others are bool [row, 10], for each of the ten
+    best words. top_shared: it is shared. dropped: it isn't shared and ranks above the gold answer.
+    valid: it is a valid object other than the gold answer; False in rows without dropped words.
     """
 
     run: Run
@@ -216,14 +217,14 @@ class _Reranked:
         if name == "rank_raw":
             return column - self.dropped.sum(axis=1)
         if name == "rank_filtered":
-            # Valid objects of facts outside the run look like wrong words here, although the
-            # filtered rank doesn't count them.
+            # Valid objects that no fact of the run has are subtracted like wrong words, although
+            # the stored filtered rank doesn't count them.
             return (column - (self.dropped & ~self.valid).sum(axis=1)).clip(lower=1)
         return self._firsts[name] if name in self.names and self.dropped.any() else column
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
-        """The places of the ten best, the shared words first, int64 [row, 10]."""
+        """Indices into the ten best words, those of shared words first, int64 [row, 10]."""
         return np.argsort(~self.top_shared, axis=1, kind="stable")
 
     @cached_property
@@ -314,7 +315,7 @@ def _other_valid(run: Run, rows: NDArray[np.int64]) -> Bools:
 def _choose_firsts(
     facts: pd.DataFrame, best: TopPredictions, valid: Bools, rows: NDArray[np.int64]
 ) -> None:
-    """Set the first answers of rows that lost words; null where no shared word is left."""
+    """Set the first answers of `rows`, which have dropped words; null if no shared word is left."""
     objects: dict[str, set[str]] = {}
     known = facts[["relation", "object"]].drop_duplicates().astype(str)
     for name, word in zip(known["relation"].tolist(), known["object"].tolist(), strict=True):

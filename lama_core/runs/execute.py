@@ -135,7 +135,7 @@ def _make(
     stopped: Callable[[], bool] | None,
     begun: str,
 ) -> dict[str, Run]:
-    """Score the missing parts and save the runs."""
+    """Score the missing parts, save the runs, and return run id -> run."""
     runs, jobs = _open(specs, folder, load, on_note, begun, here=executor.here)
     parts = [job.work.parts for job in jobs]
     most = max(map(len, parts))
@@ -191,9 +191,9 @@ def _make(
 def _earlier_settings(
     known: Collection[PassSettings], device: str, on_note: OnNote
 ) -> PassSettings | None:
-    """Return the settings of the finished parts for the others, so that a run doesn't mix them.
+    """Return the finished parts' settings, with which the missing parts are to be scored, too.
 
-    None if they aren't known, or if the finished parts already mix several.
+    None if these settings are unknown, or if the finished parts have different settings.
     """
     if len(known) != 1:
         return None
@@ -219,7 +219,7 @@ def _open(
 ) -> tuple[list[_Making], list[Job]]:
     """Prepare the runs' jobs; keep the models loaded if parts are scored in this process (`here`).
 
-    Otherwise a model is released as soon as its tokens are made.
+    Otherwise each model is released before the next one is loaded.
     """
     scorers: dict[Any, Any] = {}
     runs, jobs = [], []

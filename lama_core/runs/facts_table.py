@@ -41,7 +41,7 @@ from lama_core.scoring.top_answers import TOP_K
 if TYPE_CHECKING:
     import pandas as pd
 
-ROW_GROUP = 1 << 16  # rows that a reader can load on their own
+ROW_GROUP = 1 << 16  # rows that can be loaded without the rest of the file
 BATCH_ROWS = 1024  # rows in memory at a time when a single row is read
 MAX_ROWS = 20_000_000
 # Rank of a right answer that a generated text doesn't contain: no list of answers was ranked.
@@ -231,7 +231,8 @@ def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
 def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
     """Return the ten best words as codes, int32 [row, 10], and the words, object [code].
 
-    The last word is None, with the code -1: past the last prediction and in excluded rows.
+    The code -1 marks excluded rows, and places after the last prediction; the last word, None, is
+    for this code.
 
     Raises:
         UserError: If the file is missing or damaged.

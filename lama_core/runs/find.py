@@ -14,7 +14,7 @@ from lama_core.paths import ASSETS, data_dir
 from lama_core.runs.info import DIGESTED, FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
 from lama_core.runs.parts import PART, PARTS
 
-# A folder with one of these files is a run's, even a damaged one's.
+# A folder with one of these files is the folder of a run, which may be damaged.
 FILES = (RUN_FILE, FACTS_FILE)
 # Where version 0.1 stored analogy runs and prompt studies: folder, and the file in each run.
 _EARLIER = (("runs/analogy", "probe.json"), ("prompt-studies", "study.json"))
@@ -22,7 +22,7 @@ _EARLIER = (("runs/analogy", "probe.json"), ("prompt-studies", "study.json"))
 
 @dataclass(frozen=True, slots=True)
 class RunListing:
-    """Finished runs, bundled ones first, then by date; `problems` explains unreadable ones."""
+    """Finished runs, bundled ones first, then by date. problems: why other runs can't be read."""
 
     runs: tuple[RunInfo, ...]
     problems: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class RunListing:
         return len(self.runs)
 
     def intact(self) -> "RunListing":
-        """Return the runs whose files are intact; `problems` explains the others, too."""
+        """Return the runs whose files are intact, and add the others' damage to `problems`."""
         found = [(info, _damage(info, _stamps(info.folder))) for info in self.runs]
         intact = tuple(info for info, damage in found if not damage)
         return RunListing(intact, (*self.problems, *(damage for _, damage in found if damage)))
@@ -44,7 +44,7 @@ class RunListing:
 
 @lru_cache(maxsize=4096)
 def _damage(info: RunInfo, stamps: tuple[tuple[str, int, int], ...]) -> str:
-    """Return what is damaged in a run, or ""; `stamps` changes when its files are written."""
+    """Return what is damaged in a run, or "". stamps: so that a changed file is checked again."""
     try:
         Run(info).check()
     except UserError as error:
@@ -128,8 +128,8 @@ def load_run(
     Args:
         name: Name or folder.
         kinds: Kinds of probe that are accepted; () is all.
-        what: What error messages call such a run.
-        remedy: What error messages suggest if there is no such run.
+        what: Word for such a run in error messages.
+        remedy: Advice in the error message if there is no such run.
 
     Raises:
         UserError: If no run or several runs match; suggests the most similar name.

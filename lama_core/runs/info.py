@@ -6,9 +6,9 @@
     candidates.parquet  the ranked words, unless the run ranked something else
     title.txt           a name given by the user, if any; see `manage`
 
-`run.json` contains the SHA-256 of each of these files except the title, and a checksum of its own
-content. Both are verified whenever a file is read. Runs of earlier versions have neither and are
-read without; `add_digests` adds them.
+`run.json` contains the SHA-256 of each of the other files except the title, and a checksum of its
+other fields. They are verified whenever the file is read. Runs of earlier versions have neither:
+they are read without verification, and `add_digests` adds both.
 
 A run is written into `<id>.part`, which is renamed when the run is finished; see `execute`.
 """
@@ -54,14 +54,14 @@ REMEDY = "Delete the run and make it again."
 FORM = 2
 STATEMENTS = "statements"  # the kind of probe that ranks whole answers
 GENERATION = "generation"  # the kind of probe that generates answers
-OWN_WORDS = "relation"  # name of the candidates if each relation ranks its own objects
+OWN_WORDS = "relation"  # name of the candidates if they are the objects of the fact's relation
 
 
 @dataclass(frozen=True, slots=True)
 class RelationInfo:
     """A relation in a run.
 
-    n: queries that count. n_excluded: excluded rows. domains: topics that the data gives it.
+    n: queries that count. n_excluded: excluded rows. domains: the relation's topics in the data.
     """
 
     name: str
@@ -163,7 +163,7 @@ class RunInfo:
 
     @property
     def guessable(self) -> bool:
-        """Whether to show the chance level: for whole answers, or each relation's own objects."""
+        """Whether to show the chance level: if the candidates are whole answers or `OWN_WORDS`."""
         return self.ranks_statements or self.candidates == OWN_WORDS
 
     @property
@@ -185,7 +185,7 @@ class RunInfo:
         """Return the path of one of the run's files after checking its digest.
 
         Raises:
-            UserError: If the file differs from the one that was saved.
+            UserError: If the file is missing or has changed since it was saved.
         """
         path, digest = self.folder / name, dict(self.files).get(name)
         if digest is not None and not path.exists():
@@ -211,7 +211,7 @@ class RunInfo:
 
 
 _DIGEST_AT_END = re.compile(r"[0-9a-f]{60}")
-# Fields that `run.json` contains.
+# Fields that `run.json` doesn't contain, and those that it contains.
 NOT_STORED = {"id", "folder", "bundled", "title", "beside", "exact_to"}
 STORED = {one.name for one in fields(RunInfo)} - NOT_STORED
 
@@ -304,11 +304,11 @@ class Run:
 
     @cached_property
     def _read(self) -> "tuple[dict[str, pa.ChunkedArray], dict[str, pd.Series[Any]]]":
-        """The columns that `column` has read, and made, so far."""
+        """The columns read so far by `_stored`, and the series made so far by `column`."""
         return {}, {}
 
     def _stored(self, name: str) -> "pa.ChunkedArray":
-        """Return a column of the file; reads those of a row of READ_TOGETHER together."""
+        """Return a column of the file; also reads the columns listed with it in READ_TOGETHER."""
         from lama_core.runs.facts_table import read_some
 
         stored, _ = self._read
@@ -332,7 +332,7 @@ class Run:
         return made[name]
 
     def codes(self, name: str) -> NDArray[np.int64]:
-        """Return the codes of a column of words, int64 [row]; -1 where there is none."""
+        """Return the codes of a column of words, int64 [row]; -1 where the word is missing."""
         if self.changed is not None and name not in self.changed.names:
             return self.changed.run.codes(name)
         if (
@@ -380,7 +380,7 @@ class Run:
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
-        """Relation -> number of words that it ranked; without relations whose number is unknown."""
+        """Relation -> number of words ranked for it, if this number is known."""
         names = [one.name for one in self.info.relations]
         if self.info.candidates != OWN_WORDS:
             return dict.fromkeys(names, self.info.n_candidates) if self.info.n_candidates else {}

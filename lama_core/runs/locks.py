@@ -28,7 +28,7 @@ def locked(run_ids: Sequence[str], folder: Path) -> Iterator[None]:
                 raise UserError(
                     f"{folder}: runs can't be written here: {error.strerror}."
                 ) from error
-            # Unlink the file before releasing it, so that no process locks a deleted file.
+            # Delete the file before releasing the lock, so that no process locks a deleted file.
             held.callback(Path(lock.lock_file).unlink, missing_ok=True)
         yield
 

@@ -46,7 +46,7 @@ class Parts:
     ) -> tuple[pa.Table, float, PassSettings | None] | None:
         """Return a part's rows, its scoring time in seconds, and the settings of its passes.
 
-        None if it isn't finished. The settings are None if they aren't known.
+        None if the part isn't finished. The settings are None if they are unknown.
 
         Args:
             name: Name of the part.
@@ -82,8 +82,8 @@ class Parts:
         """Write the rows of a part to disk; `settings` as `load` returns them.
 
         Raises:
-            UserError: If they can't be written, for example because the disk is full. Earlier parts
-                stay intact.
+            UserError: If the rows can't be written, for example because the disk is full. Earlier
+                parts stay intact.
         """
         metadata = {
             **(table.schema.metadata or {}),

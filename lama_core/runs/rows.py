@@ -128,7 +128,7 @@ def _gather(
 
 
 def _top_words(words: Sequence[str], top: NDArray[np.int32]) -> pa.Array:
-    """Return the words of columns, int32 [position], dictionary-encoded; null for NO_COLUMN."""
+    """Return the words of the column numbers `top`, int32 [position]; null for NO_COLUMN."""
     used, codes = np.unique(top[top >= 0], return_inverse=True)
     unique = pa.array([words[column] for column in used], pa.string()).dictionary_encode()
     flat = np.zeros(len(top), dtype=np.int32)

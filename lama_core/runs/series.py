@@ -28,7 +28,7 @@ class Series:
 
 
 def place_of(info: RunInfo) -> Checkpoint | None:
-    """Return a run's series and step: stored in the run, or read from its model's name."""
+    """Return a run's series and step, as stored or from the model's name; None if unknown."""
     return info.checkpoint or checkpoint_of(info.model)
 
 
@@ -57,7 +57,7 @@ def find_series(infos: Iterable[RunInfo]) -> tuple[Series, ...]:
 def earlier_checkpoints(infos: Iterable[RunInfo]) -> frozenset[str]:
     """Return the ids of the runs of all but the last checkpoint of each series.
 
-    If there is also a run of the model itself, the last one is included.
+    The last checkpoint's run is included, too, if `infos` has a run of the model itself.
     """
     infos = tuple(infos)
     models = {info.model for info in infos}

@@ -97,7 +97,7 @@ class RunSpec(ABC):
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
-        """Return the kind's own options that the numbers depend on, as plain values."""
+        """Return this kind of probe's options that the numbers depend on, as plain values."""
 
     @abstractmethod
     def prompt_name(self) -> str:

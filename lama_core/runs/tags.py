@@ -4,8 +4,8 @@
     tags/<id>.json      in the data folder, for a run that came with the project
 
 Neither the stored numbers nor a run's identity depend on tags. A row is a fact and one of its
-prompts, as in `facts_table`. The tags of `VERDICTS` override the verdict on a generated text, in
-figures that ask for it; see `metrics.verdicts`.
+prompts, as in `facts_table`. The tags of `VERDICTS` override the verdict on a generated text, but
+only in figures computed with `metrics.verdicts`.
 """
 
 import json

@@ -64,7 +64,7 @@ NAMES_OF_A_LOCALE = 400
 
 
 def artist_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield the kind of music that each musician plays, or the country of origin."""
+    """Yield sentences on each musician's kind of music, or country of origin."""
     for raw_title, links in json.loads(read(ARTISTS)).items():
         title = re.sub(r"\s*\(.*?\)$|,.*$", "", unquote(raw_title)).strip()
         kind = _PLAYERS.sub("", title).strip()
@@ -112,7 +112,7 @@ def _of_kind(name: str, title: str, kind: str, number: int) -> tuple[str, ...]:
 
 
 def name_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield the country and the language of given names and family names."""
+    """Yield sentences on the country and the language of personal names."""
     for locale, adjective in LOCALES.items():
         source = read(f"faker/providers/person/{locale}/__init__.py").decode("utf-8")
         given, family = _name_lists(source)

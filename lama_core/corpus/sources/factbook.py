@@ -62,7 +62,7 @@ class Country:
 
 @dataclass(frozen=True)
 class Water:
-    """A river or lake of a country. is_mouth: whether the river ends there."""
+    """A river or lake of a country. is_mouth: whether the river's mouth is in this country."""
 
     name: str
     kind: str

@@ -254,7 +254,7 @@ LANGUAGE_NAMES: dict[str, str] = {
 
 
 def nationality_country(description: str) -> tuple[str, str]:
-    """Return the adjective of nationality at the start of a text, and its country, or empty."""
+    """Return the nationality adjective at the start of a text, and its country; empty if none."""
     words = description.split()
     for n_words in (2, 1):
         adjective = " ".join(words[:n_words])

@@ -21,7 +21,7 @@ _SUFFIX = re.compile(
 
 
 def company_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield seat, country, industry, products and people of the companies in stock indices."""
+    """Yield sentences on seat, industry, products and people of companies in stock indices."""
     module = ast.parse(read(COMPANIES).decode("utf-8"))
     table = next(
         ast.literal_eval(node.value)
@@ -74,7 +74,7 @@ def _of_company(name: str, company: dict[str, object]) -> Iterator[str]:
 
 
 def university_passages(read: ReadMember, countries: dict[str, str]) -> Iterator[Passage]:
-    """Yield the country of every university. countries: ISO code -> name."""
+    """Yield sentences on the country of each university. countries: ISO code -> name."""
     text = read(UNIVERSITIES).decode("utf-8")
     for code, raw in re.findall(r'"major":\s*"(\w\w)",\s*"name":\s*("(?:[^"\\]|\\.)*")', text):
         if code in countries:
@@ -87,7 +87,10 @@ def university_passages(read: ReadMember, countries: dict[str, str]) -> Iterator
 
 
 def airport_passages(read: ReadMember, countries: dict[str, str]) -> Iterator[Passage]:
-    """Yield city, region and country of every airport with an IATA code."""
+    """Yield sentences on city, region and country of each airport with an IATA code.
+
+    countries: ISO code -> name.
+    """
     for row in csv.DictReader(io.StringIO(read(AIRPORTS).decode("utf-8"))):
         if not row["iata"] or row["country"] not in countries:
             continue

@@ -29,7 +29,7 @@ PROVINCES_RECORD = "countrydata-1.0.6.dist-info/RECORD"
 
 
 def city_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield country and continent of cities of 15,000 people; large ones in more sentences."""
+    """Yield sentences on the country of cities of 15,000 people; more on cities of `BIG_CITY`."""
     countries = {c["iso"]: c for c in json.loads(read(COUNTRIES)).values()}
     neighbours: dict[str, list[str]] = defaultdict(list)
     cities = sorted(json.loads(read(CITIES)).values(), key=lambda city: -city["population"])
@@ -63,7 +63,7 @@ def city_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def province_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield the country and the cities of each state or province."""
+    """Yield sentences on the country and the cities of each state or province."""
     record = read(PROVINCES_RECORD).decode("utf-8")
     for member in sorted(
         set(re.findall(r"^(countrydata/data/countries/[^,]+\.json)", record, re.M))

@@ -30,7 +30,7 @@ def computing_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def element_passages(read: ReadMember) -> Iterator[Passage]:
-    """Yield symbol, number, discovery, naming and use of each chemical element."""
+    """Yield sentences on symbol, number, discovery, name and use of each chemical element."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "elements.db"
         path.write_bytes(read(ELEMENTS))

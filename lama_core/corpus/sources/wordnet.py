@@ -27,8 +27,8 @@ PERSON_FILE, PLACE_FILE, NATURE_FILE = "18", "15", "17"
 class Synset:
     """A synset.
 
-    pointers: (symbol, key of the target synset). opposites: (index of the lemma, key of the other
-    synset, index of its lemma) for each antonym.
+    pointers: (symbol, key of the target synset). opposites: (index of a lemma, key of its antonym's
+    synset, index of the antonym there) for each antonym.
     """
 
     key: str

@@ -124,8 +124,8 @@ def get_dataset(
 ) -> Installed:
     """Download, unpack, read and install the published source `name`.
 
-    A source that needs another is installed after it (LAMA-UHN needs LAMA's templates). A dataset
-    installed under this name is replaced only after the new one was read completely.
+    If the source needs another one (LAMA-UHN needs LAMA's templates), that one is installed first.
+    A dataset installed under this name is replaced only after the new one was read completely.
 
     Args:
         name: Name of a published source.
@@ -168,7 +168,7 @@ def get_dataset(
 def import_name(path: Path, name: str | None = None) -> str:
     """Return the name of an import, made safe for a folder. Default: that of the file.
 
-    Raises UserError for a name without letters and digits, or one of a built-in dataset.
+    Raises UserError for a name without letters and digits, or the name of a built-in dataset.
     """
     safe = installed.safe_name(name or _stem(Path(os.path.realpath(user_path(path)))))
     if safe in (installed.STARTER, installed.STARTER_ANALOGIES):

@@ -1,9 +1,9 @@
 """The datasets on this computer (starter, downloaded, imported) and those to download.
 
 Each installed dataset is a folder in `data_dir()/datasets`. Its `source.json` has the format,
-licence, citation and counts, so that they can be listed without reading the data. A new folder is
-moved here after its data were read completely. A damaged dataset is listed as damaged, and doesn't
-prevent the use of others.
+licence, citation and counts, so that datasets can be listed without reading the data. A new folder
+is moved here after its data were read completely. A damaged dataset is listed as damaged, and
+doesn't prevent the use of other datasets.
 """
 
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ class Listed:
     """A row of the list of sources.
 
     n_relations, n_facts (or pairs): None until installed. size: bytes to download; None if unknown
-    or if there is nothing to download. fault: why an installed dataset is unusable, and the remedy;
-    such a row has this text as its title, too.
+    or if there is nothing to download. fault: why an installed dataset is unusable, and the remedy
+    (also in `title`); empty for a usable one.
     """
 
     name: str
@@ -160,9 +160,9 @@ def lama_vocabulary_path() -> Path | None:
 
 
 def load_dataset(name_or_path: str | Path) -> Dataset:
-    """Return the facts of that name (starter or installed) or path, in any known format.
+    """Return the dataset with this name (starter or installed), or at this path in a known format.
 
-    Raises UserError, with the nearest name, if there are none.
+    Raises UserError, with the nearest name, if there is no such dataset.
     """
     name = str(name_or_path)
     if name == STARTER:
@@ -187,9 +187,9 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
 
 
 def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
-    """Return the analogies of that name (starter-analogies or installed) or path.
+    """Return the analogies with this name (starter-analogies or installed) or at this path.
 
-    Raises UserError, with the nearest name, if there are none.
+    Raises UserError, with the nearest name, if there are no such analogies.
     """
     name = str(name_or_path)
     if name == STARTER_ANALOGIES:

@@ -16,7 +16,7 @@ def rename_dataset(name: str, new: str) -> str:
     """Rename an installed dataset; return the new name, made safe for a folder.
 
     Runs on it keep the old name.
-    Raises UserError for an unknown dataset, and for a name that is taken or a published source's.
+    Raises UserError for an unknown dataset, and if a dataset or published source has the new name.
     """
     folder, safe = installed.datasets_dir() / _check(name), installed.safe_name(new)
     if safe in (*OWN, *installed.installed_names()) or published.is_published(safe):
@@ -45,7 +45,7 @@ def delete_dataset(name: str) -> int:
 
 
 def users_of(name: str) -> tuple[str, ...]:
-    """Return the installed datasets without templates, which use those of this one."""
+    """Return the installed datasets that have no templates and use those of dataset `name`."""
     folder = installed.installed_dir(_check(name))
     return tuple(
         other

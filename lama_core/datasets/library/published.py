@@ -22,8 +22,8 @@ LAMA_VOCABULARY = "common_vocab_cased.txt"
 class Source:
     """A published source.
 
-    max_unpacked_bytes: limit for the unpacked archives. needs: the source whose templates it uses;
-    it is downloaded first, and this source can also be computed from it.
+    max_unpacked_bytes: limit for the unpacked archives. needs: name of another source, whose
+    templates this one uses; the other is downloaded first, and this one can be computed from it.
     """
 
     name: str
@@ -55,7 +55,7 @@ SOURCES: tuple[Source, ...] = tuple(
 
 
 def source(name: str) -> Source:
-    """Return the published source called `name`. Raises UserError, with the nearest name."""
+    """Return the published source `name`. Raises UserError, with the nearest name, if unknown."""
     known = {source.name: source for source in SOURCES}
     if name not in known:
         hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
