@@ -97,7 +97,7 @@ def _read_bats(reading: Reading) -> list[AnalogyRelation]:
         for file in sorted(folder.glob("*.txt")):
             pairs: Tails = {}
             for number, line in reading.lines(file):
-                with reading.line(file, number):
+                with reading.dropping(file, number):
                     _add_line(pairs, line)
             if pairs:
                 relations.append(_relation(_title(file.stem), kind, pairs))
@@ -124,7 +124,7 @@ def _read_google(reading: Reading) -> list[AnalogyRelation]:
     file = reading.root
     for number, line in reading.lines(file):
         words = [_term(word) for word in line.split()]
-        with reading.line(file, number):
+        with reading.dropping(file, number):
             if line.startswith(":"):
                 sections.append((line[1:].strip(), {}))
             elif len(words) != 4:

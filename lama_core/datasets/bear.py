@@ -85,7 +85,7 @@ def _read_domains(reading: Reading) -> dict[str, Texts]:
     for path in (reading.root / DOMAINS_FILE, reading.root.parent / DOMAINS_FILE):
         if path.is_file():
             for relation, row in _read_object(path).items():
-                with reading.line(path, 0, f"{relation}: "):
+                with reading.dropping(path, 0, f"{relation}: "):
                     found[relation] = _domains(as_object(row))
             break
     return found
@@ -102,7 +102,7 @@ def _read_relations(reading: Reading) -> dict[str, tuple[Relation, Texts]]:
     path = reading.root / RELATIONS_FILE
     found = {}
     for name, value in _read_object(path).items():
-        with reading.line(path, 0, f"{name}: "):
+        with reading.dropping(path, 0, f"{name}: "):
             row = as_object(value)
             about = _domains(row) or domains.get(name, ())
             templates = [text.strip() for text in text_list(row, "templates")]
@@ -149,7 +149,7 @@ def _read_facts(reading: Reading, file: Path, relation: Relation, labels: Texts)
     answers = frozenset(relation.answers)
     lines: dict[str, int] = {}
     for number, row in reading.objects(file):
-        with reading.line(file, number):
+        with reading.dropping(file, number):
             fact = _read_fact(row, relation.name, labels)
             if answers and fact.object not in answers:
                 raise Rejected(f"{fact.object!r} is not among the {len(answers):,} answers")

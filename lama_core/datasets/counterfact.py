@@ -66,7 +66,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     found: defaultdict[str, _Relation] = defaultdict(_Relation)
     ids: dict[str, int] = {}
     for number, row in json_items(reading, reading.root):
-        with reading.line(reading.root, 0, named(number)):
+        with reading.dropping(reading.root, 0, named(number)):
             _read_case(row, number, found, ids)
     unknown = 0
     for relation in found.values():

@@ -80,7 +80,7 @@ def _read_relation(reading: Reading, file: Path, ids: set[str]) -> None:
     relation = _relation_of(file)
     facts: list[Fact] = []
     for number, row in json_items(reading, file):
-        with reading.line(file, 0, named(number)):
+        with reading.dropping(file, 0, named(number)):
             fact = _read_fact(relation, row)
             if fact.id in ids:
                 raise Rejected(f"duplicate question: {fact.question!r} with {fact.object!r}")

@@ -28,7 +28,7 @@ def json_items(reading: Reading, path: Path) -> Iterator[tuple[int, JsonObject]]
         reading.drop(path, 0, f"a list was expected, not a {type(items).__name__}")
         return
     for number, item in enumerate(items, start=1):
-        with reading.line(path, 0, named(number)):
+        with reading.dropping(path, 0, named(number)):
             yield number, as_object(item)
 
 

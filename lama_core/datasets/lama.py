@@ -135,7 +135,7 @@ def _read_facts(reading: _Reading, source: str, file: Path) -> None:
     lines: dict[str, int] = {}
     n_before = len(reading.facts) + len(reading.dropped)
     for number, row in reading.objects(file):
-        with reading.line(file, number):
+        with reading.dropping(file, number):
             reading.facts.append(_read_fact(reading, source, file, row, lines, number))
     if len(reading.facts) + len(reading.dropped) == n_before:
         reading.notes.append(f"{reading.shown(file)} has no facts")

@@ -42,7 +42,7 @@ def read_rows(reading: Reading, path: Path) -> dict[str, tuple[int, Relation]]:
     rows: dict[str, tuple[int, Relation]] = {}
     for number, row in reading.objects(path):
         faults: list[str] = []
-        with reading.line(path, number):
+        with reading.dropping(path, number):
             name = required_text(row, "relation")
             if name in rows:
                 raise Rejected(f"duplicate of line {rows[name][0]}: the relation {name!r}")

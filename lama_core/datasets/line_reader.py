@@ -63,12 +63,12 @@ class Reading:
         self.dropped.append(Dropped(self.shown(path), line, reason))
 
     @contextmanager
-    def line(self, path: Path, number: int, of: str = "") -> Iterator[None]:
-        """Exclude the line if the block raises `Rejected`. of: prefix of the reason."""
+    def dropping(self, path: Path, number: int, prefix: str = "") -> Iterator[None]:
+        """Exclude the line if the block raises `Rejected`; the reason begins with `prefix`."""
         try:
             yield
         except Rejected as reason:
-            self.drop(path, number, f"{of}{reason}")
+            self.drop(path, number, f"{prefix}{reason}")
 
     def lines(self, path: Path) -> Iterator[tuple[int, str]]:
         """Yield (line number from 1, stripped text) of every line that isn't blank.
@@ -77,13 +77,13 @@ class Reading:
         read, isn't a regular file, is too large or has too many broken lines.
         """
         for number, line in self._bytes(path):
-            with self.line(path, number):
+            with self.dropping(path, number):
                 yield number, _text(line)
 
     def objects(self, path: Path) -> Iterator[tuple[int, JsonObject]]:
         """Yield (line number, object) of every line with a JSON object; raises as `lines`."""
         for number, line in self._bytes(path):
-            with self.line(path, number):
+            with self.dropping(path, number):
                 yield number, _object(line)
 
     def _bytes(self, path: Path) -> Iterator[tuple[int, bytes]]:

@@ -49,7 +49,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
         for file in sorted([*parent.glob("*.jsonl"), *parent.glob("*.txt")]):
             found = []
             for number, prompt in _iter_prompts(reading, file, origin):
-                with reading.line(file, number):
+                with reading.dropping(file, number):
                     usable(prompt.template)
                     found.append(prompt)
             prompts[file.stem] = prompts.get(file.stem, ()) + tuple(found)
@@ -112,13 +112,13 @@ def _iter_prompts(reading: Reading, file: Path, origin: str) -> Iterator[tuple[i
         yield from ((number, Prompt(text, origin)) for number, text in reading.lines(file))
         return
     for number, row in reading.objects(file):
-        with reading.line(file, number):
+        with reading.dropping(file, number):
             yield number, Prompt(required_text(row, "template"), origin, _weight(row))
 
 
 def _iter_pairs(reading: Reading, file: Path, relation: str, source: str) -> Iterator[Fact]:
     for number, row in reading.objects(file):
-        with reading.line(file, number):
+        with reading.dropping(file, number):
             yield Fact(
                 f"{relation}:train:{number}",  # pairs have no id, and some occur twice
                 required_text(row, "sub_label", "sub"),

@@ -41,7 +41,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     for file in sorted((reading.root / FACTS).glob("*.jsonl")):
         lines: dict[str, int] = {}
         for number, row in reading.objects(file):
-            with reading.line(file, number):
+            with reading.dropping(file, number):
                 subject = required_text(row, "sub_label", "sub")
                 obj = required_text(row, "obj_label", "obj")
                 fact_id = f"{file.stem}:{optional_text(row, 'uuid') or f'{subject}|{obj}'}"
@@ -60,7 +60,7 @@ def _read_patterns(reading: Reading) -> Patterns:
     for file in sorted(folder.glob("*.jsonl")):
         found: dict[str, Prompt] = {}
         for number, row in reading.objects(file):
-            with reading.line(file, number):
+            with reading.dropping(file, number):
                 pattern = usable(required_text(row, "pattern"))
                 if pattern in found:
                     raise Rejected(f"duplicate pattern {pattern!r}")

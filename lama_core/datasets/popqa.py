@@ -54,7 +54,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     lines: dict[str, int] = {}
     _, rows = csv_rows(reading, str.lower)
     for number, row in rows:
-        with reading.line(reading.root, number):
+        with reading.dropping(reading.root, number):
             fact = _read_fact(row)
             reading.fact(fact, number, lines, f"the id {row.get('id')!r}" if "id" in row else "")
     return reading.dataset_of_questions(path, name, SOURCE, "row", **about)

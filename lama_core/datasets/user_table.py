@@ -209,8 +209,8 @@ def named_column(header: Sequence[str], role: str) -> str:
     return next((by_name[name] for name in ROLES[role] if name in by_name), "")
 
 
-def write_columns(path: Path, columns: Columns) -> None:
-    """Store the columns of the table at `path` next to it."""
+def keep_columns(path: Path, columns: Columns) -> None:
+    """Store the roles of the columns of the table at `path` in a file next to it."""
     text = msgspec.json.format(msgspec.json.encode(asdict(columns))).decode()
     write_text_atomically(_columns_file(path), text)
 
@@ -256,7 +256,7 @@ def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], d
         header, rows = csv_rows(reading, str.lower)
         _check_header(path, header, columns)
     for number, row in rows:
-        with reading.line(path, number):
+        with reading.dropping(path, number):
             _read_row(reading, relations, lines, columns.renamed(row), number, columns.templates)
     return reading, relations, lines
 
@@ -299,7 +299,7 @@ def _iter_cells(
     reading: Reading, lines: Iterator[tuple[int, str]], header: tuple[str, ...], separator: str
 ) -> Iterator[tuple[int, JsonObject]]:
     for number, line in lines:
-        with reading.line(reading.root, number):
+        with reading.dropping(reading.root, number):
             try:
                 cells = next(csv.reader([line], delimiter=separator, strict=True))
             except csv.Error as error:

@@ -67,7 +67,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     lines: dict[str, int] = {}
     for file in files:
         for number, row in reading.objects(file):
-            with reading.line(file, number):
+            with reading.dropping(file, number):
                 reading.fact(_read_fact(row), number, lines)
     return reading.dataset_of_questions(path, name, SOURCE, "row", **about)
 

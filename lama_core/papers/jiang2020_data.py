@@ -96,17 +96,17 @@ def find_source(asked: str | None, on_progress: OnProgress) -> Source:
                 f"{asked} has no folder {lacking[0]!r}. Choose a folder that contains `lama` and "
                 "`lpaqa`."
             )
-        return _with_pairs(str(folder / "lama"), folder / "lpaqa")
+        return _lpaqa_source(str(folder / "lama"), folder / "lpaqa")
     for name in ("lama", "lpaqa"):
         found = find_data(
             None, own=name, installed=installed_names(), instead=starter, on_progress=on_progress
         )
         if found.absent:
             return replace(starter, absent=found.absent)
-    return _with_pairs("lama", installed_dir("lpaqa"))
+    return _lpaqa_source("lama", installed_dir("lpaqa"))
 
 
-def _with_pairs(facts: str, lpaqa: Path) -> Source:
+def _lpaqa_source(facts: str, lpaqa: Path) -> Source:
     return Source(facts, prompts=lpaqa, training=lpaqa / TRAINING_FOLDER)
 
 

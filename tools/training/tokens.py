@@ -110,7 +110,7 @@ def _tokenise(
         for number, text in enumerate(chunk):
             encoding = encoded.encodings[number]
             ids.append(np.asarray(encoding.ids, dtype=np.uint16))
-            flags.append(_flags(text, encoding.word_ids, encoding.offsets))
+            flags.append(_token_flags(text, encoding.word_ids, encoding.offsets))
             lengths.append(len(encoding.ids))
     if not lengths:
         raise UserError(f"the corpus file {name} has no passage to train on")
@@ -118,12 +118,12 @@ def _tokenise(
     return TokenFile(name, share, np.concatenate(ids), np.concatenate(flags), offsets)
 
 
-def _flags(
-    text: str, word_ids: list[int | None], spans: list[tuple[int, int]]
+def _token_flags(
+    text: str, word_ids: list[int | None], offsets: list[tuple[int, int]]
 ) -> npt.NDArray[np.uint8]:
     flags = np.full(len(word_ids), STARTS_WORD, dtype=np.uint8)
     previous, kind = None, FUNCTION
-    for position, (word, span) in enumerate(zip(word_ids, spans, strict=True)):
+    for position, (word, span) in enumerate(zip(word_ids, offsets, strict=True)):
         if word is None:
             previous = None
             continue

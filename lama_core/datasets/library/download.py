@@ -220,7 +220,7 @@ def import_dataset(
             formats.detect(path)
             copy_file(path, folder / path.name, MAX_IMPORTED_BYTES)
             if columns is not None:
-                user_table.write_columns(folder / path.name, columns)
+                user_table.keep_columns(folder / path.name, columns)
         try:
             on_progress(Progress(f"reading {name}"))
             return _install(folder, name)

@@ -32,7 +32,7 @@ FACTOR = 4
 MAX_LAYERS = 1000
 
 
-def widths_of(convolutions: Sequence[Sequence[int]]) -> list[int]:
+def layer_widths(convolutions: Sequence[Sequence[int]]) -> list[int]:
     """Return the input width of each fconv layer, and the output width of the last.
 
     convolutions: width, kernel and residual of each layer. A residual of r adds the input of the
@@ -43,7 +43,7 @@ def widths_of(convolutions: Sequence[Sequence[int]]) -> list[int]:
 
 def projections_of(convolutions: Sequence[Sequence[int]]) -> dict[int, tuple[int, int]]:
     """Return the residuals that must be projected: layer -> (residual's width, layer's width)."""
-    widths = widths_of(convolutions)
+    widths = layer_widths(convolutions)
     added = {
         number: (widths[number + 1 - residual], width)
         for number, (width, _, residual) in enumerate(convolutions)

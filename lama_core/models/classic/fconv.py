@@ -24,9 +24,9 @@ from lama_core.models.classic.converted import (
     MAX_LAYERS,
     are_cutoffs,
     are_sizes,
+    layer_widths,
     open_release,
     projections_of,
-    widths_of,
 )
 from lama_core.models.hf.layers import Linear, Output, Table
 
@@ -62,7 +62,7 @@ class _Body(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         layers = config.convolutions
-        widths = widths_of(layers)
+        widths = layer_widths(layers)
         self.embedding = Table(config.vocab_size, config.embed_dim)
         self.widened = Linear(config.embed_dim, widths[0])
         self.convolutions = nn.ModuleList(

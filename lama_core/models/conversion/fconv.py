@@ -20,8 +20,8 @@ from lama_core.models.classic.converted import (
     FACTOR,
     FCONV,
     MAX_LAYERS,
+    layer_widths,
     projections_of,
-    widths_of,
     write_description,
 )
 from lama_core.models.conversion.tensors import (
@@ -135,7 +135,7 @@ def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
 def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
     """Return the weights, named as in `classic.fconv`."""
     layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
-    widths = widths_of(layers)
+    widths = layer_widths(layers)
     found = {
         "body.embedding.weight": get_weight(
             state, "decoder.embed_tokens.weight", (ends[-1], narrow), file

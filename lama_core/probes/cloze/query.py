@@ -585,7 +585,7 @@ def rescores(
     return bool(encoded.suffix)
 
 
-def whole_words(
+def extended_words(
     model: BlankFiller,
     queries: Sequence[Query],
     words: Sequence[str],
@@ -702,7 +702,7 @@ def query_in_batches(
             )
     left = [number for number, used in enumerate(contexts) if used == "left"]
     firsts = [found[number].predictions[0] for number in left]
-    words = whole_words(
+    words = extended_words(
         model,
         [queries[number] for number in left],
         [item.token for item in firsts],

@@ -30,8 +30,7 @@ from lama_core.models.cache import CACHE, Precision, load_model
 from lama_core.models.sources.catalog import find_model, known_models
 from lama_core.models.sources.locations import locate
 from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers
-from lama_core.probes.cloze.query import ModelAnswer, query_model
-from lama_core.probes.cloze.query import whole_words as ask_whole_words
+from lama_core.probes.cloze.query import ModelAnswer, extended_words, query_model
 from lama_core.probes.cloze.wordings import (
     RelationModelAnswers,
     RelationQuestion,
@@ -306,7 +305,7 @@ def complete_words(
         The completed word for each query; None if the answer is a complete word.
     """
     loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
-    return ask_whole_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
+    return extended_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
 
 
 @queued()
