@@ -73,13 +73,14 @@ class ModelCache:
     ) -> Any:
         """Return a model by name, precision and device; call `load` if it isn't loaded.
 
-        One model is loaded at a time.
+        Models are loaded one after another, never in parallel.
 
         Args:
             name: The model's name.
             precision: The model's precision.
             load: Loads the model.
-            n_bytes: Size of the model's weights; others are dropped until this many bytes fit.
+            n_bytes: Size of the model's weights. Models on the same device are dropped, least
+                recently used first, until they fit.
             device: The device that the model is loaded on.
 
         Returns:

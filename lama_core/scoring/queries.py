@@ -250,7 +250,7 @@ def _by_sentence(
 
 
 def _by_ten_sentences(source: _Source) -> list[Question]:
-    """Return ten sentences each of at most 100 facts that count, in file order.
+    """Draw facts until 100 have ten sentences that aren't excluded; return these in file order.
 
     The relation's name seeds the draw of facts, and a fact's id seeds the draw of its sentences. So
     two models that exclude different facts get the same sentences of a fact that counts for both.

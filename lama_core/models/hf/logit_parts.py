@@ -128,7 +128,7 @@ class Path:
             raise self.refusal("more than attention and MLPs changes its hidden states")
 
     def activate(self, state: torch.Tensor) -> None:
-        """Apply an activation as a scaling. state: the activation's output, [dim]."""
+        """Scale each dimension of the sum to an activation's output. state: that output, [dim]."""
         self._apply_step(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
 
     def project(self, module: nn.Module) -> None:

@@ -144,9 +144,10 @@ class Seq2SeqModel(TokenHidingModel):
     def copies(
         self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
     ) -> Iterator[MaskedCopy]:
-        """Yield copies of a text, each with a whole word, the answer or the sentence hidden.
+        """Yield a copy of a text for each span to score, with one mask in the span's place.
 
-        The decoder predicts each hidden token from the hidden tokens before it (chain rule).
+        `hiding` decides what a span is: a word, the answer or the text. The decoder predicts the
+        span's tokens from left to right (chain rule).
         """
         if hiding == "original":
             yield from super().copies(read, number, hiding, scored)

@@ -108,7 +108,7 @@ class RelationPlan:
         return make_table(rows)
 
     def _row(self, name: str, query: Pair, pair: Pair) -> dict[str, Any]:
-        """Return the columns that don't depend on the decision; baselines have an empty query."""
+        """Return the columns that don't depend on the decision; for baselines, `query` is empty."""
         text = ""
         if self.reads_sentences:
             text = fill_template(resolve_template(self.options.template), (*query, *pair)).text

@@ -354,7 +354,7 @@ class ExampleField:
     def start(self) -> None:
         """Fill in the first example if the URL has no text and no gold answer; put both in the URL.
 
-        If the text weren't in the URL, a gold answer that was cleared would be filled in again.
+        With the text in the URL, a reload doesn't fill in a gold answer that the visitor cleared.
         """
         asked = self.texts in st.query_params or self.golds in st.query_params
         first = (
