@@ -186,7 +186,7 @@ class _CausalBatch:
     """
 
     def __init__(self, model: Any, rows: Sequence[tuple[int, ...]], shares: bool) -> None:
-        """Prepare a batch. shares: whether to compute shared prefixes once; rows are then sorted."""
+        """Prepare a batch. shares: whether to compute shared prefixes once, for sorted rows."""
         self.model, self.rows, self.size = model, [list(row) for row in rows], len(rows)
         self.shares = shares and self.size > 1
         self.cache: Any = None
