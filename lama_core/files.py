@@ -25,6 +25,7 @@ from lama_core.errors import UserError
 WORK = ".work-"
 LOCK = ".lock"
 MAX_FILE = 64 << 20
+MAX_TABLE = 4 << 30  # bytes of a table of a run
 MAX_UNPACKED = 1 << 30  # bytes of an unpacked gzip file
 MAX_LINE = 1 << 16
 _REPLACING = ".replacing.lock"

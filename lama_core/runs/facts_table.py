@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.files import atomic_file
+from lama_core.files import MAX_TABLE, atomic_file
 from lama_core.scoring.top_answers import TOP_K
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ BATCH_ROWS = 1024  # rows in memory at a time when a single row is read
 MAX_ROWS = 20_000_000
 # Rank of a right answer that a generated text doesn't contain: no list of answers was ranked.
 UNRANKED = (1 << 31) - 1
-MAX_BYTES = 4 << 30
 _SCHEMA_KEY = b"ARROW:schema"
 
 
@@ -272,7 +271,7 @@ def check_size(path: Path) -> None:
     A file of a few bytes can claim any number of rows.
     """
     status = path.stat()
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_TABLE:
         raise OSError("not a regular file, or too large")
     check_rows(pq.read_metadata(path))
 
@@ -280,7 +279,7 @@ def check_size(path: Path) -> None:
 def check_rows(about: pq.FileMetaData) -> None:
     """Raise OSError if a table has too many rows or would unpack to an implausible size."""
     groups = (about.row_group(number) for number in range(about.num_row_groups))
-    if about.num_rows > MAX_ROWS or sum(group.total_byte_size for group in groups) > MAX_BYTES:
+    if about.num_rows > MAX_ROWS or sum(group.total_byte_size for group in groups) > MAX_TABLE:
         raise OSError(f"{about.num_rows:,} rows, too many for a run")
 
 

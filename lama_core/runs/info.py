@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import open_file, read_error, read_file, write_text_atomically
+from lama_core.files import MAX_TABLE, open_file, read_error, read_file, write_text_atomically
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
 from lama_core.models.sources.checkpoints import Checkpoint
@@ -476,10 +476,14 @@ def add_digests(folder: Path) -> None:
 
 
 def file_digest(path: Path) -> str:
-    """Return a file's SHA-256, or raise UserError if it can't be read."""
+    """Return a file's SHA-256, or raise UserError if it can't be read or is too large."""
     try:
-        with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        with open_file(path, MAX_TABLE) as file:
+            # Not `hashlib.file_digest`, which never ends on a file that can't be read at once.
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+        return digest.hexdigest()
     except OSError as error:
         raise read_error(path, error) from error
     except UserError as error:

@@ -124,9 +124,10 @@ class Place:
         record = b'{"name":"kept","title":"kept","kind":"facts","n_relations":1,"n_facts":40,'
         record += b'"licence":"-","citation":"","homepage":"","size":null}'
         (self.data / "datasets" / "kept" / "source.json").write_bytes(record)
-        rows = min(bundled_dir().glob("*/facts.parquet"), key=lambda path: path.stat().st_size)
+        ranked = [path.parent for path in bundled_dir().glob("*/candidates.parquet")]
+        smallest = min(ranked, key=lambda run: (run / "facts.parquet").stat().st_size)
         self.run = self.data / "runs" / RUN
-        shutil.copytree(rows.parent, self.run)
+        shutil.copytree(smallest, self.run)
 
     def read(self, path: Path, read: Read) -> None:
         """Read what is at a path; nothing is lost, changed, or left half made."""
