@@ -67,7 +67,7 @@ def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
     Args:
         name: The name that the user typed.
         known: All valid names.
-        what: What the name stands for, such as `relation`; used in the error.
+        what: The kind of name, such as `relation`; used in the error.
 
     Raises:
         UserError: If the name is unknown; suggests the most similar one and lists all.

@@ -232,7 +232,8 @@ def _results(
         hidden = frozenset() if request.series else earlier_checkpoints(listing)
         if hidden:
             request.on_note(
-                f"{counted(len(hidden), 'run')} of training checkpoints left out: pass --series."
+                f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. Pass --series "
+                "to see them."
             )
         chosen = [Run(info) for info in listing if info.id not in hidden]
     if not chosen:

@@ -8,13 +8,12 @@ searched for; for any other pair, co-occurrence is unknown.
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
 
 from lama_core.files import write_gzip_lines
-from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, text_file
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, read_text_file
 from lama_core.metrics.word_counts import read_counts
 
 STATED_FILE = "stated_facts.tsv.gz"
@@ -117,10 +116,4 @@ def _label_of(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
 
 def _of_model(name: str) -> Mapping[Pair, bool]:
     """Return `load_stated` of a model's training text; {} if the model has no such file."""
-    path = text_file(name, STATED_FILE)
-    return _read(path, path.stat().st_mtime_ns) if path is not None else {}
-
-
-@lru_cache(maxsize=8)
-def _read(path: Path, _changed: int) -> Mapping[Pair, bool]:
-    return load_stated(path)
+    return read_text_file(name, STATED_FILE, load_stated) or {}

@@ -8,7 +8,6 @@ for each step, the number of passages with both names that the model read before
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from lama_core.errors import UserError
 from lama_core.files import read_gzip_lines, write_gzip_lines
 from lama_core.metrics.intervals import LEVEL, share_intervals
 from lama_core.metrics.training import Training
-from lama_core.metrics.training_texts import text_file
+from lama_core.metrics.training_texts import read_text_file
 
 READINGS_FILE = "pair_readings.tsv.gz"
 HEAD = ("subject", "object")
@@ -73,13 +72,7 @@ def load_readings(path: Path) -> Readings:
 
 def readings_of(series: str) -> Readings | None:
     """Return the readings of the model that a series is named after; None if there are none."""
-    path = text_file(series, READINGS_FILE)
-    return _read(path, path.stat().st_mtime_ns) if path is not None else None
-
-
-@lru_cache(maxsize=4)
-def _read(path: Path, _changed: int) -> Readings:
-    return load_readings(path)
+    return read_text_file(series, READINGS_FILE, load_readings)
 
 
 def group_name(number: int) -> str:

@@ -16,14 +16,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 
 from lama_core.files import write_gzip_lines
-from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, text_file
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, read_text_file
 from lama_core.metrics.word_counts import read_counts
 
 FORMS_FILE = "sentence_forms.tsv.gz"
@@ -162,13 +162,7 @@ def wording_labels(models: Sequence[str]) -> tuple[str, ...]:
 
 def _of_model(name: str) -> SentenceForms | None:
     """Return the forms of a model's training text; None if the model has no such file."""
-    path = text_file(name, FORMS_FILE)
-    return _read(path, path.stat().st_mtime_ns) if path is not None else None
-
-
-@lru_cache(maxsize=8)
-def _read(path: Path, _changed: int) -> SentenceForms:
-    return load_forms(path)
+    return read_text_file(name, FORMS_FILE, load_forms)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ A training text is known if the model's folder has a file about it: which pairs 
 (`cooccurrence`), and its sentence forms (`sentence_forms`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
+from typing import TypeVar
 
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 
+Content = TypeVar("Content")
 NOT_LOOKED_FOR = "not looked for"
 
 
@@ -20,6 +23,20 @@ def text_file(model: str, name: str) -> Path | None:
     located = locate(entry) if entry is not None else None
     path = located.folder / name if located is not None else None
     return path if path is not None and path.is_file() else None
+
+
+def read_text_file(model: str, name: str, read: Callable[[Path], Content]) -> Content | None:
+    """Return what `read` returns for a file about a model's training text; cached.
+
+    Returns None if the model has no such file.
+    """
+    path = text_file(model, name)
+    return None if path is None else _read(path, path.stat().st_mtime_ns, read)
+
+
+@lru_cache(maxsize=12)
+def _read(path: Path, _changed: int, read: Callable[[Path], Content]) -> Content:
+    return read(path)
 
 
 def labels(known: Sequence[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from lama_core.runs.info import Run, RunInfo
 from pages.ui.results.overview import open_facts_of
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names
 from pages.ui.shared.url_state import BOUND, title_of
 
@@ -88,9 +88,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             "**Data and runs**."
         )
         return pair.runs
-    with st.container(key="headline"):
-        headline = metrics.paired_headline(found, pair.titles, k=choice.k)
-        st.subheader(plain(headline), anchor=False)
+    draw_headline(metrics.paired_headline(found, pair.titles, k=choice.k))
     if note := what_differs(*(run.info for run in cache.aligned(pair.runs))):
         st.warning(note, icon=":material/balance:")
     _draw_flips(choice, pair, found)

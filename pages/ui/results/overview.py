@@ -33,7 +33,7 @@ from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import OWN, RunChoice, comparison_basis, draw_question
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
@@ -221,8 +221,7 @@ def _draw_headline(
         counts=choice.counts,
         differ=basis.differ,
     )
-    with st.container(key="headline"):
-        st.subheader(plain(found.text), anchor=False)
+    draw_headline(found.text)
     here = {**choice.params(), "tab": "More"}
     with st.container(horizontal=True, key="ways"):
         if len(found.order) > 1 and st.button(

@@ -21,7 +21,7 @@ from lama_core.rounding import fixed
 from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, relation_label
 from pages.ui.shared.url_state import choose, title_of
 
@@ -98,15 +98,11 @@ def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
 def _draw_headline(info: RunInfo, found: Traces) -> None:
     """Draw the largest effect at the subject or the context, and what is averaged."""
     how, best, n = found.options, found.largest, int(found.effects["n"].max())
-    with st.container(key="headline"):
-        st.subheader(
-            plain(
-                f"{title_of(info.model)}: restoring layer {best.layer} at the {best.role} raises "
-                f"the right answer's probability by {fixed(best.effect, 2)}"
-            ),
-            anchor=False,
-            help=explain("Causal trace"),
-        )
+    draw_headline(
+        f"{title_of(info.model)}: restoring layer {best.layer} at the {best.role} raises the right "
+        f"answer's probability by {fixed(best.effect, 2)}",
+        help=explain("Causal trace"),
+    )
     few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
     window = "" if how.part == "states" else " in the paper's share of the layers"
     window = f" in {counted(how.window, 'layer')}" if how.window else window

@@ -21,7 +21,7 @@ from pages.ui.results.overview import open_facts_of
 from pages.ui.shared import cache, charts
 from pages.ui.shared.colours import GREY, PALETTE
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, relation_label
 from pages.ui.shared.url_state import choose, pick, title_of
 
@@ -108,14 +108,10 @@ def _train(series: Series, request: ResultsRequest, runs: list[Run]) -> TrainedS
 
 def _draw_headline(name: str, found: TrainedSeries) -> None:
     training, steps = found.training, found.series.steps
-    with st.container(key="headline"):
-        st.subheader(
-            plain(
-                f"{name}: {training.n_learned:,} of {counted(len(training.facts), 'fact')} are "
-                f"right at the last step, {training.n_forgotten:,} are forgotten"
-            ),
-            anchor=False,
-        )
+    draw_headline(
+        f"{name}: {training.n_learned:,} of {counted(len(training.facts), 'fact')} are right at "
+        f"the last step, {training.n_forgotten:,} are forgotten"
+    )
     dropped = f" {counted(training.n_dropped, 'fact')} count only at some steps and are excluded."
     st.caption(
         f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "

@@ -28,7 +28,7 @@ from pages.ui.results.overview import open_facts_of
 from pages.ui.shared import cache, charts
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, choose, title_of
 
@@ -136,8 +136,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
     known = [f"{(n_known == n_ways).sum():,} of {counted(n, 'fact')} in {every} ways"]
     known += [f"{(n_known == 2).sum():,} in two"] * (n_ways > 2)
     known += [f"{(n_known == 1).sum():,} in one way only", f"{(n_known == 0).sum():,} in no way"]
-    with st.container(key="headline"):
-        st.subheader(plain(f"{title} knows {', '.join(known)}"), anchor=False)
+    draw_headline(f"{title} knows {', '.join(known)}")
     runs = "; ".join(f"{way} {info.n:,}" for way, info in found.runs.items())
     st.caption(
         f"Compared on the same {counted(n, 'fact')} of "

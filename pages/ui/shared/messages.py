@@ -7,9 +7,17 @@ from contextlib import contextmanager
 from lama_core.errors import NotFetchedError, UserError
 from lama_core.rounding import counted
 from pages.ui.shared import fetching
-from pages.ui.shared.text import name_value_lines, plain, show_error, show_note
+from pages.ui.shared.text import draw_headline, name_value_lines, plain, show_error, show_note
 
-__all__ = ["counted", "errors_shown", "name_value_lines", "plain", "show_error", "show_note"]
+__all__ = [
+    "counted",
+    "draw_headline",
+    "errors_shown",
+    "name_value_lines",
+    "plain",
+    "show_error",
+    "show_note",
+]
 
 log = logging.getLogger("lama_explorer")
 

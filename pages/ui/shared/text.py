@@ -34,6 +34,12 @@ def show_note(text: str) -> None:
     st.info(text, icon=":material/info:")
 
 
+def draw_headline(text: str, *, help: str | None = None) -> None:
+    """Draw the finding above a chart, as plain text."""
+    with st.container(key="headline"):
+        st.subheader(plain(text), anchor=False, help=help)
+
+
 def name_value_lines(facts: Mapping[str, str | None], *, links: bool = False) -> str:
     """Name-value pairs as Markdown, one line each; pairs with an empty value are skipped."""
     found = [
