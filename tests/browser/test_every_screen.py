@@ -55,6 +55,10 @@ SETTLED = """([main, seen]) => {
 SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
 
+# The page's width in pixels beyond the window's.
+SIDEWAYS = """(() => { const main = document.querySelector("[data-testid=stMain]")
+    return main.scrollWidth - main.clientWidth })()"""
+
 
 @dataclass(frozen=True)
 class Screen:
@@ -140,6 +144,18 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
             wrong += faults(other)
             other.close()
     context.close()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_screen_fits_a_phone(browser: Browser, results_url: str) -> None:
+    page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page.set_default_timeout(90_000)
+    wrong = []
+    for screen in visit(page, results_url):
+        wrong += faults(page)
+        if page.evaluate(SIDEWAYS) or page.locator("[data-testid=stDataFrame]:visible").count():
+            wrong.append(f"{screen.title}: wider than the phone, or a table that isn't cards")
+    page.context.close()
     assert not wrong, "\n".join(wrong)
 
 

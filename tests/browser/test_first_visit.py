@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 pytestmark = pytest.mark.browser
+PHONE: ViewportSize = {"width": 390, "height": 844}
 OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
     table.getBoundingClientRect().right
     - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
@@ -48,6 +49,26 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_u
     field.fill("Dogs eat ___.")
     field.press("Enter")
     expect(gold).to_have_value("")
+
+
+def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto(f"{app_url}/?models=minilm-mlm")
+    links = page.locator(".st-key-menu").get_by_role("link")
+    pages = ["Ask", "Lessons", "Results", "Data and runs", "Models", "Help"]
+    expect(links).to_have_text(pages, use_inner_text=True)
+    expect(page.get_by_text("Right answer Paris")).to_be_in_viewport()
+    models = page.get_by_role("combobox", name="Models")
+    expect(models).to_be_hidden()
+    page.get_by_text("Choose models, right answer and options").click()
+    expect(models).to_be_visible()
+    page.get_by_role("tab", name="Wordings").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_hidden()
+    page.get_by_role("button", name="In France, the capital is ___.").click()
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_have_value("In France, the capital is ___.")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    expect(page.locator(".st-key-menu")).to_be_hidden()
 
 
 @pytest.mark.slow

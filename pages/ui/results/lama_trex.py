@@ -22,6 +22,7 @@ from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
 
 DEFAULT_PUBLISHED = ("Freq", "BERT-base", "BERT-large")
@@ -132,7 +133,7 @@ def _draw_totals(choice: RunChoice, names: Sequence[str], published: Sequence[st
         )
         for name in published
     }
-    st.dataframe(pd.DataFrame(grid), hide_index=True, column_config=config, placeholder="–")
+    draw_table(pd.DataFrame(grid), column_config=config, placeholder="–")
 
 
 def _draw_relations(choice: RunChoice, names: Sequence[str]) -> None:
@@ -146,7 +147,7 @@ def _draw_relations(choice: RunChoice, names: Sequence[str]) -> None:
             row |= _cells(str(line["model"]), {str(key): line[key] for key in line}, short=False)
         grid.append(row)
     config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(names, METHOD)
-    st.dataframe(pd.DataFrame(grid), hide_index=True, column_config=config, height=460)
+    draw_table(pd.DataFrame(grid), column_config=config, height=460)
 
 
 def _cells(name: str, line: dict[str, Any], *, short: bool) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_tra
 from lama_core.rounding import percent, percentage
 from pages.ui.results.overview import (
     MOST_INTERVALS,
-    clicked_cell,
     draw_facts_button,
     open_facts,
     results_request,
@@ -22,6 +21,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
 from pages.ui.wrong_answers.filters import params_of
 
@@ -127,6 +127,7 @@ def _draw_table(
             width="small",
         )
         config[run] = number_column(
+            choice.heads[run],
             format="%.1f",
             help=f"P@{choice.k}: percent of the slice's facts whose right answer is among {run}'s "
             f"first {choice.k}.",
@@ -152,15 +153,12 @@ def _draw_table(
         hidden |= {f"{run} {kind}" for kind in WRONG_KINDS[1:]} if n_runs > MOST_KINDS else set()
         hidden |= {f"{run} another valid"} if choice.ranking == "filtered" else set()
     frame = pd.DataFrame(grid)
-    event: Any = st.dataframe(
+    return draw_table(
         frame,
-        hide_index=True,
         column_order=[str(name) for name in frame if name not in hidden],
         column_config=config,
         key="slices table",
-        on_select="rerun",
-        selection_mode="single-cell",
+        picks="single-cell",
         placeholder="–",
         height="content",
-    )
-    return clicked_cell(event)
+    ).cell
