@@ -588,24 +588,24 @@ def _table(
         "corpus": text(pinned=key == "totals", width=86),
         "relations": text(pinned=True, width=104),
         "relation": text(pinned=True, width=190),
-        "excluded": number(help=f"{explain('Excluded facts')} Click to see them.", width="small"),
+        "excluded": number(help=f"{explain('Excluded facts')} Click to see them.", width=68),
         "facts": number(
             counts,
             help=f"{counts.capitalize()} that are scored, the same number for every model.",
             format="localized",
-            width="small",
+            width=68,
         ),
         "#rel": text(
             "relations",
             help="Number of relations in the unweighted mean. 2 of 3: one relation has no scored "
             "fact. Several numbers: the models differ.",
-            width="small",
+            width=68,
         ),
-        "answers": text(help=explain("Answers ranked"), width="small"),
-        "chance": text(help=explain("Chance"), width="small"),
+        "answers": text(help=explain("Answers ranked"), width=68),
+        "chance": text(help=explain("Chance"), width=68),
         "Freq": number(
             format="%.1f",
-            width="small",
+            width=68,
             help="P@1 of always giving the relation's most frequent object.",
         ),
     }

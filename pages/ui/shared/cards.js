@@ -1,9 +1,9 @@
 // Draws a table's rows as cards. The user can pick cards, or values if `picks` is single-cell.
-const STEP = 10
+const STEP = 30
 
 export default function ({ data, parentElement, setStateValue }) {
-  const { cards, n, picks } = data
-  const state = (parentElement.lamaCards ??= { shown: STEP, picked: [], clicks: 0, marks: [] })
+  const { cards, n, nShown, picks } = data
+  const state = (parentElement.lamaCards ??= { shown: nShown, picked: [], clicks: 0, marks: [] })
   if (state.drawn === JSON.stringify(data)) return // keeps the focus
   state.drawn = JSON.stringify(data)
   const make = (tag, className, text, parent) => {
@@ -49,7 +49,7 @@ export default function ({ data, parentElement, setStateValue }) {
     if (state.shown < cards.length) {
       const rest = cards.length - state.shown
       const button = make("button", "lx-more", `Show more (${rest})`, make("li", "", "", list))
-      button.onclick = () => { state.shown += 3 * STEP; draw() }
+      button.onclick = () => { state.shown += STEP; draw() }
     } else if (n > cards.length)
       make("li", "lx-muted", `The first ${cards.length} of ${n.toLocaleString("en")} rows.`, list)
     state.marks.forEach((mark) => mark())

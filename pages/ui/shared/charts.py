@@ -100,10 +100,16 @@ def draw_chart(
         axis |= {"tickfont": font, "title": {"font": font}}
     figure.update_xaxes(**axis).update_yaxes(**axis)
     if under:
-        small = {"size": enlarged * FOOT_SIZE, "color": "gray"}
-        place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper", "yshift": -58 * enlarged}
-        place |= {"xanchor": "right", "yanchor": "top", "align": "right", "showarrow": False}
-        figure.add_annotation(text="<br>".join(map(escape, under)), font=small, **place)
+        note = "<br>".join(map(escape, under))
+        size = enlarged * FOOT_SIZE
+        if figure.layout.xaxis.side == "top":
+            place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper", "yshift": -18}
+            place |= {"xanchor": "right", "yanchor": "top", "align": "right", "showarrow": False}
+            figure.add_annotation(text=note, font={"size": size, "color": "gray"}, **place)
+        else:  # below the axis title, wherever long tick labels put it
+            named_axis = figure.layout.xaxis.title.text or ""
+            small = f'<span style="font-size:{size}px;color:gray">{note}</span>'
+            figure.update_layout(xaxis_title_text=f"{named_axis}<br>{small}")
     saved: Style = {
         "filename": title.lower().replace(" ", "-"),
         "scale": 2 if picture == "png" else 1,
@@ -880,7 +886,10 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
     add(figure, go.Bar, table, "n", "word", ("answer",), textposition="outside", **style)
     axis = {"type": "category", "range": _rows(table), "showgrid": False, "ticksuffix": "  "}
     return figure.update_layout(
-        xaxis_title="facts with this wrong first answer",
+        xaxis={
+            "title": "facts with this wrong first answer",
+            "range": [0, 1.2 * table["n"].max()],  # with room for the percentages
+        },
         yaxis={"title": "answer"} | axis,
         height=90 + 24 * max(1, len(table)),
     )

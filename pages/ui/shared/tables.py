@@ -68,6 +68,7 @@ def draw_table(
     picks: Picks | None = None,
     on_rows: Callable[[Sequence[int]], None] | None = None,
     place: DeltaGenerator | None = None,
+    n_cards: int = 10,
     **options: Any,
 ) -> Picked:
     """Draw a table without its index; return what the user picked.
@@ -78,12 +79,13 @@ def draw_table(
         picks: What the user can pick, if anything.
         on_rows: Called with the picked rows when they change, before the page is drawn.
         place: Where to draw it.
+        n_cards: How many cards are shown until the user opens the others.
         options: Passed to `st.dataframe`.
     """
     place = place or st.container(gap=None)
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
     cards = make_cards(frame, options.get("column_config") or {}, options.get("column_order"))
-    data = {"cards": list(map(asdict, cards)), "n": len(frame), "picks": picks}
+    data = {"cards": list(map(asdict, cards)), "n": len(frame), "nShown": n_cards, "picks": picks}
     component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)
     with place:
         if not picks:

@@ -80,6 +80,7 @@ def draw_choice_table(
         key=f"{key} table",
         on_rows=take,
         picks="single-row",
+        n_cards=3,  # the choice is drawn below them
         height=height if height and len(table) > 12 else "content",
         **{"placeholder": ""} | more,
     )
