@@ -13,6 +13,9 @@ OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
     table.getBoundingClientRect().right
     - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
 
+# Pixels of a table that are reached only by scrolling sideways.
+HIDDEN_PART = """(() => { const table = document.querySelector("[data-testid=stDataFrame] .dvn-scroller")
+    return table.scrollWidth - table.clientWidth })()"""
 
 # Where the first card was while models were queried, and where it is now.
 WATCH = """window.tops = []; new MutationObserver(() => {
@@ -69,6 +72,16 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     expect(field).to_have_value("In France, the capital is ___.")
     page.set_viewport_size({"width": 1400, "height": 900})
     expect(page.locator(".st-key-menu")).to_be_hidden()
+
+
+def test_the_tables_of_ask_show_the_models_answers_without_scrolling(
+    page: Page, app_url: str
+) -> None:
+    for tab in ("Wordings", "Batch"):
+        page.goto(f"{app_url}/?tab={tab}")  # with the default models
+        expect(page.get_by_text("Choose a row to ask its sentence alone")).to_be_visible()
+        expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
+        assert page.evaluate(HIDDEN_PART) == 0, tab
 
 
 @pytest.mark.slow

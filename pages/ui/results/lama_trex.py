@@ -170,7 +170,7 @@ def _columns(names: Sequence[str], method: str) -> dict[str, Any]:
     for name in names:
         title = url_state.title_of(name)
         config |= {
-            name: number(f"{title} · P@1", format="%.1f", help="In percent."),
+            name: number(f"{title.partition(' (')[0]} · P@1", format="%.1f", help="In percent."),
             f"{name} interval": text("95 %", help=f"95 % interval of P@1: {method}.", width=84),
             f"{name} 10": number("P@10", format="%.1f", help=f"P@10 of {title}, in percent."),
             f"{name} n": number(

@@ -586,7 +586,7 @@ def _table(
     counts = choice.counts
     config: dict[str, Any] = {
         "corpus": text(pinned=key == "totals", width=86),
-        "relations": text(pinned=True, width=104),
+        "relations": text(pinned=True, width=100),
         "relation": text(pinned=True, width=190),
         "excluded": number(help=f"{explain('Excluded facts')} Click to see them.", width=68),
         "facts": number(
@@ -617,7 +617,7 @@ def _table(
             counts, help=f"{counts.capitalize()} that {title} is scored on.", width="small"
         )
         config[f"{title} interval"] = text(
-            "95 %", help=f"95 % interval over facts: {method}.", width=84
+            "95 %", help=f"95 % interval over facts: {method}.", width=81
         )
     for name in published:
         config[f"{name} *"] = number(

@@ -30,7 +30,7 @@ MORE = ("interval", "chance", "macro")  # columns that are hidden if there are m
 CHANCE_HELP = (
     "P@k of a random order: k / number of the relation's answers, averaged over the slice's facts."
 )
-MOST_KINDS = 2  # with more runs only the first kind of wrong answers is shown by default
+MOST_KINDS = 2  # with more runs macro P@1 and the kinds of wrong answers are hidden at first
 
 
 def draw_slices(choice: RunChoice) -> None:
@@ -58,7 +58,9 @@ def draw_slices(choice: RunChoice) -> None:
     opens = draw_facts_button(f"{' '.join(keys[cell[0]])}, {title}" if cell else None, "slices way")
     st.caption(
         f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. Kinds of "
-        "wrong answers, in percent of wrong first answers: " + explain("Kinds of wrong answers")
+        "wrong answers, in percent of wrong first answers: "
+        + explain("Kinds of wrong answers")
+        + " The table's menu shows hidden columns."
     )
     if note := unknown_training(joined.readers):
         st.caption(plain(note))
@@ -150,7 +152,8 @@ def _draw_table(
                 + explain("Kinds of wrong answers"),
             )
         hidden |= {f"{run} {measure}" for measure in MORE} if n_runs > MOST_INTERVALS else set()
-        hidden |= {f"{run} {kind}" for kind in WRONG_KINDS[1:]} if n_runs > MOST_KINDS else set()
+        rest = ("macro", *WRONG_KINDS) if n_runs > MOST_KINDS else ()
+        hidden |= {f"{run} {measure}" for measure in rest}
         hidden |= {f"{run} another valid"} if choice.ranking == "filtered" else set()
     frame = pd.DataFrame(grid)
     return draw_table(
