@@ -14,7 +14,8 @@ OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
     - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
 
 # Pixels of a table that are reached only by scrolling sideways.
-HIDDEN_PART = """(() => { const table = document.querySelector("[data-testid=stDataFrame] .dvn-scroller")
+HIDDEN_PART = """(() => {
+    const table = document.querySelector("[data-testid=stDataFrame] .dvn-scroller")
     return table.scrollWidth - table.clientWidth })()"""
 
 # Where the first card was while models were queried, and where it is now.
