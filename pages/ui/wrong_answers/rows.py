@@ -287,7 +287,8 @@ def draw_fact(
         with st.container(horizontal=True, vertical_alignment="center"):
             relation = choice.labels.get(str(fact["relation"]), str(fact["relation"]))
             st.markdown(
-                f"**{plain(fact['query'])}**  \n{plain(str(fact['subject']))} · {plain(relation)} "
+                f"**{plain(fact['query'].replace('[MASK]', '___'))}**  \n"
+                f"{plain(str(fact['subject']))} · {plain(relation)} "
                 f"· right answer **{plain(gold)}**"
             )
             if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
