@@ -71,6 +71,8 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     page.get_by_role("button", name="In France, the capital is ___.").click()
     field = page.get_by_role("textbox", name="Sentence with a blank")
     expect(field).to_have_value("In France, the capital is ___.")
+    links.nth(1).click()
+    expect(page).to_have_title("Lessons · LAMA Explorer")
     page.set_viewport_size({"width": 1400, "height": 900})
     expect(page.locator(".st-key-menu")).to_be_hidden()
 
