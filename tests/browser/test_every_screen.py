@@ -44,8 +44,9 @@ CHARTS = ("P@k curves", "Rank distribution", "Relation types", "Calibration", "C
           "Slices", "LAMA T-REx", "Analogy probes")  # fmt: skip
 # The run has ended (its last act is the address), and for a while nothing has been drawn.
 SETTLED = """([main, seen]) => {
-    if (!(window.lamaAddress > seen) || document.querySelector('[data-testid=stSkeleton]'))
-        return false
+    const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState
+    if (!(window.lamaAddress > seen) || document.querySelector('[data-testid=stSkeleton]')
+        || state !== 'notRunning') return false
     const now = location.href + document.querySelector(main).innerText
     if (window.lastSeen !== now) { window.lastSeen = now; window.since = performance.now() }
     return performance.now() - window.since > 300
