@@ -42,6 +42,9 @@ def main() -> None:
     ]
     page = st.navigation([*shown.values(), *redirects], position="top")
     style.draw_style()
+    with st.container(horizontal=True, key="menu"):  # for phones, where Streamlit hides its menu
+        for listed in shown.values():
+            st.page_link(listed)
     outline = st.empty()
     if "pages.ui.shared.router" not in sys.modules:
         with outline.container():

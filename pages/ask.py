@@ -199,7 +199,12 @@ def main() -> None:
         "Batch": draw_batch,
         "Examples": draw_published_examples,
     }
-    draw_tabs(list(tabs), lambda name: tabs[name]())
+
+    def draw_tab(name: str) -> None:
+        st.toggle("Choose models, right answer and options", key="choosing")  # on phones
+        tabs[name]()
+
+    draw_tabs(list(tabs), draw_tab)
 
 
 draw_page(main)

@@ -84,6 +84,7 @@ def _draw_list(entries: list[Entry], *, with_reason: bool) -> None:
         key="model",
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
+            "trained on": st.column_config.TextColumn(width=260),
             "download (GB)": st.column_config.NumberColumn(
                 format="%.2f", help="Download size of the weights, if known."
             ),

@@ -44,8 +44,9 @@ CHARTS = ("P@k curves", "Rank distribution", "Relation types", "Calibration", "C
           "Slices", "LAMA T-REx", "Analogy probes")  # fmt: skip
 # The run has ended (its last act is the address), and for a while nothing has been drawn.
 SETTLED = """([main, seen]) => {
-    if (!(window.lamaAddress > seen) || document.querySelector('[data-testid=stSkeleton]'))
-        return false
+    const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState
+    if (!(window.lamaAddress > seen) || document.querySelector('[data-testid=stSkeleton]')
+        || state !== 'notRunning') return false
     const now = location.href + document.querySelector(main).innerText
     if (window.lastSeen !== now) { window.lastSeen = now; window.since = performance.now() }
     return performance.now() - window.since > 300
@@ -54,6 +55,10 @@ SETTLED = """([main, seen]) => {
 
 SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
+
+# The page's width in pixels beyond the window's.
+SIDEWAYS = """(() => { const main = document.querySelector("[data-testid=stMain]")
+    return main.scrollWidth - main.clientWidth })()"""
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,18 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
             wrong += faults(other)
             other.close()
     context.close()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_screen_fits_a_phone(browser: Browser, results_url: str) -> None:
+    page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page.set_default_timeout(90_000)
+    wrong = []
+    for screen in visit(page, results_url):
+        wrong += faults(page)
+        if page.evaluate(SIDEWAYS) or page.locator("[data-testid=stDataFrame]:visible").count():
+            wrong.append(f"{screen.title}: wider than the phone, or a table that isn't cards")
+    page.context.close()
     assert not wrong, "\n".join(wrong)
 
 

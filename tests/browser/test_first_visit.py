@@ -5,13 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 pytestmark = pytest.mark.browser
+PHONE: ViewportSize = {"width": 390, "height": 844}
 OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
     table.getBoundingClientRect().right
     - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
 
+# Pixels of a table that are reached only by scrolling sideways.
+HIDDEN_PART = """(() => {
+    const table = document.querySelector("[data-testid=stDataFrame] .dvn-scroller")
+    return table.scrollWidth - table.clientWidth })()"""
 
 # Where the first card was while models were queried, and where it is now.
 WATCH = """window.tops = []; new MutationObserver(() => {
@@ -48,6 +53,38 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_u
     field.fill("Dogs eat ___.")
     field.press("Enter")
     expect(gold).to_have_value("")
+
+
+def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto(f"{app_url}/?models=minilm-mlm")
+    links = page.locator(".st-key-menu").get_by_role("link")
+    pages = ["Ask", "Lessons", "Results", "Data and runs", "Models", "Help"]
+    expect(links).to_have_text(pages, use_inner_text=True)
+    expect(page.get_by_text("Right answer Paris")).to_be_in_viewport()
+    models = page.get_by_role("combobox", name="Models")
+    expect(models).to_be_hidden()
+    page.get_by_text("Choose models, right answer and options").click()
+    expect(models).to_be_visible()
+    page.get_by_role("tab", name="Wordings").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_hidden()
+    page.get_by_role("button", name="In France, the capital is ___.").click()
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_have_value("In France, the capital is ___.")
+    links.nth(1).click()
+    expect(page).to_have_title("Lessons · LAMA Explorer")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    expect(page.locator(".st-key-menu")).to_be_hidden()
+
+
+def test_the_tables_of_ask_show_the_models_answers_without_scrolling(
+    page: Page, app_url: str
+) -> None:
+    for tab in ("Wordings", "Batch"):
+        page.goto(f"{app_url}/?tab={tab}")  # with the default models
+        expect(page.get_by_text("Choose a row to ask its sentence alone")).to_be_visible()
+        expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
+        assert page.evaluate(HIDDEN_PART) == 0, tab
 
 
 @pytest.mark.slow

@@ -93,9 +93,9 @@ def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> Non
     app = opened(view="The paper's examples", of_source="ConceptNet")
     page = next(one.proto.body for one in app.get("html") if "lx-examples" in one.proto.body)
     assert page.count('class="lx-example"') == 10
-    assert page.count("BERT-large, published</div>") == 10 == page.count("(embedded)</div>")
+    assert page.count("BERT-large, published</div>") == 10 == page.count("MiniLM-MLM</div>")
     ravens = page[page.index("Ravens can ___.") :].split("</section>")[0]
-    theirs, ours = ravens.split("(embedded)</div>")
+    theirs, ours = ravens.split("MiniLM-MLM</div>")
     assert '<tr class="gold"><td class="word">fly</td><td class="num">-1.5</td>' in theirs
     assert ours.count('class="word"') == 5 and "over 30,522 tokens" in ours
     # fly first; drain, laugh, infection, feathers, speed, alive and fish among the five.

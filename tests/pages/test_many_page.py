@@ -17,9 +17,10 @@ from lama_core.api import queries
 from lama_core.errors import UserError
 from lama_core.requests import command_line
 from lama_core.scoring.limits import UNLIMITED, load_page_limits
-from pages.ui.ask import batch
+from pages.ui.ask import answer_table, batch
 from pages.ui.shared import cache, export, links, screens, visitors
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import Picked
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -229,14 +230,9 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
 def test_a_row_leads_to_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[Any] = []
     monkeypatch.setattr(links, "go", lambda there, params: gone.append((there, dict(params))))
-    monkeypatch.setattr(batch.st, "dataframe", lambda *_, **__: _Picked())
+    monkeypatch.setattr(answer_table, "draw_table", lambda *_, **__: Picked((1,)))
     opened("A ___.\nRome is in ___. | Italy", context="left")
     ((there, params),) = gone
     assert there == screens.ASK
     assert (params["text"], params["gold"]) == ("Rome is in ___.", "Italy")
     assert params["context"] == ["left"] and batch.PARAM not in params and "tab" not in params
-
-
-class _Picked:
-    class selection:
-        rows = (1,)

@@ -13,7 +13,7 @@ from lama_core.api.traces import ALL_FACTS, read_traces, request_of, trace_runs
 from lama_core.errors import UserError
 from lama_core.runs.info import Run
 from pages.ui.results import traces
-from pages.ui.shared import charts, links, screens
+from pages.ui.shared import charts, links, screens, tables
 
 RUNS = trace_runs("starter")
 if not RUNS:
@@ -69,13 +69,13 @@ def test_a_point_shows_its_facts_and_a_fact_is_traced_on_ask(
 
     monkeypatch.setattr(links, "go", go)
     monkeypatch.setattr(charts, "draw_chart", lambda *_, **__: [{"customdata": [1, "blank"]}])
-    drawn = st.dataframe
+    drawn = tables.draw_table
 
-    def tick_first(*given: Any, **named: Any) -> Any:
+    def tick_first(*given: Any, **named: Any) -> tables.Picked:
         drawn(*given, **named)
-        return {"selection": {"rows": [0]}}
+        return tables.Picked((0,))
 
-    monkeypatch.setattr(st, "dataframe", tick_first)
+    monkeypatch.setattr(traces, "draw_table", tick_first)
     app = open_traces(trace_relation=RELATION.name)
     assert "layer 1, blank" in said(app)
     (asked,) = gone

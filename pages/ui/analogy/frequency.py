@@ -12,6 +12,7 @@ from lama_core.probes.analogy.accuracy_tables import (
     ProbeAccuracy,
     frequency_summary,
 )
+from pages.ui.shared.tables import draw_table
 
 
 def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe: str) -> None:
@@ -48,7 +49,7 @@ def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe:
     wide = pd.DataFrame(records).pivot_table(
         index=["kind", "relation"], columns="what", values="p", sort=False
     )
-    st.dataframe(wide.reset_index().round(3), hide_index=True)
+    draw_table(wide.reset_index().round(3))
     (paper,) = published_table("rezaee2022", "frequency").rows
     above = f"p above {SIGNIFICANT}"
     summaries = [
@@ -66,4 +67,4 @@ def draw_frequency(lines: Sequence[ProbeAccuracy], names: dict[str, str], probe:
         f"Number of relations with *p* above {SIGNIFICANT}: word frequency has no significant "
         f"effect in them. The most significant relations in the paper: {paper.values[1]}."
     )
-    st.dataframe(pd.DataFrame([*summaries, published]), hide_index=True)
+    draw_table(pd.DataFrame([*summaries, published]))

@@ -38,6 +38,7 @@ from pages.ui.shared import charts, links, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_error, show_note
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, pick
 
 PROBE_HELP = (
@@ -78,9 +79,11 @@ def _choose(
     runs: Sequence[ProbeRun],
 ) -> tuple[tuple[ProbeRun, ...], Setting, tuple[str, ...]]:
     """Draw the choices; return the runs, their setting, and the published models to compare."""
-    data_box, models_box, setting_box, published_box = st.columns(
-        [2, 4, 3, 4], vertical_alignment="bottom"
-    )
+    st.toggle("Choose data, models and setting", key="choosing")  # on phones
+    with st.container(key="run-choice"):
+        data_box, models_box, setting_box, published_box = st.columns(
+            [2, 4, 3, 4], vertical_alignment="bottom"
+        )
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
@@ -203,7 +206,7 @@ def _draw_kinds(
         )
     st.caption(caption)
     wide = _wide(table, [*colours, *published], order)
-    st.dataframe(wide, hide_index=True, width="stretch")
+    draw_table(wide, width="stretch")
     if UNMARKED in order:
         st.caption(
             f"*{UNMARKED}*: encyclopedic and lexicographic relations that are neither one-to-many "
@@ -283,16 +286,15 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     )
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
         wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
-        st.dataframe(wide.map(partial(rounded, digits=3)).reset_index(), hide_index=True)
+        draw_table(wide.map(partial(rounded, digits=3)).reset_index())
         draw_frequency(all_lines, names, probe)
         paper = _table(published_by_relation(), names)
         paper["shown"] = paper["value"].map(lambda value: fixed(value, 2)) + paper["mark"]
         st.caption("Table 2 of Rezaee and Camacho-Collados: RoBERTa-large, supervised, BATS 3.0")
-        st.dataframe(
+        draw_table(
             paper.pivot_table(
                 index=["kind", "name"], columns="probe", values="shown", aggfunc="first", sort=False
             ).reset_index(),
-            hide_index=True,
         )
 
 
@@ -332,16 +334,13 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     if rows.empty:
         st.caption("None.")
         return
-    event = st.dataframe(
+    picked = draw_table(
         rows,
-        hide_index=True,
         width="stretch",
         height=min(420, 38 + 35 * len(rows)),
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         key="decisions",
-    )
-    picked = event.selection.rows
+    ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
         _draw_open(rows, picked[0] if picked else None, run)
 

@@ -51,7 +51,7 @@ def draw_score() -> None:
         )
 
     columns = query_models(
-        request.models, query_model, _describe, per_row=2
+        request.models, query_model, _describe, per_row=3
     )  # a sentence needs room
     for column in columns.values():
         with column.place.container():
@@ -89,7 +89,7 @@ def _draw_form() -> ScoreRequest:
         help="Two or more pairs C:D, separated by commas. Each is scored in the template together "
         "with the query pair.",
     )
-    models, template, how, precise = st.columns([4, 4, 2, 2], vertical_alignment="bottom")
+    models, template, how, precise = st.columns([5, 4, 2, 2.4], vertical_alignment="bottom")
     with models:
         names = url_state.choose_models()
     with template:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from lama_core.api.queries import Prediction
 from pages.ui.shared import links, screens, url_state
+from pages.ui.shared.tables import draw_table
 
 # URL parameters of these tabs that the tab Sentence doesn't have.
 BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
@@ -49,18 +50,16 @@ def draw_answer_table(
         has_reason = any(cell.startswith("(") for cell in table[f"{model} answer"])
         config[f"{model} answer"] = answer | ({"width": "medium"} if has_reason else {})
     hidden = {f"{model} {name}" for model in models for name in model_columns if name != "answer"}
-    event: Any = st.dataframe(
+    picked = draw_table(
         table,
-        hide_index=True,
         column_config=config,
         column_order=[name for name in table.columns if details or name not in hidden],
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         placeholder="",
         height=580 if len(table) > 15 else "content",
         **options,
     )
     st.caption("Choose a row to ask its sentence alone, with all answers of each model.")
-    if event.selection.rows:
-        text, gold = sentences[int(event.selection.rows[0])]
+    if picked.rows:
+        text, gold = sentences[picked.rows[0]]
         links.go(screens.ASK, links.params_without(PARAMS) | {"text": text, "gold": gold})

@@ -200,7 +200,8 @@ def _list(answerer: Answerer, ranked: RankedList) -> str:
     return (
         f'<div><div class="lx-who" title="{escape(answerer.title)}">'
         f'<span class="lx-dot" style="background:{answerer.colour}"></span> '
-        f"{escape(answerer.title)}</div><table class='lx'><tbody>{rows}</tbody></table>"
+        f"{escape(answerer.title.partition(' (')[0])}</div>"
+        f"<table class='lx'><tbody>{rows}</tbody></table>"
         f'<div class="lx-muted">right answer: {escape(ranked.gold)}<br>{escape(ranked.over)}</div>'
         "</div>"
     )

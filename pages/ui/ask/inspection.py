@@ -35,6 +35,7 @@ from pages.ui.shared import cache, links, predictions, url_state
 from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import Column, query_models
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import shares_scale, shares_strip
 
 LAYERS, WORDS, EDIT = "Layers", "Which words mattered", "Edit a word"
@@ -191,14 +192,13 @@ def _draw_attribution(found: ModelAttribution) -> None:
     for note in filter(None, (*found.notes, found.completeness())):
         st.caption(plain(note))
     with st.expander("As a table"):
-        st.dataframe(
+        draw_table(
             {
                 "token": list(found.tokens),
                 "adds": [
                     "" if value is None else fixed(value, 3, signed=True) for value in found.values
                 ],
             },
-            hide_index=True,
         )
 
 

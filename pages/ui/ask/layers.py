@@ -18,6 +18,7 @@ from pages.ui.shared import charts
 from pages.ui.shared.charts import MOST_LETTERS
 from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import draw_table
 
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 
@@ -33,7 +34,7 @@ def draw_layers(found: ModelLayers, title: str) -> None:
         title=f"{title}: log-probabilities by layer",
     )
     with st.expander("As a table"):
-        st.dataframe(layers_table(found), hide_index=True)
+        draw_table(layers_table(found))
     for note in found.notes:
         st.caption(plain(note))
 

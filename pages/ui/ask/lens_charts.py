@@ -15,6 +15,7 @@ from lama_core.rounding import fixed
 from pages.ui.shared import charts
 from pages.ui.shared.colours import PALETTE, PUBLISHED
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import draw_table
 
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
@@ -43,7 +44,7 @@ def draw_trace(found: ModelTrace, title: str) -> None:
     for note in found.notes:
         st.caption(plain(note))
     with st.expander("As a table"):
-        st.dataframe(trace_table(found), hide_index=True)
+        draw_table(trace_table(found))
 
 
 def _token_titles(found: ModelTrace) -> list[str]:
@@ -118,24 +119,22 @@ def draw_logit(found: ModelLogit, title: str) -> None:
     for note in found.notes:
         st.caption(plain(note))
     st.markdown("Strongest MLP neurons, and the words that they promote")
-    st.dataframe(
+    draw_table(
         {
             "layer": [one.layer for one in found.neurons],
             "neuron": [one.neuron for one in found.neurons],
             "adds": [fixed(one.value, 3, signed=True) for one in found.neurons],
             "promotes": [", ".join(one.promoted) for one in found.neurons],
         },
-        hide_index=True,
     )
     heads = sorted(found.heads, key=lambda one: -abs(one.value))[:N_HEADS]
     with st.expander("Strongest attention heads"):
-        st.dataframe(
+        draw_table(
             {
                 "layer": [one.layer for one in heads],
                 "head": [one.head for one in heads],
                 "adds": [fixed(one.value, 3, signed=True) for one in heads],
             },
-            hide_index=True,
         )
 
 

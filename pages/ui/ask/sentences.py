@@ -44,7 +44,7 @@ def draw_sentences() -> None:
         request.models,
         lambda name, _: cache.scored_sentences(request, name),
         lambda found: describe(found.kind, found.precision, found.device),
-        per_row=2,  # a sentence needs room
+        per_row=3,  # a sentence needs room
     )
     for column in columns.values():
         with column.place.container():

@@ -12,6 +12,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import relation_label
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, draw_choice_table
 
 MOST_FACTS = 500
@@ -83,7 +84,7 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
         if relation.description:
             st.caption(plain(relation.description))
         if relation.prompts:
-            st.dataframe(
+            draw_table(
                 pd.DataFrame(
                     {
                         "template": [prompt.template for prompt in relation.prompts],
@@ -91,7 +92,6 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
                         "weight": [prompt.weight for prompt in relation.prompts],
                     }
                 ).dropna(axis="columns", how="all"),
-                hide_index=True,
                 placeholder="",
             )
         else:
@@ -102,9 +102,8 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
             st.caption(f"Domains: {plain(', '.join(relation.domains))}")
         if relation.answers:
             st.markdown(f"### {len(relation.answers):,} answers to choose from")
-            st.dataframe(
+            draw_table(
                 pd.DataFrame({"answer": relation.answers[:MOST_FACTS]}),
-                hide_index=True,
                 height=280 if len(relation.answers) > 7 else "content",
             )
             if len(relation.answers) > MOST_FACTS:
@@ -122,9 +121,8 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
                 "origin": [fact.origin or None for fact in shown],
             }
         )
-        st.dataframe(
+        draw_table(
             table.dropna(axis="columns", how="all"),
-            hide_index=True,
             placeholder="",
             height=420 if len(facts) > 10 else "content",
         )
@@ -134,7 +132,7 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
 
 def _draw_pairs(dataset: AnalogyDataset) -> None:
     """Draw the relations of an analogy dataset, and the pairs of the chosen relation."""
-    st.dataframe(
+    draw_table(
         [
             {
                 "relation": relation.name,
@@ -146,14 +144,12 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
             }
             for relation in dataset.relations
         ],
-        hide_index=True,
         height=420 if len(dataset.relations) > 10 else "content",
     )
     names = [relation.name for relation in dataset.relations]
     chosen = dataset.relation(choose("Relation", names, key="relation"))
-    st.dataframe(
+    draw_table(
         [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
-        hide_index=True,
         height=420 if len(chosen.pairs) > 10 else "content",
     )
 
@@ -185,6 +181,6 @@ def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool
         table = table.drop(columns="file")
     with st.expander(f"{counted(len(dropped), what)} excluded", expanded=opened):
         small = st.column_config.NumberColumn(width="small")
-        st.dataframe(table, hide_index=True, placeholder="", column_config={"line": small})
+        draw_table(table, placeholder="", column_config={"line": small})
         if len(dropped) > MOST_REPORTED:
             st.caption(f"The first {MOST_REPORTED} of {len(dropped):,}.")

@@ -21,6 +21,7 @@ from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from pages.ui.data.contents import draw_dropped
 from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.tables import draw_table
 
 MAX_SCANNED = 20_000_000  # bytes; rows of larger files are checked only by the import
 MAX_FIELDS = 12  # maximum number of template fields; for more relations one field serves all
@@ -81,7 +82,7 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
         raise UserError(f"{Path(file.name).name} has no readable row. Choose another table.")
     st.caption(f"The first {counted(len(preview.rows), 'row')} of {plain(file.name)}")
     rows = [{name: str(value) for name, value in row.items()} for row in preview.rows]
-    st.dataframe(pd.DataFrame(rows, columns=list(preview.header)), hide_index=True, placeholder="")
+    draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
     request = _choose_columns(file, preview, request)
     chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
     if not (chosen["subject"] and chosen["object"]):

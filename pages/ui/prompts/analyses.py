@@ -21,6 +21,7 @@ from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import pick, title_of
 
 
@@ -112,4 +113,4 @@ def _draw_transfer(choice: PromptsChoice) -> None:
             f"**This model with ensemble weights fitted on other models, {name}** "
             f"({choice.study.ranking} ranking)"
         )
-        st.dataframe(pd.DataFrame(rows), hide_index=True)
+        draw_table(pd.DataFrame(rows))

@@ -29,6 +29,7 @@ from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, title_of
 
 Relations = Sequence[RelationStudy]
@@ -78,11 +79,11 @@ def draw_published(choice: PromptsChoice) -> None:
         if ours.empty:
             st.caption("This study has no data for this table.")
         else:
-            st.dataframe(_rounded(ours), hide_index=True, column_config=_columns(ours))
+            draw_table(_rounded(ours), column_config=_columns(ours))
             st.caption(f"{view.counts} {plain(_describe_facts(choice, relations))}")
     has_ours = not ours.empty
     st.markdown("**In the paper**")
-    st.dataframe(paper, hide_index=True, column_config=_columns(paper))
+    draw_table(paper, column_config=_columns(paper))
     st.caption(plain(f"{table.title}. {table.note}"))
     st.markdown(_differences(choice, table, has_ours=has_ours))
     draw_export(

@@ -110,7 +110,9 @@ def choose_study() -> PromptsChoice | None:
     }
     made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
-    left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+    st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
+    with st.container(key="run-choice"):
+        left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
     name = choose(
         "Model and facts",
         list(studies),

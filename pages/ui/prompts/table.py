@@ -1,7 +1,6 @@
 """The table of prompts with accuracies and weights, and facts that only one prompt gets right."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import draw_table
 
 SHOWN_FACTS = 50
 HIDES_SUBJECT = "no: [Y] before [X]"
@@ -89,12 +89,10 @@ def draw_prompts(choice: PromptsChoice) -> None:
         ("test", choice.study.test_accuracies),
     ):
         shown[name] = [percentage(shares[number]) for number in table["number"]]
-    event: Any = st.dataframe(
+    picked = draw_table(
         shown,
         key=f"prompts of {choice.study.relation.name}",
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         column_config={
             "prompt": st.column_config.TextColumn("Prompt", width="medium"),
             "from": st.column_config.TextColumn(
@@ -137,7 +135,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
         },
     )
     st.caption("Click a row to see the facts that only this prompt gets right.")
-    selected = event.selection.rows
+    selected = picked.rows
     number = int(table["number"][selected[0] if selected else _default_row(table)])
     draw_only_right(choice, number)
     request = as_select_request(request_of(choice.whole, (choice.study.relation.name,)))
@@ -181,18 +179,16 @@ def draw_facts(
     choice: PromptsChoice, template: str, rows: Sequence[Mapping[str, object]], facts: Sequence[int]
 ) -> None:
     """Draw a row per fact; a click opens it on the page Ask. facts: indexes into the test facts."""
-    event: Any = st.dataframe(
+    picked = draw_table(
         pd.DataFrame(rows),
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         key=f"facts of {choice.study.relation.name} {template}",
-        height="content",
+        height=420 if len(rows) > 10 else "content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )
     st.caption(f"Click a row to query its fact with {plain(template)}")
-    if event.selection.rows:
-        open_cloze(choice, template, facts[event.selection.rows[0]])
+    if picked.rows:
+        open_cloze(choice, template, facts[picked.rows[0]])
 
 
 def open_cloze(choice: PromptsChoice, template: str, fact: int) -> None:

@@ -10,6 +10,7 @@ from lama_core.rounding import fixed, percent, percentage, rounded
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, pick
 
 MOST_SLIDERS = 8
@@ -90,9 +91,8 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
         if abs(gain) >= 0.05
         else None,
     )
-    st.dataframe(
+    draw_table(
         pd.DataFrame(rows),
-        hide_index=True,
         column_config={
             "P@1": st.column_config.ProgressColumn(
                 "P@1 on the same facts", format="%.1f %%", min_value=0, max_value=100

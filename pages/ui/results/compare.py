@@ -92,6 +92,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     if note := what_differs(*(run.info for run in cache.aligned(pair.runs))):
         st.warning(note, icon=":material/balance:")
     _draw_flips(choice, pair, found)
+    _draw_tests(found)
     table = pd.DataFrame(
         [
             {
@@ -126,7 +127,6 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         ahead = 1 if float(point["x"]) >= 0 else 0
         _open_flips(choice, pair, ahead, [choice.labels.get(relation, relation)])
     draw_comparison_basis(choice.with_runs(pair.runs))
-    _draw_tests(found)
     a, b = (run.id for run in pair.runs)
     draw_export(
         "comparison",

@@ -92,7 +92,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         choice,
         boxes,
         "box chart",
-        axis="rank of the right answer",
+        axis="rank",
         title=f"Ranks by model, {choice.data}",
         caption=f"{BOX} Click a diamond to see the facts.",
     )
@@ -136,7 +136,7 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
         replace(shown, prompts=TEN_SENTENCES, exact=()),
         table,
         "spread chart",
-        axis="fact's mean rank over ten sentences",
+        axis="mean rank",
         title=f"Mean rank over ten sentences, {choice.data}",
         caption="Each fact's rank is the mean over ten sentences that state the fact, for at most "
         "100 scored facts per relation, chosen at random. The boxes show the spread over facts, "

@@ -22,6 +22,7 @@ from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
 
 DEFAULT_PUBLISHED = ("Freq", "BERT-base", "BERT-large")
@@ -132,7 +133,7 @@ def _draw_totals(choice: RunChoice, names: Sequence[str], published: Sequence[st
         )
         for name in published
     }
-    st.dataframe(pd.DataFrame(grid), hide_index=True, column_config=config, placeholder="–")
+    draw_table(pd.DataFrame(grid), column_config=config, placeholder="–")
 
 
 def _draw_relations(choice: RunChoice, names: Sequence[str]) -> None:
@@ -146,7 +147,7 @@ def _draw_relations(choice: RunChoice, names: Sequence[str]) -> None:
             row |= _cells(str(line["model"]), {str(key): line[key] for key in line}, short=False)
         grid.append(row)
     config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(names, METHOD)
-    st.dataframe(pd.DataFrame(grid), hide_index=True, column_config=config, height=460)
+    draw_table(pd.DataFrame(grid), column_config=config, height=460)
 
 
 def _cells(name: str, line: dict[str, Any], *, short: bool) -> dict[str, Any]:
@@ -169,7 +170,7 @@ def _columns(names: Sequence[str], method: str) -> dict[str, Any]:
     for name in names:
         title = url_state.title_of(name)
         config |= {
-            name: number(f"{title} · P@1", format="%.1f", help="In percent."),
+            name: number(f"{title.partition(' (')[0]} · P@1", format="%.1f", help="In percent."),
             f"{name} interval": text("95 %", help=f"95 % interval of P@1: {method}.", width=84),
             f"{name} 10": number("P@10", format="%.1f", help=f"P@10 of {title}, in percent."),
             f"{name} n": number(

@@ -19,6 +19,7 @@ from lama_core.runs.info import OWN_WORDS, RunInfo
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import title_of
 
 PYTHON = (
@@ -46,9 +47,8 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
     table = _rows(names, found)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     n_facts_help = f"Scored facts, out of the leaderboard's {N_FACTS:,}."
-    st.dataframe(
+    draw_table(
         table,
-        hide_index=True,
         key="leaderboard table",
         placeholder="–",
         height=460,

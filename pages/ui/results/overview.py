@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -36,6 +36,7 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import OWN, RunChoice, comparison_basis, draw_question
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
@@ -183,7 +184,7 @@ def draw_overview(choice: RunChoice) -> None:
     if not choice.all_words:
         return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
-        st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
+        draw_table(published_table("petroni2019", "table1").frame())
 
 
 def _measures(choice: RunChoice) -> dict[str, Metric]:
@@ -292,8 +293,7 @@ def _draw_totals(choice: RunChoice, measure: Measure) -> None:
             "#rel": _distinct(map(_n_relations, part.values())),
         }
         grid.append(row)
-    event = _table(pd.DataFrame(grid), choice, measure, "totals", METHOD_OF_MEANS, published)
-    cell = clicked_cell(event)
+    cell = _table(pd.DataFrame(grid), choice, measure, "totals", METHOD_OF_MEANS, published)
     description = None
     if cell is not None:
         source, kind, _ = lines[cell[0]]
@@ -459,8 +459,7 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, measure: Measure) -> 
             "corpus": first["source"],
         }
         grid.append(row)
-    event = _table(pd.DataFrame(grid), choice, measure, "by relation", METHOD, [])
-    cell = clicked_cell(event)
+    cell = _table(pd.DataFrame(grid), choice, measure, "by relation", METHOD, [])
     description: str | None = None
     filters: dict[str, list[str]] = {}
     if cell:
@@ -581,42 +580,44 @@ def _table(
     key: str,
     method: str,
     published: Sequence[str],
-) -> Any:
+) -> tuple[int, str] | None:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     form = "%.3f" if measure.column == "mrr" else "%.1f"
     counts = choice.counts
     config: dict[str, Any] = {
         "corpus": text(pinned=key == "totals", width=86),
-        "relations": text(pinned=True, width=104),
+        "relations": text(pinned=True, width=100),
         "relation": text(pinned=True, width=190),
-        "excluded": number(help=f"{explain('Excluded facts')} Click to see them.", width="small"),
+        "excluded": number(help=f"{explain('Excluded facts')} Click to see them.", width=68),
         "facts": number(
             counts,
             help=f"{counts.capitalize()} that are scored, the same number for every model.",
             format="localized",
-            width="small",
+            width=68,
         ),
         "#rel": text(
             "relations",
             help="Number of relations in the unweighted mean. 2 of 3: one relation has no scored "
             "fact. Several numbers: the models differ.",
-            width="small",
+            width=68,
         ),
-        "answers": text(help=explain("Answers ranked"), width="small"),
-        "chance": text(help=explain("Chance"), width="small"),
+        "answers": text(help=explain("Answers ranked"), width=68),
+        "chance": text(help=explain("Chance"), width=68),
         "Freq": number(
             format="%.1f",
-            width="small",
+            width=68,
             help="P@1 of always giving the relation's most frequent object.",
         ),
     }
     for title in choice.titles:
-        config[title] = number(format=form, help=f"{measure.label}. {explain('P@k')}")
+        config[title] = number(
+            choice.heads[title], format=form, help=f"{measure.label}. {explain('P@k')}"
+        )
         config[f"{title} n"] = number(
             counts, help=f"{counts.capitalize()} that {title} is scored on.", width="small"
         )
         config[f"{title} interval"] = text(
-            "95 %", help=f"95 % interval over facts: {method}.", width=84
+            "95 %", help=f"95 % interval over facts: {method}.", width=81
         )
     for name in published:
         config[f"{name} *"] = number(
@@ -625,25 +626,17 @@ def _table(
     if table["Freq"].isna().all():
         table = table.drop(columns="Freq")
     hides_intervals = len(choice.titles) > MOST_INTERVALS
-    return st.dataframe(
+    return draw_table(
         table,
-        hide_index=True,
         column_order=[
             name for name in map(str, table) if not (hides_intervals and name.endswith(" interval"))
         ],
         column_config=config,
         key=f"{key} table",
-        on_select="rerun",
-        selection_mode="single-cell",
+        picks="single-cell",
         placeholder="–",
         height="content" if len(table) <= 12 else 460,
-    )
-
-
-def clicked_cell(event: Any) -> tuple[int, str] | None:
-    """Return row and column of the selected cell of a dataframe; None if none is selected."""
-    cells = event["selection"]["cells"]
-    return cast(tuple[int, str], tuple(cells[0])) if cells else None
+    ).cell
 
 
 def _title_of_column(column: str, choice: RunChoice) -> str:

@@ -13,7 +13,6 @@ from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_tra
 from lama_core.rounding import percent, percentage
 from pages.ui.results.overview import (
     MOST_INTERVALS,
-    clicked_cell,
     draw_facts_button,
     open_facts,
     results_request,
@@ -22,6 +21,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
 from pages.ui.wrong_answers.filters import params_of
 
@@ -30,7 +30,7 @@ MORE = ("interval", "chance", "macro")  # columns that are hidden if there are m
 CHANCE_HELP = (
     "P@k of a random order: k / number of the relation's answers, averaged over the slice's facts."
 )
-MOST_KINDS = 2  # with more runs only the first kind of wrong answers is shown by default
+MOST_KINDS = 2  # with more runs macro P@1 and the kinds of wrong answers are hidden at first
 
 
 def draw_slices(choice: RunChoice) -> None:
@@ -58,7 +58,9 @@ def draw_slices(choice: RunChoice) -> None:
     opens = draw_facts_button(f"{' '.join(keys[cell[0]])}, {title}" if cell else None, "slices way")
     st.caption(
         f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. Kinds of "
-        "wrong answers, in percent of wrong first answers: " + explain("Kinds of wrong answers")
+        "wrong answers, in percent of wrong first answers: "
+        + explain("Kinds of wrong answers")
+        + " The table's menu shows hidden columns."
     )
     if note := unknown_training(joined.readers):
         st.caption(plain(note))
@@ -127,6 +129,7 @@ def _draw_table(
             width="small",
         )
         config[run] = number_column(
+            choice.heads[run],
             format="%.1f",
             help=f"P@{choice.k}: percent of the slice's facts whose right answer is among {run}'s "
             f"first {choice.k}.",
@@ -149,18 +152,16 @@ def _draw_table(
                 + explain("Kinds of wrong answers"),
             )
         hidden |= {f"{run} {measure}" for measure in MORE} if n_runs > MOST_INTERVALS else set()
-        hidden |= {f"{run} {kind}" for kind in WRONG_KINDS[1:]} if n_runs > MOST_KINDS else set()
+        rest = ("macro", *WRONG_KINDS) if n_runs > MOST_KINDS else ()
+        hidden |= {f"{run} {measure}" for measure in rest}
         hidden |= {f"{run} another valid"} if choice.ranking == "filtered" else set()
     frame = pd.DataFrame(grid)
-    event: Any = st.dataframe(
+    return draw_table(
         frame,
-        hide_index=True,
         column_order=[str(name) for name in frame if name not in hidden],
         column_config=config,
         key="slices table",
-        on_select="rerun",
-        selection_mode="single-cell",
+        picks="single-cell",
         placeholder="–",
         height="content",
-    )
-    return clicked_cell(event)
+    ).cell

@@ -23,6 +23,7 @@ from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, relation_label
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, title_of
 
 MOST_FACTS = 500  # rows of the table on screen; the export has all
@@ -190,7 +191,7 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
     chosen = chosen.sort_values("effect", ascending=False, kind="stable")
     shown = chosen.head(MOST_FACTS)
     st.markdown(f"### {counted(len(chosen), 'fact')}: layer {layer}, {role}")
-    event: Any = st.dataframe(
+    picked = draw_table(
         pd.DataFrame(
             {
                 "relation": shown["relation"],
@@ -201,10 +202,8 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
                 "effect": shown["effect"],
             }
         ),
-        hide_index=True,
         key=f"traced facts {layer} {role}",
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         height=420 if len(shown) > 10 else "content",
         column_config={
             name: st.column_config.NumberColumn(name, format="%.3f", help=meaning)
@@ -219,8 +218,8 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
     st.caption(
         f"Shown: {first}{counted(len(chosen), 'fact')}. Tick a row to trace its sentence on Ask."
     )
-    if picked := event["selection"]["rows"]:
-        fact = shown.iloc[picked[0]]
+    if picked.rows:
+        fact = shown.iloc[picked.rows[0]]
         (template, *_) = info.relation(str(fact["relation"])).templates
         text = template.replace("[X]", str(fact["subject"])).replace("[Y]", "[MASK]")
         asked = {"text": text, "gold": str(fact["object"]), "models": [info.model]}

@@ -23,6 +23,7 @@ from pages.ui.shared.colours import GREY, PALETTE
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, relation_label
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, pick, title_of
 
 LEAST_FACTS = 10  # minimum number of facts behind a point of the chart of readings
@@ -219,7 +220,7 @@ def _draw_readings(choice: RunChoice, found: TrainedSeries, request: ResultsRequ
         names = every.drop_duplicates("group").set_index("group")["readings"]
         shown.insert(0, "readings", names.reindex(shown.index))
         shown.columns = [str(name) for name in shown.columns]
-        st.dataframe(shown, hide_index=True, placeholder="")
+        draw_table(shown, placeholder="")
     draw_export("readings", lambda: every, _made(found, choice), request)
 
 
@@ -241,7 +242,7 @@ def _draw_relations(choice: RunChoice, found: TrainedSeries, request: ResultsReq
     st.markdown(f"### The order in which {counted(int(learned.sum()), 'relation')} are learned")
     pairs = zip(table["relation"], table["label"], strict=True)
     labels = [relation_label(name, label) for name, label in pairs]
-    event: Any = st.dataframe(
+    picked = draw_table(
         pd.DataFrame(
             {
                 "relation": labels,
@@ -252,10 +253,8 @@ def _draw_relations(choice: RunChoice, found: TrainedSeries, request: ResultsReq
                 "forgotten": table["n_forgotten"],
             }
         ),
-        hide_index=True,
         key="training relations",
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         placeholder="never",
         height=420 if len(table) > 10 else "content",
         column_config={
@@ -273,8 +272,8 @@ def _draw_relations(choice: RunChoice, found: TrainedSeries, request: ResultsReq
         },
     )
     st.caption("Tick a row to see the relation's facts at the last step.")
-    if picked := event["selection"]["rows"]:
-        open_facts_of(choice, [found.series.last], relations=[labels[picked[0]]])
+    if picked.rows:
+        open_facts_of(choice, [found.series.last], relations=[labels[picked.rows[0]]])
     draw_export("relations over training", lambda: table, _made(found, choice), request)
 
 
@@ -300,12 +299,10 @@ def _draw_facts(choice: RunChoice, found: TrainedSeries, request: ResultsRequest
         columns["last right at"] = shown["last"].astype("Int64")
     else:
         columns["stays right from"] = shown["learned"].astype("Int64")
-    event: Any = st.dataframe(
+    picked = draw_table(
         pd.DataFrame(columns),
-        hide_index=True,
         key=f"training facts {which}",
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         height=420 if len(shown) > 10 else "content",
     )
     first = f"the first {MOST_FACTS:,} of " * (len(chosen) > MOST_FACTS)
@@ -313,8 +310,8 @@ def _draw_facts(choice: RunChoice, found: TrainedSeries, request: ResultsRequest
         f"Shown: {first}{counted(len(chosen), 'fact')}; the columns contain training steps. Tick a "
         f"row to see the answers at up to {MAX_RUNS} steps."
     )
-    if picked := event["selection"]["rows"]:
-        fact = shown.iloc[picked[0]]
+    if picked.rows:
+        fact = shown.iloc[picked.rows[0]]
         open_facts_of(
             choice, _spread(found.series.runs, MAX_RUNS), fact=f"{fact['fact_id']}#{fact['prompt']}"
         )

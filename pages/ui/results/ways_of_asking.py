@@ -30,6 +30,7 @@ from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, choose, title_of
 
 Runs = Mapping[str, RunInfo]  # way of asking -> run
@@ -99,7 +100,8 @@ def _choose_runs(
     choice: RunChoice, models: Mapping[str, Mapping[str, list[RunInfo]]]
 ) -> tuple[str, Runs]:
     """Draw the choice of a model and of its run for each way of asking; return both."""
-    boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
+    with st.container(key="way-choice"):
+        boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
     shown = [run.model for run in choice.runs if run.model in models]
     first = next((name for name in models if name in shown), next(iter(models)))
     model = choose(
@@ -148,7 +150,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
     differences = found.differences()
     differences = differences[differences["relation"] == ALL_RELATIONS]
     left, right = st.columns(2)
-    left.dataframe(
+    draw_table(
         pd.DataFrame(
             {
                 "way": shares["way"],
@@ -157,7 +159,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
                 "only": shares["n_only"],
             }
         ),
-        hide_index=True,
+        place=left,
         column_config={
             "way": "way of asking",
             "P@1": st.column_config.NumberColumn(
@@ -170,9 +172,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
             ),
         },
     )
-    right.dataframe(
-        _difference_table(differences), hide_index=True, column_config=_difference_columns()
-    )
+    draw_table(_difference_table(differences), place=right, column_config=_difference_columns())
 
 
 def _difference_table(lines: pd.DataFrame) -> pd.DataFrame:
@@ -248,7 +248,7 @@ def _draw_by_relation(
         table = _difference_table(differences)
         table.insert(0, "relation", differences["relation"].map(labels))
         table.insert(1, "facts", differences["n"])
-        st.dataframe(table, hide_index=True, column_config=_difference_columns())
+        draw_table(table, column_config=_difference_columns())
     made = {"runs": {way: run.id for way, run in found.runs.items()}, "ranking": choice.ranking}
     draw_export("ways", found.shares, made, request)
 
@@ -274,19 +274,17 @@ def _draw_known_in_one(
         )
         for one in found.ways
     }
-    event: Any = st.dataframe(
+    picked = draw_table(
         pd.DataFrame(columns),
-        hide_index=True,
         key=f"ways facts {way}",
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         placeholder="",
         height=420 if len(shown) > 10 else "content",
     )
     first = f"the first {MOST_FACTS:,} of " * (len(table) > MOST_FACTS)
     st.caption(f"Shown: {first}{counted(len(table), 'fact')}. Tick a row to open the fact.")
-    if picked := event["selection"]["rows"]:
-        fact = shown.iloc[picked[0]]
+    if picked.rows:
+        fact = shown.iloc[picked.rows[0]]
         open_facts_of(choice, found.runs.values(), fact=f"{fact['fact_id']}#0")
     made = {"runs": {way: run.id for way, run in found.runs.items()}, "ranking": choice.ranking}
     draw_export("known in one way", lambda: table, made, request)

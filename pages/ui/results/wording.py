@@ -18,6 +18,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice, run_names
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import title_of
 
 ALTERED = ("negated", "misprimed")
@@ -128,21 +129,18 @@ def _draw(
     means = shown.groupby(["run", "prompts"], sort=False).agg(
         relations=("relation", "size"), n=("n", "sum"), **{name: (name, "mean") for name in columns}
     )
-    st.dataframe(_as_shown(means.reset_index()), hide_index=True, column_config=config)
+    draw_table(_as_shown(means.reset_index()), column_config=config)
     st.caption("Above: means over relations. Below: each relation. Tick a row to see its facts.")
     order = ["run", "prompts", "relation", "n", *columns]
-    event = st.dataframe(
+    picked = draw_table(
         _as_shown(shown[order]),
-        hide_index=True,
         column_config=config,
         key=f"{what} by relation",
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         height=420 if len(shown) > 10 else "content",
     )
-    picked = event["selection"]["rows"]
-    if picked:
-        row = table.iloc[picked[0]]
+    if picked.rows:
+        row = table.iloc[picked.rows[0]]
         open_facts(choice, runs=[row["run"]], relations=[labels[row["relation"]]])
     request = ResultsRequest(
         tuple(run.id for run in runs),

@@ -100,10 +100,16 @@ def draw_chart(
         axis |= {"tickfont": font, "title": {"font": font}}
     figure.update_xaxes(**axis).update_yaxes(**axis)
     if under:
-        small = {"size": enlarged * FOOT_SIZE, "color": "gray"}
-        place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper", "yshift": -58 * enlarged}
-        place |= {"xanchor": "right", "yanchor": "top", "align": "right", "showarrow": False}
-        figure.add_annotation(text="<br>".join(map(escape, under)), font=small, **place)
+        note, size = "<br>".join(map(escape, under)), enlarged * FOOT_SIZE
+        if _has_named_rows(figure):  # at the right edge, because the names leave little room
+            place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper"}
+            place |= {"xanchor": "right", "yanchor": "top", "yshift": -58 * enlarged}
+            place |= {"align": "right", "showarrow": False}
+            figure.add_annotation(text=note, font={"size": size, "color": "gray"}, **place)
+        else:  # below the axis title, wherever long tick labels put it
+            note = f'<span style="font-size:{size}px;color:gray">{note}</span>'
+            title_text = "<br>".join(filter(None, (figure.layout.xaxis.title.text, note)))
+            figure.update_layout(xaxis_title_text=title_text)
     saved: Style = {
         "filename": title.lower().replace(" ", "-"),
         "scale": 2 if picture == "png" else 1,
@@ -121,6 +127,13 @@ def draw_chart(
         },
     )
     return list(event.selection.points)
+
+
+def _has_named_rows(figure: go.Figure) -> bool:
+    """Whether the vertical axis has names instead of numbers."""
+    axis = figure.layout.yaxis
+    named = axis.type == "category" or axis.categoryarray is not None
+    return named or any(trace.orientation == "h" for trace in figure.data if "orientation" in trace)
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
@@ -852,7 +865,7 @@ def differences(
     return figure.update_layout(
         **_row_names(list(table["label"])),
         yaxis_title=rows,
-        xaxis_title=f"P@{k} of B minus A, percentage points",
+        xaxis_title=f"P@{k}: B minus A, points",
         height=120 + 22 * max(1, len(table)),
     )
 
@@ -880,7 +893,10 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
     add(figure, go.Bar, table, "n", "word", ("answer",), textposition="outside", **style)
     axis = {"type": "category", "range": _rows(table), "showgrid": False, "ticksuffix": "  "}
     return figure.update_layout(
-        xaxis_title="facts with this wrong first answer",
+        xaxis={
+            "title": "facts with this wrong first answer",
+            "range": [0, 1.2 * table["n"].max()],  # with room for the percentages
+        },
         yaxis={"title": "answer"} | axis,
         height=90 + 24 * max(1, len(table)),
     )

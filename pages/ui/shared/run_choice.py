@@ -4,6 +4,7 @@ Runs are chosen by data, prompts and models, or by name. The choice is in the UR
 prompts, models, runs, relations, p_at and ranking.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from lama_core.scoring.ranking import Ranking
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_error, show_note
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_of
 
 if TYPE_CHECKING:
@@ -83,6 +85,13 @@ class RunChoice:
     def titles(self) -> tuple[str, ...]:
         """A unique name for each run, as charts and tables show it."""
         return run_names(self.runs, show=title_of)
+
+    @cached_property
+    def heads(self) -> dict[str, str]:
+        """Title -> the title without parentheses, if all are different: for tables."""
+        short = [re.sub(r" \(.*?\)", "", title) for title in self.titles]
+        unique = len(set(short)) == len(short)
+        return dict(zip(self.titles, short if unique else self.titles, strict=True))
 
     @cached_property
     def inks(self) -> dict[str, str]:
@@ -302,7 +311,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     every = list(listing)
     by_id = {run.id: run for run in every}
     datasets = list(dict.fromkeys(run.dataset for run in every))
-    # style.css uses this key to hide the boxes on phones until the toggle is on.
+    # style.css hides the boxes on phones until the toggle, which only phones show, is on.
     st.toggle("Choose data, models and relations", key="choosing")
     with st.container(key="run-choice"):
         data_box, models_box, relations_box, more_box = st.columns(
@@ -519,7 +528,7 @@ def draw_missing(choice: RunChoice, here: str) -> None:
 def draw_runs(choice: RunChoice) -> None:
     """Draw a table of how the shown runs were made."""
     with st.expander("How these runs were made"):
-        st.dataframe(
+        draw_table(
             [
                 {
                     "run": run.id,
@@ -536,7 +545,6 @@ def draw_runs(choice: RunChoice) -> None:
                 }
                 for run in choice.runs
             ],
-            hide_index=True,
             column_config={"facts/s": st.column_config.NumberColumn(format="%.0f")},
         )
         if len({run.data_digest for run in choice.runs}) > 1:

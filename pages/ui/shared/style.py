@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 # Streamlit writes white on the primary colour, which is light in the dark theme (contrast 2.5:1).
 DARK = """
 [data-testid^="stBaseButton-primary"]:enabled, [data-testid^="stBaseButton-primary"]:enabled *,
-[data-tag], [data-tag] * { color: %s !important; }
+[data-tag], [data-tag] * { color: var(--lx-page) !important; }
 """
 
 
@@ -22,6 +22,7 @@ def draw_style() -> None:
         st.components.v2.component(
             "lama_names", js=(HERE / "names.js").read_text(encoding="utf-8")
         )(key="names of parts")
-    dark = st.context.theme.type == "dark"
-    more = DARK % st.get_option("theme.dark.backgroundColor") if dark else ""
-    st.html(f"<style>{(HERE / 'style.css').read_text(encoding='utf-8')}{more}</style>")
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    page = f":root {{ --lx-page: {st.get_option(f'theme.{theme}.backgroundColor')}; }}"
+    sheet = (HERE / "style.css").read_text(encoding="utf-8") + DARK * (theme == "dark")
+    st.html(f"<style>{page}{sheet}</style>")

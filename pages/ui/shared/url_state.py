@@ -29,6 +29,7 @@ from lama_core.paths import ASSETS
 from lama_core.scoring.shared_fields import MAX_MODELS, ClozeSettings, ModelSettings
 from pages.ui.shared import links, visitors
 from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.tables import draw_table
 
 DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
@@ -69,18 +70,17 @@ def draw_choice_table(
     table: pd.DataFrame, names: Sequence[str], *, key: str, height: int | None = 460, **more: Any
 ) -> None:
     """Draw a table; a click on a row sets the widget with this key to the row's name."""
-    widget = f"{key} table"
 
-    def take() -> None:
-        if rows := st.session_state[widget]["selection"]["rows"]:
+    def take(rows: Sequence[int]) -> None:
+        if rows:
             st.session_state[key] = names[rows[0]]
 
-    st.dataframe(
+    draw_table(
         table,
-        hide_index=True,
-        key=widget,
-        on_select=take,
-        selection_mode="single-row",
+        key=f"{key} table",
+        on_rows=take,
+        picks="single-row",
+        n_cards=3,  # the choice is drawn below them
         height=height if height and len(table) > 12 else "content",
         **{"placeholder": ""} | more,
     )

@@ -1,7 +1,5 @@
 """Confusion matrix of right answers and a model's first answers, as a chart and a table."""
 
-from typing import Any, cast
-
 import streamlit as st
 
 from lama_core.metrics.confusion import N_WORDS, Confusion, confusion
@@ -11,6 +9,7 @@ from pages.ui.shared import charts
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import pick
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
 from pages.ui.wrong_answers.rows import Ints, describe_filter, python_of
@@ -23,7 +22,8 @@ def draw_confusion(
 ) -> None:
     """Draw a chart of the most frequent words and a table of every pair."""
     head, box = st.columns([5, 2], vertical_alignment="bottom")
-    head.markdown(f"### Right answers and the first answers of {plain(chosen.of)}")
+    title = choice.titles[chosen.filter.of]
+    head.markdown(f"### Right answers and the first answers of {plain(title)}")
     size = pick(
         "Words on each side",
         SIZES,
@@ -35,16 +35,16 @@ def draw_confusion(
     found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
     if not found.n:
         st.info(
-            f"{plain(chosen.of)} isn't scored on any of these facts. Remove a filter.",
+            f"{plain(title)} isn't scored on any of these facts. Remove a filter.",
             icon=":material/filter_alt_off:",
         )
         return
     points = choice.show(
         charts.confusion(found),
         "confusion chart",
-        f"Right and first answers of {chosen.of}",
+        f"Right and first answers of {title}",
     )
-    st.caption(_describe(found, chosen))
+    st.caption(_describe(found, title))
     for point in points:
         gold, answer = point["customdata"][:2]
         if gold and answer:
@@ -60,9 +60,9 @@ def draw_confusion(
     draw_export("confusion", lambda: found.pairs, made, lines)
 
 
-def _describe(found: Confusion, chosen: FactsChoice) -> str:
+def _describe(found: Confusion, title: str) -> str:
     """Return the numbers of facts and words in the chart."""
-    text = f"{counted(found.n, 'fact')} with a first answer of {plain(chosen.of)}: "
+    text = f"{counted(found.n, 'fact')} with a first answer of {plain(title)}: "
     text += (
         f"{found.n_golds:,} different right answers, {found.n_answers:,} different first answers. "
         "Green: right."
@@ -79,9 +79,8 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
     """Draw a table of all pairs of right and first answer; a ticked row opens its facts."""
     st.markdown("### Every pair")
     number = st.column_config.NumberColumn
-    event: Any = st.dataframe(
+    picked = draw_table(
         found.pairs.assign(share=found.pairs["share"].map(percentage)),
-        hide_index=True,
         column_config={
             "gold": st.column_config.TextColumn("right answer"),
             "answer": st.column_config.TextColumn("first answer"),
@@ -93,12 +92,10 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
             ),
         },
         key="confusion pairs",
-        on_select="rerun",
-        selection_mode="single-row",
+        picks="single-row",
         height=420 if len(found.pairs) > 10 else "content",
     )
     st.caption("Tick a row to see its facts; on the keyboard, press Shift and Space.")
-    picked = cast(list[int], event["selection"]["rows"])
-    if picked and picked[0] < len(found.pairs):
-        line = found.pairs.iloc[picked[0]]
+    if picked.rows and picked.rows[0] < len(found.pairs):
+        line = found.pairs.iloc[picked.rows[0]]
         narrow(of=chosen.of, gold=str(line["gold"]), answer=str(line["answer"]))

@@ -22,6 +22,7 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import make_boxes
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
@@ -205,9 +206,11 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         "gold": st.column_config.TextColumn("right answer"),
         "tags": st.column_config.ListColumn(help=f"Stored with the run of {chosen.of}."),
     }
-    for name in choice.names:
+    for name, title in zip(choice.names, choice.titles, strict=True):
         config |= {
-            f"{name} answer": st.column_config.TextColumn(name, help="The model's first answer."),
+            f"{name} answer": st.column_config.TextColumn(
+                choice.heads[title], help="The model's first answer."
+            ),
             f"{name} prob": number("prob.", format="%.3f", help="Probability of that answer."),
             f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
             f"{name} rank": number("rank", format="localized"),
@@ -220,28 +223,28 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         return
     widget = f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}"
 
-    def open_row() -> None:
-        picked = st.session_state[widget]["selection"]["rows"]
-        if picked:
+    def open_row(picked: Sequence[int]) -> None:
+        if picked and not several:
             st.query_params["fact"] = fact_key(joined, int(shown[picked[0]]))
 
     key = st.query_params.get("fact", "")
     row = find_fact(joined, key) if key and not several else None
     with st.container(key="facts-and-panel"):
         list_box, panel = st.columns([3, 2]) if row is not None else (st.container(), None)
-    event: Any = list_box.dataframe(
+    picked = draw_table(
         table,
-        hide_index=True,
+        place=list_box,
         column_config=config,
+        column_order=[name for name in map(str, table) if not name.endswith(" log-prob")],
         key=widget,
-        on_select="rerun" if several else open_row,
-        selection_mode="multi-row" if several else "single-row",
+        on_rows=open_row,
+        picks="multi-row" if several else "single-row",
         placeholder="",
         height=600 if len(table) > 15 else "content",
     )
     if several:
-        picked = [int(shown[at]) for at in event["selection"]["rows"] if at < len(shown)]
-        draw_picked_tags(joined, picked, chosen)
+        ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
+        draw_picked_tags(joined, ticked, chosen)
     elif row is not None and panel is not None:
         with panel:
             draw_fact(joined, row, rows, chosen, choice)
@@ -284,7 +287,8 @@ def draw_fact(
         with st.container(horizontal=True, vertical_alignment="center"):
             relation = choice.labels.get(str(fact["relation"]), str(fact["relation"]))
             st.markdown(
-                f"**{plain(fact['query'])}**  \n{plain(str(fact['subject']))} · {plain(relation)} "
+                f"**{plain(fact['query'].replace('[MASK]', '___'))}**  \n"
+                f"{plain(str(fact['subject']))} · {plain(relation)} "
                 f"· right answer **{plain(gold)}**"
             )
             if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
@@ -312,7 +316,7 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     detail = f"{info.prompts}{' prompts' * info.ranks_words}, {choice.ranking} rank"
     if info.generates:
         detail = info.prompts
-    predictions.draw_head(info.model, name, colour, detail)
+    predictions.draw_head(info.model, choice.titles[number], colour, detail)
     if at < 0:
         st.caption("This fact isn't in the run.")
         return
@@ -407,11 +411,10 @@ def draw_fallbacks(
         return
     for number, (name, box) in enumerate(make_boxes(choice.names, per_row=3, border=False).items()):
         with box:
-            st.markdown(f"**{plain(name)}**")
             points = charts.draw_chart(
                 charts.words(table[table["number"] == number], choice.colours[name]),
                 f"words {name}",
-                title=f"Wrong answers of {name}",
+                title=f"Wrong answers of {choice.titles[number]}",
                 footnote="",
                 picture=choice.picture,
             )

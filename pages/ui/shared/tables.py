@@ -1,0 +1,171 @@
+"""Tables: a grid on wide screens, a list of cards on phones; `style.css` shows one of them.
+
+A card's title is the row's pinned columns, or else its first text. Each other column is a line of
+the card; a labelled column whose name begins with another column's, such as `MODEL interval`,
+continues that column's line.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+MOST_CARDS = 100
+MOST_NARROW = 16  # characters of a line's label and value, if it shares the width with another
+Picks = Literal["single-row", "multi-row", "single-cell"]
+ANSWER = " answer"  # ends the name of a column that other columns of its model continue
+_JS = (Path(__file__).parent / "cards.js").read_text(encoding="utf-8")
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of a card.
+
+    Attributes:
+        label: The column's label.
+        value: The cell's text.
+        column: The column's name.
+        more: The values of columns that continue the line.
+        wide: Whether the line needs the card's whole width.
+    """
+
+    label: str
+    value: str
+    column: str
+    more: str = ""
+    wide: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether two such lines don't fit side by side."""
+        return bool(self.more) or len(self.label) + len(self.value) > MOST_NARROW
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A row of a table as a card."""
+
+    title: str
+    lines: list[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What the user picked in a table: the numbers of rows, or a cell as (row, column)."""
+
+    rows: tuple[int, ...] = ()
+    cell: tuple[int, str] | None = None
+
+
+def draw_table(
+    table: Any,
+    *,
+    key: str = "",
+    picks: Picks | None = None,
+    on_rows: Callable[[Sequence[int]], None] | None = None,
+    place: DeltaGenerator | None = None,
+    n_cards: int = 10,
+    **options: Any,
+) -> Picked:
+    """Draw a table without its index; return what the user picked.
+
+    Args:
+        table: A DataFrame, or what makes one.
+        key: The widget's key, if the user can pick.
+        picks: What the user can pick, if anything.
+        on_rows: Called with the picked rows when they change, before the page is drawn.
+        place: Where to draw it.
+        n_cards: How many cards are shown until the user opens the others.
+        options: Passed to `st.dataframe`.
+    """
+    place = place or st.container(gap=None)
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
+    cards = make_cards(frame, options.get("column_config") or {}, options.get("column_order"))
+    data = {"cards": list(map(asdict, cards)), "n": len(frame), "nShown": n_cards, "picks": picks}
+    component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)
+    with place:
+        if not picks:
+            st.dataframe(frame, key=key or None, hide_index=True, **options)
+            component(data=data)
+            return Picked()
+        cards_key = f"{key} cards"
+
+        def changed() -> None:
+            if on_rows:
+                on_rows(picked_of(st.session_state[key], st.session_state[cards_key]).rows)
+
+        event = st.dataframe(
+            frame,
+            key=key,
+            hide_index=True,
+            selection_mode=picks,
+            on_select=changed if on_rows else "rerun",
+            **options,
+        )
+        found = component(data=data, key=cards_key, on_picked_change=changed)
+    return picked_of(event, found)
+
+
+def picked_of(event: Any, cards: Any) -> Picked:
+    """What was picked in the grid, or else in the cards."""
+    cells = [(int(row), str(column)) for row, column, _ in (cards or {}).get("picked") or ()]
+    found = event["selection"]
+    cells = [tuple(cell) for cell in found["cells"]] or cells
+    return Picked(
+        tuple(found["rows"]) or tuple(row for row, _ in cells), cells[0] if cells else None
+    )
+
+
+def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None) -> list[Card]:
+    """Return a card per row, with the columns that the grid shows."""
+    columns = [str(name) for name in (order or frame.columns)]
+    columns = [name for name in columns if config.get(name, "") is not None]
+    settings = {name: _setting(config.get(name)) for name in columns}
+    titles = [name for name in columns if settings[name].get("pinned")]
+    texts = [name for name in columns if pd.api.types.is_string_dtype(frame[name])]
+    titles = titles or texts[:1] or columns[:1]
+    cards = []
+    for row in frame.head(MOST_CARDS).to_dict("records"):
+        shown = {name: _text(row[name], settings[name]) for name in columns}
+        lines: dict[str, Line] = {}  # by the beginning of the names of columns that continue it
+        for name in columns:
+            label = settings[name].get("label")
+            if name in titles or not shown[name]:
+                continue
+            first = next((lines[one] for one in lines if name.startswith(f"{one} ")), None)
+            if first and label and not name.endswith(ANSWER):
+                first.more += f"{', ' if first.more else ''}{label} {shown[name]}"
+            else:
+                line = Line(label or name, shown[name], name)
+                lines[name.removesuffix(ANSWER)] = line
+        cards.append(Card(" · ".join(filter(None, map(shown.get, titles))), [*lines.values()]))
+    wide = {line.column for card in cards for line in card.lines if line.is_long}
+    for line in (line for card in cards for line in card.lines):
+        line.wide = line.column in wide
+    return cards
+
+
+def _setting(config: Any) -> dict[str, Any]:
+    """A column's configuration; a text is its label."""
+    return {"label": config} if isinstance(config, str) else config or {}
+
+
+def _text(value: Any, setting: Mapping[str, Any]) -> str:
+    """A cell as the grid shows it; empty if it has no value."""
+    form = (setting.get("type_config") or {}).get("format")
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    if pd.isna(value):
+        return ""
+    if isinstance(value, str):
+        return value
+    if value is True or value is False:
+        return "yes" if value else "no"
+    if form and "%" in form:
+        return str(form % value)
+    number = f"{value:,.4f}" if form else f"{value:.4f}"
+    return number.rstrip("0").rstrip(".") if isinstance(value, float) else number.split(".")[0]
