@@ -254,7 +254,7 @@ def _refilled(request: ParaphraseRequest) -> Rows:
         form="paper" if request.by == "refine" else "words",
     )
     if request.by != "refill":
-        steps = refine(request.template, refiller).steps
+        steps = refine(request.template, refiller)
         return [{"template": step, "log_prob": None, "via": ""} for step in steps]
     found = paraphrase_by_refilling(
         request.template, refiller, n_words=request.beams, n_kept=request.keep

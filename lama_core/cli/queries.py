@@ -180,17 +180,15 @@ def print_sentences(answer: SentencesAnswer) -> None:
 def print_inspected(answer: InspectionAnswer) -> None:
     """Print the lens's result for each model."""
     for model in answer.models:
-        if model.layers:
-            _print_layers(model.layers, answer.request.candidates)
-        elif model.attribution:
-            _print_attribution(model.attribution)
-        elif model.trace:
-            _print_trace(model.trace)
-        elif model.logit:
-            _print_logit(model.logit)
-        else:  # a lens without a format of its own
-            rows = model.result.rows()
-            output.print_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+        match model.result:
+            case ModelLayers():
+                _print_layers(model.result, answer.request.candidates)
+            case ModelAttribution():
+                _print_attribution(model.result)
+            case ModelTrace():
+                _print_trace(model.result)
+            case ModelLogit():
+                _print_logit(model.result)
 
 
 def _print_layers(model: ModelLayers, words: str) -> None:

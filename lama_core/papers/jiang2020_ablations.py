@@ -89,8 +89,7 @@ def refined(studies: Studies, model: str) -> Iterator[Item]:
         before[name] = tuple(one.pool.templates[n] for n in _best(one, "mine+man"))
         refiller = Refiller(loaded, studies.split(name).train[:FEW_PAIRS], form="paper")
         found = (
-            refine(text, refiller).template if refiller.places(text) else text
-            for text in before[name]
+            refine(text, refiller)[-1] if refiller.places(text) else text for text in before[name]
         )
         after[name] = tuple(dict.fromkeys(found))
     for line, pools in (("before", before), ("after", after)):

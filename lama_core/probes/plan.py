@@ -189,22 +189,18 @@ class NamesModels(Protocol):
     @property
     def models(self) -> Sequence[str]:
         """Names of models, or folders of checkpoints."""
-        ...
 
     @property
     def revisions(self) -> Sequence[str]:
         """The checkpoints to use; () means all checkpoints of a folder."""
-        ...
 
     @property
     def precision(self) -> Precision:
         """The precision of the weights."""
-        ...
 
     @property
     def on_note(self) -> OnNote:
         """Called with a sentence about each checkpoint that can't be used."""
-        ...
 
 
 def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:

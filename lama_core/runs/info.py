@@ -246,21 +246,17 @@ class Changed(Protocol):
     @property
     def run(self) -> "Run":
         """The run without the changes."""
-        ...
 
     @property
     def names(self) -> frozenset[str]:
         """The columns with changes."""
-        ...
 
     def column(self, name: str) -> "pd.Series[Any]":
         """Return a column of the run's rows with the changes."""
-        ...
 
     @property
     def top(self) -> TopPredictions:
         """The ten best predictions with the changes."""
-        ...
 
 
 # Columns that are read together: those of score tables and alignment, and those of first answers.

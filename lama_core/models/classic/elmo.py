@@ -59,7 +59,7 @@ SIZES = (
 # Characters are the bytes of UTF-8, and these control characters.
 BEGIN_TEXT, END_TEXT, BEGIN_WORD, END_WORD, PADDING = range(256, 261)
 FORGET_BIAS = 1.0
-PASSES, MOST_PASSES = 1, 20
+PASSES = 1
 WORDS_PER_PASS = 512
 
 States = list[list[tuple[torch.Tensor, torch.Tensor]]]

@@ -17,7 +17,7 @@ Departure: Backward probability
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from lama_core.types import Prompt, Query
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 SubjectForm = Literal["together", "in-turn"]
-SUBJECT_FORMS: tuple[SubjectForm, ...] = get_args(SubjectForm)
 
 N_OBJECTS = 5
 

@@ -73,15 +73,6 @@ class Paraphrases:
     n_dropped: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refined:
-    """A refined prompt. steps: All templates, from the original one to `template`."""
-
-    template: str
-    steps: tuple[str, ...]
-    converged: bool
-
-
 class Refiller:
     """Predicts words of prompts with one model; probabilities are means over facts.
 
@@ -159,8 +150,12 @@ def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
     return places
 
 
-def refine(template: str, refiller: Refiller) -> Refined:
-    """Replace each word by the model's most probable one, until no word changes."""
+def refine(template: str, refiller: Refiller) -> tuple[str, ...]:
+    """Replace each word by the model's most probable one, until no word changes.
+
+    Returns:
+        All templates, from the original one to the refined one.
+    """
     _places(template, refiller)
     steps = [template]
     for _ in range(MAX_ROUNDS):
@@ -173,8 +168,8 @@ def refine(template: str, refiller: Refiller) -> Refined:
                 current = refiller.with_word(current, place, best)
                 steps.append(current)
         if current == before:
-            return Refined(current, tuple(steps), True)
-    return Refined(steps[-1], tuple(steps), False)
+            break
+    return tuple(steps)
 
 
 def paraphrase_by_refilling(

@@ -134,12 +134,10 @@ def test_a_refilled_words_probability_is_the_mean_over_the_pairs(
     np.testing.assert_allclose(np.exp(both), np.mean(np.exp(each), axis=0), rtol=1e-4)
 
 
-def test_refinement_stops_when_no_word_changes(refiller: Refiller) -> None:
+def test_refinement_keeps_the_placeholders(refiller: Refiller) -> None:
     refined = refine(TEMPLATE, refiller)
-    assert refined.steps[0] == TEMPLATE
-    assert refined.template.count("[X]") == refined.template.count("[Y]") == 1
-    if refined.converged:
-        assert refine(refined.template, refiller).template == refined.template
+    assert refined[0] == TEMPLATE
+    assert refined[-1].count("[X]") == refined[-1].count("[Y]") == 1
 
 
 LIKED = {
@@ -171,19 +169,18 @@ def test_the_papers_refinement_refills_words_and_signs_between_the_placeholders(
 ) -> None:
     refiller = LikingRefiller(tiny_model("bert-uncased"), FACTS, form="paper")
     refined = refine("[X] , capital in [Y] .", refiller)
-    assert refined.steps == (
+    assert refined == (
         "[X] , capital in [Y] .",
         "[X] is capital in [Y] .",
         "[X] is born in [Y] .",
         "[X] was born in [Y] .",  # the second round; the third changes nothing
     )
-    assert refined.converged
 
 
 def test_refining_words_leaves_signs_as_they_are(tiny_model: Callable[..., Any]) -> None:
     refiller = LikingRefiller(tiny_model("bert-uncased"), FACTS, form="words")
     refined = refine("[X] , capital in [Y] .", refiller)
-    assert refined.template == "[X] , born of [Y] ."
+    assert refined[-1] == "[X] , born of [Y] ."
 
 
 def test_the_papers_form_leaves_what_stands_outside_of_the_placeholders(
