@@ -85,7 +85,7 @@ class AddedDataset:
             "name": dataset.name,
             "n_relations": len(dataset.relations),
             "n_facts": len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs,
-            "sources": by_source(dataset),
+            "sources": _by_source(dataset),
             "dropped": [asdict(item) for item in dataset.report.dropped],
             "notes": list(dataset.report.notes),
             "digest": dataset.digest,
@@ -93,7 +93,7 @@ class AddedDataset:
         }
 
 
-def by_source(dataset: Dataset | AnalogyDataset) -> list[dict[str, Any]]:
+def _by_source(dataset: Dataset | AnalogyDataset) -> list[dict[str, Any]]:
     """Return the number of relations and facts for each source of a dataset; [] for analogies."""
     if not isinstance(dataset, Dataset):
         return []
@@ -265,10 +265,8 @@ def find_multi_token_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> Mu
 __all__ = [
     "AddedDataset",
     "ImportRequest",
-    "MultiTokenAnswers",
     "Scan",
     "TablePreview",
-    "by_source",
     "dataset_bytes",
     "dataset_records",
     "delete_dataset",

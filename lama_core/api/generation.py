@@ -15,7 +15,7 @@ from lama_core.probes.generation.ask import (
     ask_model,
     ask_models,
 )
-from lama_core.probes.generation.plan import MAX_SHOTS, GenerateRequest
+from lama_core.probes.generation.plan import GenerateRequest
 from lama_core.probes.generation.spec import MAX_TOKENS
 from lama_core.requests import Function
 from lama_core.scoring.shared_fields import load_models
@@ -28,11 +28,7 @@ def can_generate(name: str) -> bool:
 
 
 def _ask(request: AskRequest) -> AskAnswer:
-    models = load_models(request, request.on_progress)
-    for model in models:
-        for note in model.notes:
-            request.on_note(f"{model.name}: {note}")
-    return ask_models(request, models)
+    return ask_models(request, load_models(request))
 
 
 ask = Function(
@@ -77,7 +73,6 @@ generate = Function(
 __all__ = [
     "DEFAULT_MODEL",
     "GOLD_SEPARATOR",
-    "MAX_SHOTS",
     "MAX_TOKENS",
     "MOST_TOKENS",
     "AskAnswer",

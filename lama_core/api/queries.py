@@ -93,19 +93,10 @@ def _items(answer: ScoreAnswer | SentencesAnswer, name: str) -> "pd.DataFrame":
     )
 
 
-def _load(request: ModelSettings) -> "tuple[Model, ...]":
-    """Load the models of a request, and report their notes."""
-    models = load_models(request, request.on_progress)
-    for model in models:
-        for note in model.notes:
-            request.on_note(f"{model.name}: {note}")
-    return models
-
-
 def _load_with_words(
     request: ClozeSettings | InspectRequest,
 ) -> "tuple[tuple[Model, ...], Candidates]":
-    models = _load(request)
+    models = load_models(request)
     return models, named_candidates(request.candidates, [model.vocabulary for model in models])
 
 
@@ -216,7 +207,9 @@ relation = Function(
 
 
 def _rank(request: RankRequest) -> RankAnswer:
-    return RankAnswer(request, tuple(rank_answers(model, request) for model in _load(request)))
+    return RankAnswer(
+        request, tuple(rank_answers(model, request) for model in load_models(request))
+    )
 
 
 rank = Function(
@@ -245,7 +238,9 @@ rank = Function(
 
 
 def _sentences(request: SentencesRequest) -> SentencesAnswer:
-    return SentencesAnswer(request, tuple(score_sentences(m, request) for m in _load(request)))
+    return SentencesAnswer(
+        request, tuple(score_sentences(m, request) for m in load_models(request))
+    )
 
 
 sentences = Function(
@@ -401,7 +396,7 @@ analogy = Function(
 def _score_analogies(request: ScoreRequest) -> ScoreAnswer:
     query, *pairs = map(parse_pair, (request.query, *request.pairs))
     return score_pairs(
-        _load(request), query, pairs, template=request.template, normalise=request.normalise
+        load_models(request), query, pairs, template=request.template, normalise=request.normalise
     )
 
 

@@ -25,7 +25,7 @@ from lama_core.metrics.comparison import (
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS, OF_RANKS, TEXT_METRICS, Metric
+from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import (
     CONCEPTNET,
     ResultsRequest,
@@ -482,8 +482,6 @@ __all__ = [
     "METHOD",
     "METHOD_OF_MEANS",
     "METRICS",
-    "OF_RANKS",
-    "TEXT_METRICS",
     "WAYS",
     "ComparedRuns",
     "ComparedSlices",

@@ -12,7 +12,6 @@ from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.score_tables import ResultsRequest, stacked
 from lama_core.metrics.training import (
     ALL,
-    MEASURES,
     Grouping,
     Measure,
     Training,
@@ -152,18 +151,13 @@ def series_results(request: ResultsRequest, runs: Sequence[Run]) -> SeriesResult
 
 
 __all__ = [
-    "ALL",
-    "MEASURES",
-    "Grouping",
     "Measure",
     "Series",
     "SeriesResults",
     "TrainedSeries",
-    "Training",
     "earlier_checkpoints",
     "find_series",
     "place_of",
     "series_results",
     "train_series",
-    "training_of",
 ]

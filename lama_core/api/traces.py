@@ -108,10 +108,7 @@ def request_of(run: Run) -> TraceRequest:
 __all__ = [
     "ALL_FACTS",
     "ROLES",
-    "RoleEffect",
-    "TraceOptions",
     "Traces",
-    "options_of",
     "read_traces",
     "request_of",
     "trace_runs",

@@ -2,7 +2,6 @@
 
 from lama_core.datasets.dataset import (
     AnalogyDataset,
-    AnalogyRelation,
     Dataset,
     Dropped,
     ReadReport,
@@ -10,23 +9,16 @@ from lama_core.datasets.dataset import (
 )
 from lama_core.datasets.library.installed import (
     analogy_names,
-    dataset_names,
-    lama_vocabulary_path,
-    listing,
     load_analogies,
     load_dataset,
 )
 
 __all__ = [
     "AnalogyDataset",
-    "AnalogyRelation",
     "Dataset",
     "Dropped",
     "ReadReport",
     "analogy_names",
-    "dataset_names",
-    "lama_vocabulary_path",
-    "listing",
     "load_analogies",
     "load_dataset",
     "relation_objects",
