@@ -249,17 +249,15 @@ class MultiTokenAnswers:
     n_objects: int
 
 
-def find_multi_token_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> MultiTokenAnswers:
-    """Return the objects that are several tokens of a model; cloze queries exclude their facts.
+def find_multi_token_answers(dataset: Dataset) -> MultiTokenAnswers:
+    """Return the facts' objects that are several tokens of the embedded model.
 
-    Args:
-        dataset: The dataset; only objects of facts count, not other possible answers.
-        model: Name of a model that is on this machine.
+    Cloze queries exclude their facts.
     """
-    spelling = spell(load_model(model).vocabulary)
+    spelling = spell(load_model(DEFAULT_MODEL).vocabulary)
     objects = tuple(dict.fromkeys(fact.object for fact in dataset.facts))
     long = tuple(word for word in objects if not spelling.tokens(word))
-    return MultiTokenAnswers(find_model(model).title, long, len(objects))
+    return MultiTokenAnswers(find_model(DEFAULT_MODEL).title, long, len(objects))
 
 
 __all__ = [

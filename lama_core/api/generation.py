@@ -2,7 +2,7 @@
 
 from lama_core.api.queries import frame_of
 from lama_core.api.runs import Runs, loader, run_planned
-from lama_core.models.generators import GENERATING_KINDS
+from lama_core.models.generators import GENERATING_KINDS, check_generates
 from lama_core.models.sources.catalog import find_model
 from lama_core.probes.cloze.query import GOLD_SEPARATOR
 from lama_core.probes.generation import plan
@@ -13,7 +13,6 @@ from lama_core.probes.generation.ask import (
     AskRequest,
     ModelText,
     ask_model,
-    ask_models,
 )
 from lama_core.probes.generation.plan import GenerateRequest
 from lama_core.probes.generation.spec import MAX_TOKENS
@@ -28,7 +27,10 @@ def can_generate(name: str) -> bool:
 
 
 def _ask(request: AskRequest) -> AskAnswer:
-    return ask_models(request, load_models(request))
+    models = load_models(request)
+    for model in models:
+        check_generates(model)
+    return AskAnswer(request, tuple(ask_model(model, request) for model in models))
 
 
 ask = Function(

@@ -240,7 +240,7 @@ def _translated(request: ParaphraseRequest) -> Rows:
         n_beams=request.beams,
         n_kept=request.keep,
     )
-    return [asdict(paraphrase) for paraphrase in found.kept]
+    return [asdict(paraphrase) for paraphrase in found]
 
 
 def _refilled(request: ParaphraseRequest) -> Rows:
@@ -257,7 +257,7 @@ def _refilled(request: ParaphraseRequest) -> Rows:
     found = paraphrase_by_refilling(
         request.template, refiller, n_words=request.beams, n_kept=request.keep
     )
-    return [asdict(paraphrase) for paraphrase in found.kept]
+    return [asdict(paraphrase) for paraphrase in found]
 
 
 paraphrase_prompt = Function(

@@ -187,7 +187,6 @@ class Slices:
 class ComparedWays:
     """Each model's answers to the same facts in different ways; see `metrics.ways_of_asking`."""
 
-    request: ResultsRequest
     found: tuple[WaysOfAsking, ...]
 
     @property
@@ -321,7 +320,7 @@ def _ways(request: ResultsRequest, runs: Sequence[Run]) -> ComparedWays:
         )
     for problem in problems:
         request.on_note(problem)
-    return ComparedWays(request, tuple(found))
+    return ComparedWays(tuple(found))
 
 
 def _slices(request: ResultsRequest, runs: Sequence[Run]) -> Slices:
@@ -531,19 +530,11 @@ class Illustration:
 
 
 @cache
-def illustration(
-    model: str = "minilm-mlm", relation: str = "P36", n_facts: int = 10, n_words: int = 5
-) -> Illustration | None:
-    """Return the first facts of a relation that count in a bundled run; None without the run.
+def illustration(model: str) -> Illustration | None:
+    """Return ten capitals that count in a model's bundled run; None without the run.
 
-    The query is that of the first fact whose gold answer has a rank from 2 to `n_words`; if there
-    is none, that of the first fact.
-
-    Args:
-        model: The model of the run.
-        relation: The relation.
-        n_facts: Number of facts.
-        n_words: Number of predictions.
+    The query is that of the first fact whose gold answer has a rank from 2 to 5; if there is none,
+    that of the first fact.
     """
     infos = [
         info
@@ -553,10 +544,10 @@ def illustration(
     if not infos:
         return None
     run = load_run(infos[0].id)
-    chosen = (run.facts["relation"] == relation) & run.facts["excluded"].isna()
-    rows = np.flatnonzero(chosen.to_numpy())[:n_facts]
+    chosen = (run.facts["relation"] == "P36") & run.facts["excluded"].isna()
+    rows = np.flatnonzero(chosen.to_numpy())[:10]
     facts = run.facts.iloc[rows]
-    shown = int(facts["rank_raw"].between(2, n_words).to_numpy().argmax())
+    shown = int(facts["rank_raw"].between(2, 5).to_numpy().argmax())
     words, log_probs = run.top.words[rows[shown]], run.top.log_probs[rows[shown]]
     return Illustration(
         query=str(facts["query"].iloc[shown]),
@@ -564,7 +555,7 @@ def illustration(
         rank=int(facts["rank_raw"].iloc[shown]),
         words=tuple(
             (str(word), math.exp(log_prob))
-            for word, log_prob in zip(words[:n_words], log_probs[:n_words], strict=True)
+            for word, log_prob in zip(words[:5], log_probs[:5], strict=True)
         ),
         subjects=tuple(facts["subject"].astype(str)),
         ranks=tuple(int(rank) for rank in facts["rank_filtered"]),

@@ -172,14 +172,6 @@ class KnownModel:
     vocabulary: Vocabulary
 
 
-def load_known_model(reference: str, load: Load, precision: Precision) -> KnownModel:
-    """Load a model and return its description and vocabulary."""
-    model = load(reference, precision=precision)
-    return KnownModel(
-        reference, model.name, model.identity, model.kind, model.precision, model.vocabulary
-    )
-
-
 Loaded = TypeVar("Loaded")
 
 
@@ -212,7 +204,13 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
     Raises:
         UserError: If a model outside a series, or all checkpoints of a series, can't be loaded.
     """
-    found = load_each(request, lambda name: load_known_model(name, load, request.precision))
+
+    def load_known(reference: str) -> KnownModel:
+        model = load(reference, precision=request.precision)
+        names = ("name", "identity", "kind", "precision", "vocabulary")
+        return KnownModel(reference, *(getattr(model, name) for name in names))
+
+    found = load_each(request, load_known)
     words = [_vocabulary_key(model.vocabulary) if series else "" for series, model in found]
     usual = {
         series: Counter(

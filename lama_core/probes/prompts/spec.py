@@ -336,7 +336,7 @@ class Study:
             table = pq.read_table(
                 path, filters=[("relation", "==", name)], page_checksum_verification=True
             )
-            about = {key: getattr(self.info, key) for key in ("model", "model_kind", "ranking")}
+            about = {key: getattr(self.info, key) for key in ("model", "ranking")}
             return read_study(table, self.details["relations"][name], **about)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise UserError(f"Damaged file {path} ({error}). Run the study again.") from error

@@ -40,7 +40,6 @@ class TraceRequest(shared_fields.RunSettings):
     revisions: shared_fields.Revisions = ()
 
     def check(self) -> None:
-        """Raise UserError if a field has a wrong value."""
         super().check()
         check_window(self.window, self.restore)
 

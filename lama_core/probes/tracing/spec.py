@@ -70,17 +70,14 @@ class TraceSpec(ClozeSpec):
     trace_options: TraceOptions
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the queries and of the trace."""
         how = self.trace_options
         window = None if how.part == "states" else how.window
         return super().options() | {"trace": [how.part, window, how.draws, how.seed]}
 
     def prompt_name(self) -> str:
-        """Return `trace` with the restored part."""
         return f"trace {self.trace_options.part}"
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
-        """Return the facts' queries as the model's tokens, in parts."""
         if not isinstance(scorer, PartReader):
             raise UserError(NOT_INSPECTABLE.format(scorer.name))
         scorer.check_parts()
@@ -143,7 +140,6 @@ class TraceWork(SegmentWork):
     options: TraceOptions
 
     def first_steps(self, segment: int) -> range:
-        """Return the index of the first query of each part."""
         return range(0, len(self.segments[segment].queries), PART)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
