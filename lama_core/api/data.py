@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import spell
-from lama_core.datasets import load_dataset, user_table
+from lama_core.datasets import load_dataset as load_dataset
+from lama_core.datasets import user_table
 from lama_core.datasets.dataset import AnalogyDataset, Dataset
 from lama_core.datasets.library import download, installed
-from lama_core.datasets.library.download import GetRequest, ImportRequest, Installed
+from lama_core.datasets.library.download import GetRequest, Installed
+from lama_core.datasets.library.download import ImportRequest as ImportRequest
 from lama_core.datasets.library.installed import Listed
-from lama_core.datasets.library.manage import (
-    dataset_bytes,
-    delete_dataset,
-    rename_dataset,
-    users_of,
-)
+from lama_core.datasets.library.manage import dataset_bytes as dataset_bytes
+from lama_core.datasets.library.manage import delete_dataset as delete_dataset
+from lama_core.datasets.library.manage import rename_dataset as rename_dataset
+from lama_core.datasets.library.manage import users_of as users_of
 from lama_core.datasets.library.published import source
-from lama_core.datasets.user_table import Scan
+from lama_core.datasets.user_table import Scan as Scan
 from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
 from lama_core.files import user_path
@@ -258,25 +258,3 @@ def find_multi_token_answers(dataset: Dataset) -> MultiTokenAnswers:
     objects = tuple(dict.fromkeys(fact.object for fact in dataset.facts))
     long = tuple(word for word in objects if not spelling.tokens(word))
     return MultiTokenAnswers(find_model(DEFAULT_MODEL).title, long, len(objects))
-
-
-__all__ = [
-    "AddedDataset",
-    "ImportRequest",
-    "Scan",
-    "TablePreview",
-    "dataset_bytes",
-    "dataset_records",
-    "delete_dataset",
-    "find_multi_token_answers",
-    "get_data",
-    "import_data",
-    "is_table",
-    "list_datasets",
-    "list_sources",
-    "load_dataset",
-    "preview_table",
-    "rename_dataset",
-    "scan_table",
-    "users_of",
-]

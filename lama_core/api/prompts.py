@@ -20,7 +20,9 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import KINDS, Context
 from lama_core.papers.jiang2020_scores import make_table
 from lama_core.probes.prompts import analyses, mining
-from lama_core.probes.prompts.analyses import OTHER, PATTERNS, AnalyseRequest
+from lama_core.probes.prompts.analyses import OTHER as OTHER
+from lama_core.probes.prompts.analyses import PATTERNS as PATTERNS
+from lama_core.probes.prompts.analyses import AnalyseRequest
 from lama_core.probes.prompts.backward import SubjectForm, measure_relation
 from lama_core.probes.prompts.mining import SpacyParser
 from lama_core.probes.prompts.paper_tables import mean_curves
@@ -557,19 +559,3 @@ both_ways = Function(
         UserError: If the study is missing, or its model isn't a masked model.
     """,
 )
-
-
-__all__ = [
-    "OTHER",
-    "PATTERNS",
-    "StudyAnalysis",
-    "StudyResult",
-    "Table",
-    "analyse_prompts",
-    "both_ways",
-    "list_prompts",
-    "mine_prompts",
-    "paraphrase_prompt",
-    "select_prompts",
-    "study",
-]

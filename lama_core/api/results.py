@@ -15,40 +15,37 @@ import pandas as pd
 from lama_core import metrics
 from lama_core.api.series import SeriesResults, earlier_checkpoints, series_results
 from lama_core.errors import UserError
-from lama_core.metrics.comparison import (
-    CompareRequest,
-    Comparison,
-    Difference,
-    MeanDifference,
-    what_differs,
-)
+from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
+from lama_core.metrics.comparison import what_differs as what_differs
 from lama_core.metrics.fact_answers import join_answers
-from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
+from lama_core.metrics.intervals import METHOD as METHOD
+from lama_core.metrics.intervals import METHOD_OF_MEANS as METHOD_OF_MEANS
+from lama_core.metrics.intervals import Interval as Interval
 from lama_core.metrics.origins import sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
-from lama_core.metrics.score_tables import (
-    CONCEPTNET,
-    ResultsRequest,
-    relations_counted,
-    stacked,
-)
+from lama_core.metrics.relation_figures import METRICS as METRICS
+from lama_core.metrics.relation_figures import TEXT_METRICS, Metric
+from lama_core.metrics.score_tables import CONCEPTNET as CONCEPTNET
+from lama_core.metrics.score_tables import ResultsRequest as ResultsRequest
+from lama_core.metrics.score_tables import relations_counted as relations_counted
+from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
-from lama_core.metrics.verdicts import overridden, with_verdicts
-from lama_core.metrics.ways_of_asking import (
-    ALL_RELATIONS,
-    WAYS,
-    WaysOfAsking,
-    compare_ways,
-    runs_by_way,
-)
+from lama_core.metrics.verdicts import overridden as overridden
+from lama_core.metrics.verdicts import with_verdicts as with_verdicts
+from lama_core.metrics.ways_of_asking import ALL_RELATIONS as ALL_RELATIONS
+from lama_core.metrics.ways_of_asking import WAYS as WAYS
+from lama_core.metrics.ways_of_asking import WaysOfAsking as WaysOfAsking
+from lama_core.metrics.ways_of_asking import compare_ways as compare_ways
+from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
 from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Function
 from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates
-from lama_core.runs.find import RunListing, list_runs, load_run
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.find import RunListing as RunListing
+from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.info import Run as Run
+from lama_core.runs.info import RunInfo as RunInfo
 
 Lines = list[dict[Any, Any]]
 
@@ -473,37 +470,6 @@ def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
     first = {"a": row["first_a"], "b": row["first_b"]}
     ranks = {name: int(row[name]) for name in ("rank_a", "rank_b")}
     return {"right": "A" if row["right_a"] else "B", **fact, **first, **ranks}
-
-
-__all__ = [
-    "ALL_RELATIONS",
-    "CONCEPTNET",
-    "METHOD",
-    "METHOD_OF_MEANS",
-    "METRICS",
-    "WAYS",
-    "ComparedRuns",
-    "ComparedSlices",
-    "ComparedWays",
-    "Interval",
-    "Results",
-    "ResultsRequest",
-    "Run",
-    "RunInfo",
-    "RunListing",
-    "Slices",
-    "WaysOfAsking",
-    "WordingEffects",
-    "compare",
-    "compare_ways",
-    "model_names",
-    "overridden",
-    "relations_counted",
-    "results",
-    "runs_by_way",
-    "what_differs",
-    "with_verdicts",
-]
 
 
 @dataclass(frozen=True)

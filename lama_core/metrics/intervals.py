@@ -117,9 +117,7 @@ def difference_intervals(gains: Ints, losses: Ints, totals: Ints) -> Intervals:
 def mean_interval(values: Floats, ends: Intervals) -> Intervals:
     """Return the interval of the mean of float64 [relation, ...] over the first axis.
 
-    Args:
-        values: The relations' values.
-        ends: The relations' intervals.
+    ends: the relations' intervals.
 
     Raises:
         ValueError: If `values` is empty.

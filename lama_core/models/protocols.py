@@ -430,10 +430,7 @@ class LayerReader(Protocol):
     ) -> LayerScores:
         """Score the first blank of a text after each layer; causal models see the left side only.
 
-        Args:
-            encoded: The text.
-            columns: The candidates.
-            words: For each further word to score, the ids of the tokens that can write it.
+        words: For each further word to score, the ids of the tokens that can write it.
 
         Raises:
             UserError: If the model's layers can't be read: their number differs from the

@@ -307,9 +307,7 @@ class ElmoModel(Transformer):
     ) -> torch.Tensor:
         """Mean of the forward state before and the backward state after each word position.
 
-        Args:
-            texts: The words of each text.
-            places: Word positions in each text; 0 is the first word.
+        places: Word positions in each text; 0 is the first word.
 
         Returns:
             The mean state at each of the places, [place, projection_dim], text by text.
