@@ -210,12 +210,7 @@ def training_of(
         ranking: Filtered or raw.
         relations: Names of the relations to include; () is all.
         k: A fact is right if its gold answer is among the k best.
-
-    Raises:
-        ValueError: If there is no run.
     """
-    if not runs:
-        raise ValueError("a series has at least one run")
     tables = []
     for run, keys in zip(runs, number_rows(runs), strict=True):
         facts = run.facts
