@@ -96,6 +96,11 @@ def _load_with_words(
     return models, named_candidates(request.candidates, [model.vocabulary for model in models])
 
 
+def _options(request: ClozeSettings, *more: str) -> dict[str, Any]:
+    names = ("context", "renormalise", "n_rescored", *more)
+    return {name: getattr(request, name) for name in names}
+
+
 def _passage(request: ClozeRequest, query: Query) -> FoundPassage | None:
     """Retrieve the open-book passage for a query, and report it or its absence."""
     if request.open_book is None:
@@ -128,11 +133,7 @@ def _fill(request: ClozeRequest) -> ClozeAnswer:
         words,
         passage=passage,
         segments=request.segments,
-        top_k=request.top_k,
-        gold=request.gold,
-        context=request.context,
-        renormalise=request.renormalise,
-        n_rescored=request.n_rescored,
+        **_options(request, "top_k", "gold"),
     )
 
 
@@ -169,14 +170,7 @@ def _relation(request: RelationRequest) -> RelationAnswer:
         mined=request.mined,
     )
     models, words = _load_with_words(request)
-    return query_wordings_of_models(
-        models,
-        question,
-        words,
-        context=request.context,
-        renormalise=request.renormalise,
-        n_rescored=request.n_rescored,
-    )
+    return query_wordings_of_models(models, question, words, **_options(request))
 
 
 relation = Function(
@@ -320,16 +314,7 @@ def _batch(request: ManyRequest) -> BatchAnswer:
     lines = read_file(data, name, models=request.models)
     models, words = _load_with_words(request)
     answers = [
-        query_lines(
-            model,
-            lines,
-            words,
-            context=request.context,
-            renormalise=request.renormalise,
-            n_rescored=request.n_rescored,
-            on_progress=request.on_progress,
-        )
-        for model in models
+        query_lines(model, lines, words, **_options(request, "on_progress")) for model in models
     ]
     return BatchAnswer(lines, words, tuple(answers))
 
@@ -353,17 +338,8 @@ batch = Function(
 def _analogy(request: SolveRequest) -> Solution:
     question = request.question()
     models, words = _load_with_words(request)
-    return solve(
-        models,
-        question,
-        words,
-        keep_query_words=request.keep_query_words,
-        top_k=request.top_k,
-        gold=request.gold,
-        context=request.context,
-        n_rescored=request.n_rescored,
-        renormalise=request.renormalise,
-    )
+    options = _options(request, "keep_query_words", "top_k", "gold")
+    return solve(models, question, words, **options)
 
 
 analogy = Function(
