@@ -10,118 +10,57 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lama_core.api.data import get_data, import_data, list_datasets, load_dataset
-    from lama_core.api.generation import ask, generate
-    from lama_core.api.models import get_model, list_models, open_model, use_device
-    from lama_core.api.papers import reproduce
-    from lama_core.api.prompts import (
-        analyse_prompts,
-        both_ways,
-        list_prompts,
-        mine_prompts,
-        paraphrase_prompt,
-        select_prompts,
-        study,
-    )
-    from lama_core.api.queries import (
-        analogy,
-        batch,
-        fill,
-        inspect,
-        rank,
-        relation,
-        score_analogies,
-        sentences,
-    )
-    from lama_core.api.results import compare, results
-    from lama_core.api.runs import (
-        analogy_probe,
-        extract,
-        list_runs,
-        load_run,
-        probe,
-        read,
-        statements,
-        trace,
-    )
+    from lama_core.api.data import get_data as get_data
+    from lama_core.api.data import import_data as import_data
+    from lama_core.api.data import list_datasets as list_datasets
+    from lama_core.api.data import load_dataset as load_dataset
+    from lama_core.api.generation import ask as ask
+    from lama_core.api.generation import generate as generate
+    from lama_core.api.models import get_model as get_model
+    from lama_core.api.models import list_models as list_models
+    from lama_core.api.models import open_model as open_model
+    from lama_core.api.models import use_device as use_device
+    from lama_core.api.papers import reproduce as reproduce
+    from lama_core.api.prompts import analyse_prompts as analyse_prompts
+    from lama_core.api.prompts import both_ways as both_ways
+    from lama_core.api.prompts import list_prompts as list_prompts
+    from lama_core.api.prompts import mine_prompts as mine_prompts
+    from lama_core.api.prompts import paraphrase_prompt as paraphrase_prompt
+    from lama_core.api.prompts import select_prompts as select_prompts
+    from lama_core.api.prompts import study as study
+    from lama_core.api.queries import analogy as analogy
+    from lama_core.api.queries import batch as batch
+    from lama_core.api.queries import fill as fill
+    from lama_core.api.queries import inspect as inspect
+    from lama_core.api.queries import rank as rank
+    from lama_core.api.queries import relation as relation
+    from lama_core.api.queries import score_analogies as score_analogies
+    from lama_core.api.queries import sentences as sentences
+    from lama_core.api.results import compare as compare
+    from lama_core.api.results import results as results
+    from lama_core.api.runs import analogy_probe as analogy_probe
+    from lama_core.api.runs import extract as extract
+    from lama_core.api.runs import list_runs as list_runs
+    from lama_core.api.runs import load_run as load_run
+    from lama_core.api.runs import probe as probe
+    from lama_core.api.runs import read as read
+    from lama_core.api.runs import statements as statements
+    from lama_core.api.runs import trace as trace
 
 __version__ = "0.2.0"
 _MODULES = {
-    "queries": (
-        "fill",
-        "relation",
-        "rank",
-        "inspect",
-        "batch",
-        "sentences",
-        "analogy",
-        "score_analogies",
-    ),
-    "runs": (
-        "probe",
-        "statements",
-        "analogy_probe",
-        "extract",
-        "read",
-        "load_run",
-        "list_runs",
-        "trace",
-    ),
-    "generation": ("ask", "generate"),
-    "results": ("results", "compare"),
-    "prompts": (
-        "list_prompts",
-        "mine_prompts",
-        "paraphrase_prompt",
-        "select_prompts",
-        "study",
-        "analyse_prompts",
-        "both_ways",
-    ),
-    "data": ("list_datasets", "load_dataset", "get_data", "import_data"),
-    "models": ("list_models", "get_model", "open_model", "use_device"),
-    "papers": ("reproduce",),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = [
-    "__version__",
-    "analogy",
-    "analogy_probe",
-    "analyse_prompts",
-    "ask",
-    "batch",
+    "queries": "fill relation rank inspect batch sentences analogy score_analogies",
+    "runs": "probe statements analogy_probe extract read load_run list_runs trace",
+    "generation": "ask generate",
+    "results": "results compare",
+    "prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study analyse_prompts "
     "both_ways",
-    "compare",
-    "extract",
-    "fill",
-    "generate",
-    "get_data",
-    "get_model",
-    "import_data",
-    "inspect",
-    "list_datasets",
-    "list_models",
-    "list_prompts",
-    "list_runs",
-    "load_dataset",
-    "load_run",
-    "mine_prompts",
-    "open_model",
-    "paraphrase_prompt",
-    "probe",
-    "rank",
-    "read",
-    "relation",
-    "reproduce",
-    "results",
-    "score_analogies",
-    "select_prompts",
-    "sentences",
-    "statements",
-    "study",
-    "trace",
-    "use_device",
-]
+    "data": "list_datasets load_dataset get_data import_data",
+    "models": "list_models get_model open_model use_device",
+    "papers": "reproduce",
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+__all__ = ["__version__", *sorted(_MODULE_OF)]
 
 
 def __getattr__(name: str) -> Any:

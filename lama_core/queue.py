@@ -88,9 +88,7 @@ class Queue:
     ) -> Iterator[None]:
         """Wait for a slot and hold it in the block; an exception in `wait` dequeues the ticket.
 
-        Args:
-            ticket: The ticket to queue.
-            wait: Returns once the ticket is granted.
+        wait: Returns once the ticket is granted.
         """
         with self._mutex:
             self._waiting.append(ticket)

@@ -235,9 +235,7 @@ def _changed(request: Request) -> Iterator[tuple[RequestField, Any]]:
 def arguments(request: Request, *more: str) -> list[str]:
     """Return the words after `lama-explorer` that make the same request; defaults are omitted.
 
-    Args:
-        request: The request.
-        *more: Further options, such as `--json`.
+    *more: Further options, such as `--json`.
     """
     words: list[str] = []
     names: list[str] = []
@@ -258,9 +256,7 @@ def arguments(request: Request, *more: str) -> list[str]:
 def command_line(request: Request, *more: str) -> str:
     """Return the whole command, quoted for a shell.
 
-    Args:
-        request: The request.
-        *more: Further options, such as `--json`.
+    *more: Further options, such as `--json`.
     """
     return shlex.join([PROGRAM, *arguments(request, *more)])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.generation import only_generates
+from lama_core.api.generation import is_chat
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models import devices
@@ -128,7 +128,7 @@ def draw_model(entry: Entry, status: str) -> None:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
     elif status == INSTALLED:
         link = {"models": [entry.name]}
-        if only_generates(entry.name):
+        if is_chat(entry.name):
             link = {"tab": ["Question"], "generators": [entry.name]}
         st.page_link(screens.ASK, label="Ask it", icon=":material/edit_note:", query_params=link)
     else:

@@ -12,12 +12,13 @@ from lama_core.corpus.build import Corpus
 from lama_core.corpus.source_forms import corpus_forms
 from lama_core.corpus.source_list import all_but
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.datasets.library.installed import STARTER
+from lama_core.datasets.library.installed import STARTER as STARTER
 from lama_core.datasets.passages import read_lines
 from lama_core.metrics import cooccurrence
-from lama_core.metrics.cooccurrence import STATED_FILE, Pair, PairIndex
+from lama_core.metrics.cooccurrence import STATED_FILE as STATED_FILE
+from lama_core.metrics.cooccurrence import Pair, PairIndex
+from lama_core.metrics.sentence_forms import FORMS_FILE as FORMS_FILE
 from lama_core.metrics.sentence_forms import (
-    FORMS_FILE,
     SentenceForms,
     SentenceIndex,
     query_template,
@@ -221,17 +222,3 @@ def _sources_of(wording: Wording, forms: SentenceForms) -> tuple[str, ...]:
 
 def _count(sentences: Mapping[Wording, Sequence[str]], found: AbstractSet[str]) -> int:
     return sum(text in found for texts in sentences.values() for text in texts)
-
-
-__all__ = [
-    "FORMS_FILE",
-    "STARTER",
-    "STATED_FILE",
-    "Corpus",
-    "CorpusSearch",
-    "SearchedSource",
-    "SearchedWording",
-    "build_corpus",
-    "corpus_dir",
-    "find_cooccurring",
-]

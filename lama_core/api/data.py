@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import spell
-from lama_core.datasets import load_dataset, user_table
+from lama_core.datasets import load_dataset as load_dataset
+from lama_core.datasets import user_table
 from lama_core.datasets.dataset import AnalogyDataset, Dataset
 from lama_core.datasets.library import download, installed
-from lama_core.datasets.library.download import GetRequest, ImportRequest, Installed
+from lama_core.datasets.library.download import GetRequest, Installed
+from lama_core.datasets.library.download import ImportRequest as ImportRequest
 from lama_core.datasets.library.installed import Listed
-from lama_core.datasets.library.manage import (
-    dataset_bytes,
-    delete_dataset,
-    rename_dataset,
-    users_of,
-)
+from lama_core.datasets.library.manage import dataset_bytes as dataset_bytes
+from lama_core.datasets.library.manage import delete_dataset as delete_dataset
+from lama_core.datasets.library.manage import rename_dataset as rename_dataset
+from lama_core.datasets.library.manage import users_of as users_of
 from lama_core.datasets.library.published import source
-from lama_core.datasets.user_table import Scan
+from lama_core.datasets.user_table import Scan as Scan
 from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
 from lama_core.files import user_path
@@ -85,7 +85,7 @@ class AddedDataset:
             "name": dataset.name,
             "n_relations": len(dataset.relations),
             "n_facts": len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs,
-            "sources": by_source(dataset),
+            "sources": _by_source(dataset),
             "dropped": [asdict(item) for item in dataset.report.dropped],
             "notes": list(dataset.report.notes),
             "digest": dataset.digest,
@@ -93,7 +93,7 @@ class AddedDataset:
         }
 
 
-def by_source(dataset: Dataset | AnalogyDataset) -> list[dict[str, Any]]:
+def _by_source(dataset: Dataset | AnalogyDataset) -> list[dict[str, Any]]:
     """Return the number of relations and facts for each source of a dataset; [] for analogies."""
     if not isinstance(dataset, Dataset):
         return []
@@ -249,38 +249,12 @@ class MultiTokenAnswers:
     n_objects: int
 
 
-def find_multi_token_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> MultiTokenAnswers:
-    """Return the objects that are several tokens of a model; cloze queries exclude their facts.
+def find_multi_token_answers(dataset: Dataset) -> MultiTokenAnswers:
+    """Return the facts' objects that are several tokens of the embedded model.
 
-    Args:
-        dataset: The dataset; only objects of facts count, not other possible answers.
-        model: Name of a model that is on this machine.
+    Cloze queries exclude their facts.
     """
-    spelling = spell(load_model(model).vocabulary)
+    spelling = spell(load_model(DEFAULT_MODEL).vocabulary)
     objects = tuple(dict.fromkeys(fact.object for fact in dataset.facts))
     long = tuple(word for word in objects if not spelling.tokens(word))
-    return MultiTokenAnswers(find_model(model).title, long, len(objects))
-
-
-__all__ = [
-    "AddedDataset",
-    "ImportRequest",
-    "MultiTokenAnswers",
-    "Scan",
-    "TablePreview",
-    "by_source",
-    "dataset_bytes",
-    "dataset_records",
-    "delete_dataset",
-    "find_multi_token_answers",
-    "get_data",
-    "import_data",
-    "is_table",
-    "list_datasets",
-    "list_sources",
-    "load_dataset",
-    "preview_table",
-    "rename_dataset",
-    "scan_table",
-    "users_of",
-]
+    return MultiTokenAnswers(find_model(DEFAULT_MODEL).title, long, len(objects))

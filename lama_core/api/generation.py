@@ -2,22 +2,19 @@
 
 from lama_core.api.queries import frame_of
 from lama_core.api.runs import Runs, loader, run_planned
-from lama_core.models.generators import GENERATING_KINDS
-from lama_core.models.server.addresses import is_chat
+from lama_core.models.generators import GENERATING_KINDS, check_generates
+from lama_core.models.server.addresses import is_chat as is_chat
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.cloze.query import GOLD_SEPARATOR
+from lama_core.probes.cloze.query import GOLD_SEPARATOR as GOLD_SEPARATOR
 from lama_core.probes.generation import plan
-from lama_core.probes.generation.ask import (
-    DEFAULT_MODEL,
-    MOST_TOKENS,
-    AskAnswer,
-    AskRequest,
-    ModelText,
-    ask_model,
-    ask_models,
-)
-from lama_core.probes.generation.plan import MAX_SHOTS, GenerateRequest
-from lama_core.probes.generation.spec import MAX_TOKENS
+from lama_core.probes.generation.ask import DEFAULT_MODEL as DEFAULT_MODEL
+from lama_core.probes.generation.ask import MOST_TOKENS as MOST_TOKENS
+from lama_core.probes.generation.ask import AskAnswer as AskAnswer
+from lama_core.probes.generation.ask import AskRequest as AskRequest
+from lama_core.probes.generation.ask import ModelText as ModelText
+from lama_core.probes.generation.ask import ask_model as ask_model
+from lama_core.probes.generation.plan import GenerateRequest as GenerateRequest
+from lama_core.probes.generation.spec import MAX_TOKENS as MAX_TOKENS
 from lama_core.requests import Function
 from lama_core.scoring.shared_fields import load_models
 
@@ -28,17 +25,11 @@ def can_generate(name: str) -> bool:
     return kind is None or kind in GENERATING_KINDS
 
 
-def only_generates(name: str) -> bool:
-    """Return whether a model gives texts but no scores, as chat servers do."""
-    return is_chat(name)
-
-
 def _ask(request: AskRequest) -> AskAnswer:
-    models = load_models(request, request.on_progress)
+    models = load_models(request)
     for model in models:
-        for note in model.notes:
-            request.on_note(f"{model.name}: {note}")
-    return ask_models(request, models)
+        check_generates(model)
+    return AskAnswer(request, tuple(ask_model(model, request) for model in models))
 
 
 ask = Function(
@@ -79,19 +70,3 @@ generate = Function(
         UserError: If a model can't generate text, or a relation has too few facts for the examples.
     """,
 )
-
-__all__ = [
-    "DEFAULT_MODEL",
-    "GOLD_SEPARATOR",
-    "MAX_SHOTS",
-    "MAX_TOKENS",
-    "MOST_TOKENS",
-    "AskAnswer",
-    "AskRequest",
-    "GenerateRequest",
-    "ModelText",
-    "ask",
-    "ask_model",
-    "can_generate",
-    "generate",
-]

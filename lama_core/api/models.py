@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from lama_core.files import user_path
 from lama_core.models.cache import Precision, check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert as _convert
-from lama_core.models.devices import use_device
+from lama_core.models.devices import use_device as use_device
 from lama_core.models.sources.catalog import Entry, ModelRequest, all_models, find_model
 from lama_core.models.sources.catalog import forget_model as _forget
-from lama_core.models.sources.locations import fetch, is_here, locate
+from lama_core.models.sources.locations import fetch, is_here
+from lama_core.models.sources.locations import locate as locate
 from lama_core.progress import OnProgress, Progress, Result, ignore
 from lama_core.requests import Function
 
@@ -169,19 +170,3 @@ def convert_model(
     release = _convert(source, target, on_progress)
     on_progress(Progress("Converted", 1, 1, result=Result("model", str(target))))
     return release.title, target
-
-
-__all__ = [
-    "FetchedModel",
-    "add_model",
-    "convert_model",
-    "entries",
-    "forget_model",
-    "get_model",
-    "list_models",
-    "locate",
-    "model_info",
-    "model_record",
-    "open_model",
-    "use_device",
-]

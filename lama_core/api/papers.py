@@ -81,6 +81,3 @@ reproduce = Function(
         UserError: If the paper or the table is unknown.
     """,
 )
-
-
-__all__ = ["ReproducedPaper", "ReproducedTable", "reproduce"]

@@ -20,14 +20,14 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import KINDS, Context
 from lama_core.papers.jiang2020_scores import make_table
 from lama_core.probes.prompts import analyses, mining
-from lama_core.probes.prompts.analyses import OTHER, PATTERNS, AnalyseRequest
-from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
-from lama_core.probes.prompts.fact_queries import make_prepared_facts
+from lama_core.probes.prompts.analyses import OTHER as OTHER
+from lama_core.probes.prompts.analyses import PATTERNS as PATTERNS
+from lama_core.probes.prompts.analyses import AnalyseRequest
+from lama_core.probes.prompts.backward import SubjectForm, measure_relation
 from lama_core.probes.prompts.mining import SpacyParser
 from lama_core.probes.prompts.paper_tables import mean_curves
 from lama_core.probes.prompts.plan import PromptFolder, SelectRequest, StudyRequest, plan_study
 from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
-from lama_core.probes.prompts.selection import prompts_by_accuracy
 from lama_core.probes.prompts.spec import Study, find_study, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import halve
@@ -242,7 +242,7 @@ def _translated(request: ParaphraseRequest) -> Rows:
         n_beams=request.beams,
         n_kept=request.keep,
     )
-    return [asdict(paraphrase) for paraphrase in found.kept]
+    return [asdict(paraphrase) for paraphrase in found]
 
 
 def _refilled(request: ParaphraseRequest) -> Rows:
@@ -254,12 +254,12 @@ def _refilled(request: ParaphraseRequest) -> Rows:
         form="paper" if request.by == "refine" else "words",
     )
     if request.by != "refill":
-        steps = refine(request.template, refiller).steps
+        steps = refine(request.template, refiller)
         return [{"template": step, "log_prob": None, "via": ""} for step in steps]
     found = paraphrase_by_refilling(
         request.template, refiller, n_words=request.beams, n_kept=request.keep
     )
-    return [asdict(paraphrase) for paraphrase in found.kept]
+    return [asdict(paraphrase) for paraphrase in found]
 
 
 paraphrase_prompt = Function(
@@ -527,29 +527,17 @@ def _both_ways(request: BothWaysRequest) -> Table:
         )
     rows = []
     for name in request.relations or study.relations:
-        result = study.relation(name)
-        best = prompts_by_accuracy(result.pool, "all", result.train_accuracies)[: request.n_prompts]
-        prompts = [result.pool.prompts[number] for number in best]
-        train, test = (
-            make_prepared_facts(
-                result.relation,
-                facts[: request.n_facts],
-                study.candidates,
-                model,
-                "both",
-                template=prompts[0].template,
-            )
-            for facts in (result.train, result.test)
-        )
 
         def report(done: int, total: int, stage: str = f"{name}: querying backward") -> None:
             request.on_progress(Progress(stage, done, total))
 
-        found = measure_both_ways(
+        found = measure_relation(
             model,
-            train,
-            test,
-            prompts,
+            study.relation(name),
+            study.candidates,
+            "all",
+            n_prompts=request.n_prompts,
+            n_facts=request.n_facts,
             n_objects=request.n_objects,
             subject=request.subject,
             on_fact=report,
@@ -571,19 +559,3 @@ both_ways = Function(
         UserError: If the study is missing, or its model isn't a masked model.
     """,
 )
-
-
-__all__ = [
-    "OTHER",
-    "PATTERNS",
-    "StudyAnalysis",
-    "StudyResult",
-    "Table",
-    "analyse_prompts",
-    "both_ways",
-    "list_prompts",
-    "mine_prompts",
-    "paraphrase_prompt",
-    "select_prompts",
-    "study",
-]

@@ -13,55 +13,51 @@ from lama_core.datasets import load_dataset
 from lama_core.datasets.passages import load_corpus
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
-from lama_core.models.devices import settings_text
-from lama_core.models.protocols import KINDS, TracedPart
-from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
-from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
-from lama_core.probes.cloze.batch import (
-    MAX_BYTES,
-    BatchAnswer,
-    BatchLine,
-    BatchModelAnswers,
-    ManyRequest,
-    fill_lines,
-    read_file,
-)
-from lama_core.probes.cloze.inspection import InspectRequest, ModelAttribution, ModelLayers
-from lama_core.probes.cloze.lenses import Inspection, InspectionAnswer, inspect_model
-from lama_core.probes.cloze.logit_parts import ModelLogit
-from lama_core.probes.cloze.query import (
-    BlankAnswer,
-    ClozeAnswer,
-    ClozeRequest,
-    Prediction,
-    query_models,
-)
-from lama_core.probes.cloze.tracing import ModelTrace
+from lama_core.models.devices import settings_text as settings_text
+from lama_core.models.protocols import KINDS as KINDS
+from lama_core.models.protocols import TracedPart as TracedPart
+from lama_core.probes.analogy.score import ScoreAnswer as ScoreAnswer
+from lama_core.probes.analogy.score import ScoreRequest, parse_pair, score_pairs
+from lama_core.probes.analogy.solve import Solution as Solution
+from lama_core.probes.analogy.solve import SolveRequest, solve
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE as DEFAULT_TEMPLATE
+from lama_core.probes.cloze.batch import MAX_BYTES, BatchLine, ManyRequest, fill_lines, read_file
+from lama_core.probes.cloze.batch import BatchAnswer as BatchAnswer
+from lama_core.probes.cloze.batch import BatchModelAnswers as BatchModelAnswers
+from lama_core.probes.cloze.inspection import InspectRequest
+from lama_core.probes.cloze.inspection import ModelAttribution as ModelAttribution
+from lama_core.probes.cloze.inspection import ModelLayers as ModelLayers
+from lama_core.probes.cloze.lenses import Inspection as Inspection
+from lama_core.probes.cloze.lenses import InspectionAnswer as InspectionAnswer
+from lama_core.probes.cloze.lenses import inspect_model as inspect_model
+from lama_core.probes.cloze.logit_parts import ModelLogit as ModelLogit
+from lama_core.probes.cloze.query import BlankAnswer as BlankAnswer
+from lama_core.probes.cloze.query import ClozeAnswer as ClozeAnswer
+from lama_core.probes.cloze.query import ClozeRequest, query_models
+from lama_core.probes.cloze.query import Prediction as Prediction
+from lama_core.probes.cloze.tracing import ModelTrace as ModelTrace
+from lama_core.probes.cloze.wordings import RelationAnswer as RelationAnswer
+from lama_core.probes.cloze.wordings import RelationModelAnswers as RelationModelAnswers
+from lama_core.probes.cloze.wordings import RelationQuestion as RelationQuestion
 from lama_core.probes.cloze.wordings import (
-    RelationAnswer,
-    RelationModelAnswers,
-    RelationQuestion,
     RelationRequest,
-    first_answers,
     make_relation_question,
     query_wordings_of_models,
 )
+from lama_core.probes.cloze.wordings import first_answers as first_answers
 from lama_core.probes.generation.batch import generate_lines
-from lama_core.probes.statements.scoring import shown_tokens
-from lama_core.probes.statements.sentences import SentencesAnswer, SentencesRequest, score_sentences
-from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
+from lama_core.probes.statements.scoring import shown_tokens as shown_tokens
+from lama_core.probes.statements.sentences import SentencesAnswer as SentencesAnswer
+from lama_core.probes.statements.sentences import SentencesRequest, score_sentences
+from lama_core.probes.statements.typed_answers import RankAnswer as RankAnswer
+from lama_core.probes.statements.typed_answers import RankRequest, rank_answers
 from lama_core.progress import ignore
 from lama_core.requests import Function
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import FoundPassage, OpenBook, open_index
-from lama_core.scoring.shared_fields import (
-    ClozeSettings,
-    ModelSettings,
-    check_segments,
-    load_models,
-)
+from lama_core.scoring.shared_fields import ClozeSettings, check_segments, load_models
+from lama_core.scoring.shared_fields import ModelSettings as ModelSettings
 from lama_core.types import Query
 
 if TYPE_CHECKING:
@@ -93,20 +89,16 @@ def _items(answer: ScoreAnswer | SentencesAnswer, name: str) -> "pd.DataFrame":
     )
 
 
-def _load(request: ModelSettings) -> "tuple[Model, ...]":
-    """Load the models of a request, and report their notes."""
-    models = load_models(request, request.on_progress)
-    for model in models:
-        for note in model.notes:
-            request.on_note(f"{model.name}: {note}")
-    return models
-
-
 def _load_with_words(
     request: ClozeSettings | InspectRequest,
 ) -> "tuple[tuple[Model, ...], Candidates]":
-    models = _load(request)
+    models = load_models(request)
     return models, named_candidates(request.candidates, [model.vocabulary for model in models])
+
+
+def _options(request: ClozeSettings, *more: str) -> dict[str, Any]:
+    names = ("context", "renormalise", "n_rescored", *more)
+    return {name: getattr(request, name) for name in names}
 
 
 def _passage(request: ClozeRequest, query: Query) -> FoundPassage | None:
@@ -141,11 +133,7 @@ def _fill(request: ClozeRequest) -> ClozeAnswer:
         words,
         passage=passage,
         segments=request.segments,
-        top_k=request.top_k,
-        gold=request.gold,
-        context=request.context,
-        renormalise=request.renormalise,
-        n_rescored=request.n_rescored,
+        **_options(request, "top_k", "gold"),
     )
 
 
@@ -182,14 +170,7 @@ def _relation(request: RelationRequest) -> RelationAnswer:
         mined=request.mined,
     )
     models, words = _load_with_words(request)
-    return query_wordings_of_models(
-        models,
-        question,
-        words,
-        context=request.context,
-        renormalise=request.renormalise,
-        n_rescored=request.n_rescored,
-    )
+    return query_wordings_of_models(models, question, words, **_options(request))
 
 
 relation = Function(
@@ -216,7 +197,9 @@ relation = Function(
 
 
 def _rank(request: RankRequest) -> RankAnswer:
-    return RankAnswer(request, tuple(rank_answers(model, request) for model in _load(request)))
+    return RankAnswer(
+        request, tuple(rank_answers(model, request) for model in load_models(request))
+    )
 
 
 rank = Function(
@@ -245,7 +228,9 @@ rank = Function(
 
 
 def _sentences(request: SentencesRequest) -> SentencesAnswer:
-    return SentencesAnswer(request, tuple(score_sentences(m, request) for m in _load(request)))
+    return SentencesAnswer(
+        request, tuple(score_sentences(m, request) for m in load_models(request))
+    )
 
 
 sentences = Function(
@@ -329,16 +314,7 @@ def _batch(request: ManyRequest) -> BatchAnswer:
     lines = read_file(data, name, models=request.models)
     models, words = _load_with_words(request)
     answers = [
-        query_lines(
-            model,
-            lines,
-            words,
-            context=request.context,
-            renormalise=request.renormalise,
-            n_rescored=request.n_rescored,
-            on_progress=request.on_progress,
-        )
-        for model in models
+        query_lines(model, lines, words, **_options(request, "on_progress")) for model in models
     ]
     return BatchAnswer(lines, words, tuple(answers))
 
@@ -362,17 +338,8 @@ batch = Function(
 def _analogy(request: SolveRequest) -> Solution:
     question = request.question()
     models, words = _load_with_words(request)
-    return solve(
-        models,
-        question,
-        words,
-        keep_query_words=request.keep_query_words,
-        top_k=request.top_k,
-        gold=request.gold,
-        context=request.context,
-        n_rescored=request.n_rescored,
-        renormalise=request.renormalise,
-    )
+    options = _options(request, "keep_query_words", "top_k", "gold")
+    return solve(models, question, words, **options)
 
 
 analogy = Function(
@@ -401,7 +368,7 @@ analogy = Function(
 def _score_analogies(request: ScoreRequest) -> ScoreAnswer:
     query, *pairs = map(parse_pair, (request.query, *request.pairs))
     return score_pairs(
-        _load(request), query, pairs, template=request.template, normalise=request.normalise
+        load_models(request), query, pairs, template=request.template, normalise=request.normalise
     )
 
 
@@ -432,44 +399,3 @@ def frames(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
     import pandas as pd  # slow to import
 
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-
-__all__ = [
-    "DEFAULT_TEMPLATE",
-    "KINDS",
-    "BatchAnswer",
-    "BatchModelAnswers",
-    "BlankAnswer",
-    "ClozeAnswer",
-    "Inspection",
-    "InspectionAnswer",
-    "ModelAttribution",
-    "ModelLayers",
-    "ModelLogit",
-    "ModelSettings",
-    "ModelTrace",
-    "Prediction",
-    "RankAnswer",
-    "RelationAnswer",
-    "RelationModelAnswers",
-    "RelationQuestion",
-    "ScoreAnswer",
-    "SentencesAnswer",
-    "Solution",
-    "TracedPart",
-    "analogy",
-    "batch",
-    "fill",
-    "first_answers",
-    "frame_of",
-    "frames",
-    "inspect",
-    "inspect_model",
-    "query_lines",
-    "rank",
-    "relation",
-    "score_analogies",
-    "sentences",
-    "settings_text",
-    "shown_tokens",
-]

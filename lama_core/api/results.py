@@ -15,40 +15,37 @@ import pandas as pd
 from lama_core import metrics
 from lama_core.api.series import SeriesResults, earlier_checkpoints, series_results
 from lama_core.errors import UserError
-from lama_core.metrics.comparison import (
-    CompareRequest,
-    Comparison,
-    Difference,
-    MeanDifference,
-    what_differs,
-)
+from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
+from lama_core.metrics.comparison import what_differs as what_differs
 from lama_core.metrics.fact_answers import join_answers
-from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
+from lama_core.metrics.intervals import METHOD as METHOD
+from lama_core.metrics.intervals import METHOD_OF_MEANS as METHOD_OF_MEANS
+from lama_core.metrics.intervals import Interval as Interval
 from lama_core.metrics.origins import sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS, OF_RANKS, TEXT_METRICS, Metric
-from lama_core.metrics.score_tables import (
-    CONCEPTNET,
-    ResultsRequest,
-    relations_counted,
-    stacked,
-)
+from lama_core.metrics.relation_figures import METRICS as METRICS
+from lama_core.metrics.relation_figures import TEXT_METRICS, Metric
+from lama_core.metrics.score_tables import CONCEPTNET as CONCEPTNET
+from lama_core.metrics.score_tables import ResultsRequest as ResultsRequest
+from lama_core.metrics.score_tables import relations_counted as relations_counted
+from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
-from lama_core.metrics.verdicts import overridden, with_verdicts
-from lama_core.metrics.ways_of_asking import (
-    ALL_RELATIONS,
-    WAYS,
-    WaysOfAsking,
-    compare_ways,
-    runs_by_way,
-)
+from lama_core.metrics.verdicts import overridden as overridden
+from lama_core.metrics.verdicts import with_verdicts as with_verdicts
+from lama_core.metrics.ways_of_asking import ALL_RELATIONS as ALL_RELATIONS
+from lama_core.metrics.ways_of_asking import WAYS as WAYS
+from lama_core.metrics.ways_of_asking import WaysOfAsking as WaysOfAsking
+from lama_core.metrics.ways_of_asking import compare_ways as compare_ways
+from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
 from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Function
 from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates
-from lama_core.runs.find import RunListing, list_runs, load_run
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.find import RunListing as RunListing
+from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.info import Run as Run
+from lama_core.runs.info import RunInfo as RunInfo
 
 Lines = list[dict[Any, Any]]
 
@@ -187,7 +184,6 @@ class Slices:
 class ComparedWays:
     """Each model's answers to the same facts in different ways; see `metrics.ways_of_asking`."""
 
-    request: ResultsRequest
     found: tuple[WaysOfAsking, ...]
 
     @property
@@ -321,7 +317,7 @@ def _ways(request: ResultsRequest, runs: Sequence[Run]) -> ComparedWays:
         )
     for problem in problems:
         request.on_note(problem)
-    return ComparedWays(request, tuple(found))
+    return ComparedWays(tuple(found))
 
 
 def _slices(request: ResultsRequest, runs: Sequence[Run]) -> Slices:
@@ -476,39 +472,6 @@ def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
     return {"right": "A" if row["right_a"] else "B", **fact, **first, **ranks}
 
 
-__all__ = [
-    "ALL_RELATIONS",
-    "CONCEPTNET",
-    "METHOD",
-    "METHOD_OF_MEANS",
-    "METRICS",
-    "OF_RANKS",
-    "TEXT_METRICS",
-    "WAYS",
-    "ComparedRuns",
-    "ComparedSlices",
-    "ComparedWays",
-    "Interval",
-    "Results",
-    "ResultsRequest",
-    "Run",
-    "RunInfo",
-    "RunListing",
-    "Slices",
-    "WaysOfAsking",
-    "WordingEffects",
-    "compare",
-    "compare_ways",
-    "model_names",
-    "overridden",
-    "relations_counted",
-    "results",
-    "runs_by_way",
-    "what_differs",
-    "with_verdicts",
-]
-
-
 @dataclass(frozen=True)
 class Illustration:
     """Facts of a bundled run that illustrate rank and P@1.
@@ -533,19 +496,11 @@ class Illustration:
 
 
 @cache
-def illustration(
-    model: str = "minilm-mlm", relation: str = "P36", n_facts: int = 10, n_words: int = 5
-) -> Illustration | None:
-    """Return the first facts of a relation that count in a bundled run; None without the run.
+def illustration(model: str) -> Illustration | None:
+    """Return ten capitals that count in a model's bundled run; None without the run.
 
-    The query is that of the first fact whose gold answer has a rank from 2 to `n_words`; if there
-    is none, that of the first fact.
-
-    Args:
-        model: The model of the run.
-        relation: The relation.
-        n_facts: Number of facts.
-        n_words: Number of predictions.
+    The query is that of the first fact whose gold answer has a rank from 2 to 5; if there is none,
+    that of the first fact.
     """
     infos = [
         info
@@ -555,10 +510,10 @@ def illustration(
     if not infos:
         return None
     run = load_run(infos[0].id)
-    chosen = (run.facts["relation"] == relation) & run.facts["excluded"].isna()
-    rows = np.flatnonzero(chosen.to_numpy())[:n_facts]
+    chosen = (run.facts["relation"] == "P36") & run.facts["excluded"].isna()
+    rows = np.flatnonzero(chosen.to_numpy())[:10]
     facts = run.facts.iloc[rows]
-    shown = int(facts["rank_raw"].between(2, n_words).to_numpy().argmax())
+    shown = int(facts["rank_raw"].between(2, 5).to_numpy().argmax())
     words, log_probs = run.top.words[rows[shown]], run.top.log_probs[rows[shown]]
     return Illustration(
         query=str(facts["query"].iloc[shown]),
@@ -566,7 +521,7 @@ def illustration(
         rank=int(facts["rank_raw"].iloc[shown]),
         words=tuple(
             (str(word), math.exp(log_prob))
-            for word, log_prob in zip(words[:n_words], log_probs[:n_words], strict=True)
+            for word, log_prob in zip(words[:5], log_probs[:5], strict=True)
         ),
         subjects=tuple(facts["subject"].astype(str)),
         ranks=tuple(int(rank) for rank in facts["rank_filtered"]),

@@ -30,6 +30,3 @@ def saved_request(name: str) -> tuple[Request, Path]:
             f"This version can't resume a run of {begun.function!r}. Start the run again."
         )
     return from_record(REQUESTS[begun.function], begun.fields), Path(begun.folder)
-
-
-__all__ = ["saved_request"]

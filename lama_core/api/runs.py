@@ -16,13 +16,11 @@ from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
 from lama_core.probes.analogy import accuracy_tables
 from lama_core.probes.analogy import plan as analogy_probing
-from lama_core.probes.analogy.accuracy_tables import (
-    RANDOM_PROBES,
-    SIGNIFICANT,
-    ProbeAccuracy,
-    frequency_summary,
-    probes_in,
-)
+from lama_core.probes.analogy.accuracy_tables import RANDOM_PROBES as RANDOM_PROBES
+from lama_core.probes.analogy.accuracy_tables import SIGNIFICANT as SIGNIFICANT
+from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy as ProbeAccuracy
+from lama_core.probes.analogy.accuracy_tables import frequency_summary as frequency_summary
+from lama_core.probes.analogy.accuracy_tables import probes_in as probes_in
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.probes.extraction.plan import (
@@ -37,21 +35,19 @@ from lama_core.probes.statements import plan as statements_probing
 from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.probes.tracing import plan as tracing
 from lama_core.probes.tracing.plan import TraceRequest
-from lama_core.probes.tracing.roles import ROLES, RoleEffect, average_effects
+from lama_core.probes.tracing.roles import ROLES as ROLES
+from lama_core.probes.tracing.roles import RoleEffect as RoleEffect
+from lama_core.probes.tracing.roles import average_effects
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request
 from lama_core.runs import find
 from lama_core.runs.execute import RunStopped, execute_all
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.info import FACTS_FILE, Run, RunInfo
-from lama_core.runs.manage import (
-    KeptRun,
-    RunsRequest,
-    delete_run,
-    list_kept,
-    own_folder,
-    rename_run,
-)
+from lama_core.runs.manage import KeptRun, RunsRequest, list_kept
+from lama_core.runs.manage import delete_run as delete_run
+from lama_core.runs.manage import own_folder as own_folder
+from lama_core.runs.manage import rename_run as rename_run
 from lama_core.runs.spec import RunSpec, load_by_name
 from lama_core.runs.unfinished import begun_text
 from lama_core.scoring.executors import make_executor
@@ -431,30 +427,3 @@ list_runs = Function(
 def kind_title(info: RunInfo) -> str:
     """Return the title of a run's kind of probe."""
     return kinds.KINDS[info.kind].title if info.kind in kinds.KINDS else info.kind
-
-
-__all__ = [
-    "RANDOM_PROBES",
-    "ROLES",
-    "SIGNIFICANT",
-    "AnalogyRuns",
-    "ProbeAccuracy",
-    "RoleEffect",
-    "RunList",
-    "Runs",
-    "TraceRuns",
-    "analogy_probe",
-    "delete_run",
-    "extract",
-    "frequency_summary",
-    "kind_title",
-    "list_runs",
-    "load_run",
-    "own_folder",
-    "probe",
-    "probes_in",
-    "read",
-    "rename_run",
-    "statements",
-    "trace",
-]

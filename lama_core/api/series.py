@@ -10,16 +10,13 @@ import pandas as pd
 from lama_core.errors import UserError
 from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.score_tables import ResultsRequest, stacked
-from lama_core.metrics.training import (
-    ALL,
-    MEASURES,
-    Grouping,
-    Measure,
-    Training,
-    training_of,
-)
+from lama_core.metrics.training import ALL, Grouping, Training, training_of
+from lama_core.metrics.training import Measure as Measure
 from lama_core.runs.info import Run
-from lama_core.runs.series import Series, earlier_checkpoints, find_series, place_of
+from lama_core.runs.series import Series as Series
+from lama_core.runs.series import earlier_checkpoints as earlier_checkpoints
+from lama_core.runs.series import find_series as find_series
+from lama_core.runs.series import place_of as place_of
 
 
 @dataclass(frozen=True)
@@ -149,21 +146,3 @@ def series_results(request: ResultsRequest, runs: Sequence[Run]) -> SeriesResult
     for problem in problems:
         request.on_note(str(problem))
     return SeriesResults(request, tuple(found))
-
-
-__all__ = [
-    "ALL",
-    "MEASURES",
-    "Grouping",
-    "Measure",
-    "Series",
-    "SeriesResults",
-    "TrainedSeries",
-    "Training",
-    "earlier_checkpoints",
-    "find_series",
-    "place_of",
-    "series_results",
-    "train_series",
-    "training_of",
-]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from lama_core.errors import UserError
 from lama_core.probes.tracing.plan import TraceRequest
-from lama_core.probes.tracing.roles import BLANK, ROLES, RoleEffect, average_effects
+from lama_core.probes.tracing.roles import BLANK, RoleEffect, average_effects
+from lama_core.probes.tracing.roles import ROLES as ROLES
 from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
@@ -103,16 +104,3 @@ def request_of(run: Run) -> TraceRequest:
         precision=info.precision,
         limit=info.limit,
     )
-
-
-__all__ = [
-    "ALL_FACTS",
-    "ROLES",
-    "RoleEffect",
-    "TraceOptions",
-    "Traces",
-    "options_of",
-    "read_traces",
-    "request_of",
-    "trace_runs",
-]

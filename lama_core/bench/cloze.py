@@ -99,10 +99,7 @@ def encoder_only(model: Any, queries: Sequence[Query], body: Any = None) -> Call
 
     Encoding and sorting the queries isn't part of the function.
 
-    Args:
-        model: The model.
-        queries: The queries.
-        body: The encoder. Default: the model's.
+    body: the encoder. Default: the model's.
     """
     encoded = model.encode_all(queries, "both")
     plans = [

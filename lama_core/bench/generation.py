@@ -129,10 +129,7 @@ def _lengths(model: Any, prompts: Sequence[Chat]) -> list[int]:
 def bare_passes(model: Any, prompts: Sequence[Chat], lengths: Sequence[int]) -> None:
     """Run the forward passes that generate texts of these lengths, with a cache.
 
-    Args:
-        model: The model.
-        prompts: The prompts.
-        lengths: Number of generated tokens of each text, as `_lengths` returns them.
+    lengths: number of generated tokens of each text, as `_lengths` returns them.
     """
     import torch
 

@@ -45,10 +45,8 @@ def planned(encoded: Sequence[Encoded], **bounds: int) -> list[list[tuple[int, .
 def copy_passes(model: Any, copies: Iterable[tuple[Sequence[int], int]]) -> Callable[[], None]:
     """Return a function that computes the logits of the masked token in each copy of a text.
 
-    Args:
-        model: A masked model.
-        copies: The token ids of each copy, and the position of its masked token. Copies of equal
-            length share batches.
+    copies: the token ids of each copy, and the position of its masked token. Copies of equal length
+    share batches.
     """
     by_length: dict[int, list[tuple[Sequence[int], int]]] = defaultdict(list)
     for copy in copies:

@@ -50,14 +50,12 @@ class Columns:
         words: The candidates that are one token of the model, in candidate order.
         token_ids: Place -> ids of each candidate's tokens, int64 [candidate, form], padded with -1.
         spelling: How the model writes the candidates.
-        missing: Candidates that are not one token of the model.
         is_full: Whether every token of the model is a column.
     """
 
     words: Sequence[str]
     token_ids: dict[Place, NDArray[np.int64]]
     spelling: Spelling
-    missing: tuple[str, ...] = ()
     is_full: bool = False
 
     @cached_property
@@ -198,5 +196,4 @@ class Candidates:
         token_ids = {
             place: pad_columns([spelling.tokens(word, place) for word in known]) for place in PLACES
         }
-        missing = tuple(word for word in words if word not in spelling.forms["after space"])
-        return Columns(known, token_ids, spelling, missing)
+        return Columns(known, token_ids, spelling)

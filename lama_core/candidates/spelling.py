@@ -21,12 +21,10 @@ class Vocabulary(Protocol):
     @property
     def cased(self) -> bool:
         """Whether `Paris` and `paris` are different tokens."""
-        ...
 
     @property
     def size(self) -> int:
         """Number of entries of the model's output distribution."""
-        ...
 
     def forms(self, place: Place) -> Forms:
         """Return the words that are one token at this place: word -> ids of tokens that write it.
@@ -34,23 +32,18 @@ class Vocabulary(Protocol):
         `after space`: in running text. `open`: at the start of a text or after a bracket, where a
         tokenizer that includes spaces in its tokens may write the word with or without a space.
         """
-        ...
 
     def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
         """Return the ids of a word's subword tokens at this place."""
-        ...
 
     def can_write(self, word: str) -> bool:
         """Return whether the word has subword tokens and none of them is the unknown token."""
-        ...
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
         """Return the tokens of a text as shown to users."""
-        ...
 
     def tokens(self) -> dict[int, str]:
         """Return all tokens except special ones, as shown to users: id -> text."""
-        ...
 
 
 class OpenVocabulary:

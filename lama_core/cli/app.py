@@ -6,8 +6,9 @@ import sys
 from typing import Annotated
 
 import psutil
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
+from lama_core.cli import commands
 from lama_core.errors import UserError
 from lama_core.paths import APP_FILE, SERVER_FILE
 
@@ -72,10 +73,4 @@ def _own_hosts() -> list[str]:
     return [socket.gethostname(), socket.getfqdn(), *sorted(addresses)]
 
 
-app = App(
-    name="app",
-    help_epilogue="Example: lama-explorer app --port 8600",
-    help_flags=["--help", "-h"],
-    version_flags=[],
-)
-app.default(open_app)
+app = commands.make_group("app", open_app, "app --port 8600")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter, validators
+from cyclopts import Parameter, validators
 
 from lama_core.cli import commands, output
 from lama_core.errors import choose
@@ -81,10 +81,4 @@ def _number(value: float | None, name: str = "") -> str:
     return f"{value:.3g} ({name})" if name else f"{value:.3g}"
 
 
-bench = App(
-    name="bench",
-    help_epilogue="Example: lama-explorer bench cloze --json",
-    help_flags=["--help", "-h"],
-    version_flags=[],
-)
-bench.default(run)
+bench = commands.make_group("bench", run, "bench cloze --json")

@@ -42,14 +42,18 @@ def make_help(app: App) -> Callable[[], None]:
     return print_help
 
 
-def make_group(name: str, function: Callable[..., None] | None = None) -> App:
-    """Return a group of commands.
+def make_group(
+    name: str, function: Callable[..., None] | None = None, example: str | None = None
+) -> App:
+    """Return a command, or a group of commands.
 
     Args:
         name: Name of the group, such as `models`.
         function: Runs if the user gives no command. Default: print the help.
+        example: A command, shown below the help.
     """
-    group = App(name=name, help_flags=["--help", "-h"], version_flags=[])
+    epilogue = f"Example: {PROGRAM} {example}" if example else None
+    group = App(name=name, help_epilogue=epilogue, help_flags=["--help", "-h"], version_flags=[])
     if function is None:
         group.usage = f"Usage: {PROGRAM} {name} COMMAND"
     group.default(function or make_help(group))

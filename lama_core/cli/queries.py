@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from lama_core.api import queries
 from lama_core.api.queries import (
@@ -39,7 +40,7 @@ def print_cloze(answer: ClozeAnswer) -> None:
         for model in answer.models:
             which = f", blank {number + 1}" if len(model.blanks) > 1 else ""
             settings = f"context {model.context}, {model.n_candidates:,} candidates"
-            settings += f" ({answer.candidates.name})" + _computed(model.precision, model.device)
+            settings += f" ({answer.candidates.name})" + _computed(model)
             blank = model.blanks[number]
             if number and blank.asked != first:
                 which += f", queried as {blank.asked!r}"
@@ -72,9 +73,9 @@ def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
     return "-" if value is None else fixed(value, digits, signed=signed)
 
 
-def _computed(precision: str, device: str) -> str:
+def _computed(model: Any) -> str:
     """Return `, bf16 on cuda:0`; empty for fp32 on a CPU."""
-    text = settings_text(precision, device)
+    text = settings_text(model.precision, model.device)
     return f", {text}" if text else ""
 
 
@@ -114,7 +115,7 @@ def _print_wordings(question: RelationQuestion, model: RelationModelAnswers, wor
     if 1 == n < total:
         same = f"the first answers in {total} wordings all differ"
     settings = f"{model.n_candidates:,} candidates ({words})"
-    settings += _computed(model.precision, model.device)
+    settings += _computed(model)
     output.print_table(
         ("wording", "sentence", "first answer", "prob", "rank of the gold answer", "note"),
         rows,
@@ -146,7 +147,7 @@ def print_rank(answer: RankAnswer) -> None:
                 for row in model.answers
             ],
             title=f"{model.name}: {len(model.answers):,} answers, part {request.part}"
-            + _computed(model.precision, model.device),
+            + _computed(model),
         )
         for note in model.notes(gold):
             print(note)
@@ -168,7 +169,7 @@ def print_sentences(answer: SentencesAnswer) -> None:
                 )
                 for sentence in model.sentences
             ],
-            title=model.name + _computed(model.precision, model.device),
+            title=model.name + _computed(model),
         )
         for sentence in model.sentences:
             print("  " + "  ".join(shown_tokens(sentence.tokens)))
@@ -180,17 +181,20 @@ def print_sentences(answer: SentencesAnswer) -> None:
 def print_inspected(answer: InspectionAnswer) -> None:
     """Print the lens's result for each model."""
     for model in answer.models:
-        if model.layers:
-            _print_layers(model.layers, answer.request.candidates)
-        elif model.attribution:
-            _print_attribution(model.attribution)
-        elif model.trace:
-            _print_trace(model.trace)
-        elif model.logit:
-            _print_logit(model.logit)
-        else:  # a lens without a format of its own
-            rows = model.result.rows()
-            output.print_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+        found, last = model.result, ""
+        match found:
+            case ModelLayers():
+                _print_layers(found, answer.request.candidates)
+            case ModelAttribution():
+                _print_attribution(found)
+                last = found.completeness()
+            case ModelTrace():
+                _print_trace(found)
+            case ModelLogit():
+                _print_logit(found)
+        for note in filter(None, (*found.notes, last)):
+            print(note)
+        print()
 
 
 def _print_layers(model: ModelLayers, words: str) -> None:
@@ -206,13 +210,10 @@ def _print_layers(model: ModelLayers, words: str) -> None:
     ]
     heads = [f"rank of {word.word}" + " (gold)" * word.is_gold for word in model.words]
     settings = f"{model.n_candidates:,} candidates ({words})"
-    settings += _computed(model.precision, model.device)
+    settings += _computed(model)
     output.print_table(
         ("layer", "first answer", "log-prob", *heads), rows, title=f"{model.name}: {settings}"
     )
-    for note in model.notes:
-        print(note)
-    print()
 
 
 def _print_attribution(model: ModelAttribution) -> None:
@@ -222,11 +223,7 @@ def _print_attribution(model: ModelAttribution) -> None:
         for token, value in zip(model.tokens, model.values, strict=True)
     ]
     title = f"{model.name}: {model.method}, log-prob of {model.word}: {fixed(model.log_prob, 3)}"
-    title += _computed(model.precision, model.device)
-    output.print_table(("token", "adds to log-prob"), rows, title=title)
-    for note in filter(None, (*model.notes, model.completeness())):
-        print(note)
-    print()
+    output.print_table(("token", "adds to log-prob"), rows, title=title + _computed(model))
 
 
 def _print_trace(model: ModelTrace) -> None:
@@ -243,8 +240,7 @@ def _print_trace(model: ModelTrace) -> None:
         f"{model.name}: prob of {model.answer} {fixed(model.prob, 3)}, "
         f"{fixed(model.corrupted, 3)} with noise on {model.subject}"
     )
-    title += _computed(model.precision, model.device)
-    output.print_table(("layer", *heads), rows, title=title)
+    output.print_table(("layer", *heads), rows, title=title + _computed(model))
     what = "the state after one layer"
     if model.restore != "states":
         named = {"attention": "attention", "mlp": "the MLP"}[model.restore]
@@ -256,9 +252,6 @@ def _print_trace(model: ModelTrace) -> None:
     if best := model.best():
         value, layer, token = best
         print(f"Largest: {fixed(value, 3)}, layer {layer}, token {model.tokens[token]}.")
-    for note in model.notes:
-        print(note)
-    print()
 
 
 def _print_logit(model: ModelLogit) -> None:
@@ -275,8 +268,9 @@ def _print_logit(model: ModelLogit) -> None:
     ]
     against = f" minus that of {model.against}" if model.against else ""
     title = f"{model.name}: logit of {model.answer}{against}: {fixed(model.logit, 3)}"
-    title += _computed(model.precision, model.device)
-    output.print_table(("layer", "attention adds", "MLP adds"), rows, title=title)
+    output.print_table(
+        ("layer", "attention adds", "MLP adds"), rows, title=title + _computed(model)
+    )
     others = ", ".join(
         f"{part.part} {fixed(part.value, 3, signed=True)}"
         for part in model.parts
@@ -293,9 +287,6 @@ def _print_logit(model: ModelLogit) -> None:
     heads = sorted(model.heads, key=lambda one: -abs(one.value))[:N_HEADS]
     shown = (f"{one.layer}.{one.head} {fixed(one.value, 3, signed=True)}" for one in heads)
     print(f"Strongest attention heads (layer.head): {', '.join(shown)}.")
-    for note in model.notes:
-        print(note)
-    print()
 
 
 def print_batch(answer: BatchAnswer) -> None:
@@ -317,7 +308,7 @@ def print_batch(answer: BatchAnswer) -> None:
     output.print_table(("line", "text", "gold answer", *heads), rows)
     print()
     for model in answer.models:
-        print(f"{model.name}: {model.summary()}{_computed(model.precision, model.device)}")
+        print(f"{model.name}: {model.summary()}{_computed(model)}")
 
 
 def _first_cells(model: BatchModelAnswers, row: int) -> tuple[str, str, str]:
@@ -340,7 +331,7 @@ def print_solution(solution: Solution) -> None:
     print(solution.question.query.text("___") + "\n")
     for answer in solution.cloze.models:
         settings = f"context {answer.context}, {answer.n_candidates:,} candidates"
-        settings += _computed(answer.precision, answer.device)
+        settings += _computed(answer)
         _print_answers(answer.blanks[0], f"{answer.name}: {settings}")
         for baseline in solution.baselines:
             if baseline.name == answer.name:
@@ -370,7 +361,7 @@ def print_scores(answer: ScoreAnswer) -> None:
                 for pair in model.ranked
             ],
             title=f"{model.name}, ranked by the {answer.normalise} of the log-probabilities"
-            + _computed(model.precision, model.device),
+            + _computed(model),
         )
         for pair in model.ranked:
             scored = zip(pair.tokens.tokens, pair.tokens.log_probs.tolist(), strict=True)

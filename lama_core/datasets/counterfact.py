@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lama_core.datasets.dataset import BLANK, Dataset, make_dataset
-from lama_core.datasets.file_search import find_files, find_folder_with, head_of
+from lama_core.datasets.file_search import find_files, head_of
 from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
     JsonObject,
@@ -48,11 +48,6 @@ class _Relation:
 def is_counterfact(path: Path) -> bool:
     """Return whether a file is a JSON list of CounterFact's cases."""
     return path.suffix.lower() == ".json" and b'"requested_rewrite"' in head_of(path)
-
-
-def find_root(path: Path) -> Path | None:
-    """Return the folder at or under `path` that holds CounterFact's file, or None."""
-    return find_folder_with(path, is_counterfact)
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:

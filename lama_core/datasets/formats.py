@@ -5,6 +5,7 @@ To add a format, write a reader in this folder and add a row to `FORMATS`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lama_core.datasets import (
@@ -20,6 +21,7 @@ from lama_core.datasets import (
     zsre,
 )
 from lama_core.datasets.dataset import AnalogyDataset, Content, Dataset
+from lama_core.datasets.file_search import find_folder_with
 from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 
@@ -63,6 +65,12 @@ def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset
     return user_table.load(file, name=name, columns=None, **about)
 
 
+def _file(name: str, title: str, is_wanted: Callable[[Path], bool], load: Load) -> Format:
+    """Return a format whose facts are in a single file."""
+    find_root = partial(find_folder_with, is_wanted=is_wanted)
+    return Format(name, title, "facts", find_root, load, is_wanted)
+
+
 # In the order in which `detect` tries them: a later format could also match a folder that is in an
 # earlier format.
 FORMATS: tuple[Format, ...] = (
@@ -86,16 +94,9 @@ FORMATS: tuple[Format, ...] = (
         entity_questions.load,
         entity_questions.is_file,
     ),
-    Format("popqa", "PopQA's table", "facts", popqa.find_root, popqa.load, popqa.is_popqa),
-    Format(
-        "counterfact",
-        "CounterFact's list",
-        "facts",
-        counterfact.find_root,
-        counterfact.load,
-        counterfact.is_counterfact,
-    ),
-    Format("zsre", "zsRE's lines", "facts", zsre.find_root, zsre.load, zsre.is_zsre),
+    _file("popqa", "PopQA's table", popqa.is_popqa, popqa.load),
+    _file("counterfact", "CounterFact's list", counterfact.is_counterfact, counterfact.load),
+    _file("zsre", "zsRE's lines", zsre.is_zsre, zsre.load),
     Format(
         "table",
         "a CSV, TSV or JSONL table with subject and object",

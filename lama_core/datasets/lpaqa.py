@@ -54,7 +54,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
                     found.append(prompt)
             prompts[file.stem] = prompts.get(file.stem, ()) + tuple(found)
     for file in sorted((reading.root / TRAINING_FOLDER).glob("*.jsonl")):
-        reading.facts += _iter_pairs(reading, file, file.stem, "TREx")
+        reading.facts += _iter_pairs(reading, file, file.stem)
     if not reading.facts:
         reading.notes.append(f"no {TRAINING_FOLDER}: prompts only")
     relations = reading.relations_of(prompts)
@@ -74,9 +74,7 @@ def read_prompts(folder: Path, relation: str) -> tuple[tuple[Prompt, ...], ReadR
     return tuple(found), reading.report
 
 
-def read_pairs(
-    place: Path, relation: str, *, source: str = "TREx"
-) -> tuple[tuple[Fact, ...], ReadReport]:
+def read_pairs(place: Path, relation: str) -> tuple[tuple[Fact, ...], ReadReport]:
     """Return a relation's training pairs in file order, without duplicates, and the reading report.
 
     place: a folder with `<relation>.jsonl`, or the file itself.
@@ -91,7 +89,7 @@ def read_pairs(
             f"{did_you_mean(relation, names)}."
         )
     reading = Reading(path)
-    pairs = list(_iter_pairs(reading, path, relation, source))
+    pairs = list(_iter_pairs(reading, path, relation))
     facts: dict[tuple[str, str], Fact] = {}
     for fact in pairs:
         facts.setdefault((fact.subject, fact.object), fact)
@@ -116,7 +114,7 @@ def _iter_prompts(reading: Reading, file: Path, origin: str) -> Iterator[tuple[i
             yield number, Prompt(required_text(row, "template"), origin, _weight(row))
 
 
-def _iter_pairs(reading: Reading, file: Path, relation: str, source: str) -> Iterator[Fact]:
+def _iter_pairs(reading: Reading, file: Path, relation: str) -> Iterator[Fact]:
     for number, row in reading.objects(file):
         with reading.dropping(file, number):
             yield Fact(
@@ -124,7 +122,7 @@ def _iter_pairs(reading: Reading, file: Path, relation: str, source: str) -> Ite
                 required_text(row, "sub_label", "sub"),
                 relation,
                 required_text(row, "obj_label", "obj"),
-                source,
+                "TREx",
                 subject_id=optional_text(row, "sub_uri"),
                 object_id=optional_text(row, "obj_uri"),
             )

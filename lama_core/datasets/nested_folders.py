@@ -13,17 +13,15 @@ MAX_FOLDERS = 10_000
 MAX_FILES = 100_000
 
 
-def find_folder(
-    path: Path, is_wanted: Callable[[Path], bool], *, depth: int = MAX_DEPTH
-) -> Path | None:
+def find_folder(path: Path, is_wanted: Callable[[Path], bool]) -> Path | None:
     """Return the topmost folder at or under `path` for which `is_wanted` is true, or None.
 
-    The search is breadth-first, in the order of names, down to `depth` levels below `path`.
+    The search is breadth-first, in the order of names, down to `MAX_DEPTH` levels below `path`.
     Raises UserError for too many folders, or one that can't be read.
     """
     level = [path] if path.is_dir() else []
     n_seen = 0
-    for _ in range(depth + 1):
+    for _ in range(MAX_DEPTH + 1):
         n_seen += len(level)
         if n_seen > MAX_FOLDERS:
             raise _too_many(path, f"{MAX_FOLDERS:,} folders")

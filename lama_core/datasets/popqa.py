@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from lama_core.datasets.dataset import Dataset
-from lama_core.datasets.file_search import find_files, find_folder_with, head_of
+from lama_core.datasets.file_search import find_files, head_of
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -36,11 +36,6 @@ def is_popqa(path: Path) -> bool:
         return False
     header = head_of(path).split(b"\n", 1)[0].decode("utf-8", "replace").strip().lower()
     return set(header.split("\t")) >= COLUMNS
-
-
-def find_root(path: Path) -> Path | None:
-    """Return the folder at or under `path` that holds PopQA's file, or None."""
-    return find_folder_with(path, is_popqa)
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:

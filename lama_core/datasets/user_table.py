@@ -128,14 +128,12 @@ class Scan:
         relations: The relations' names, in order of first appearance.
         unasked: The relations that have facts with neither a template nor a sentence.
         n_facts: Number of facts that can be queried.
-        objects: The distinct objects of all facts, including those that can't be queried.
         dropped: The unreadable and duplicate rows; rows that only lack a template are not included.
     """
 
     relations: tuple[str, ...]
     unasked: tuple[str, ...]
     n_facts: int
-    objects: tuple[str, ...]
     dropped: tuple[Dropped, ...]
 
 
@@ -184,7 +182,6 @@ def scan(path: Path, columns: Columns) -> Scan:
         tuple(relations),
         tuple(dict.fromkeys(unasked)),
         len(queried),
-        tuple(dict.fromkeys(fact.object for fact in reading.facts)),
         tuple(reading.dropped),
     )
 

@@ -69,19 +69,19 @@ def uhn_substring(dataset: Dataset) -> Variant:
     return _without(dataset, reason, "uhn-substring")
 
 
-def uhn_names(dataset: Dataset, guess: Guess, *, top_k: int = NAME_TOP_K) -> Variant:
+def uhn_names(dataset: Dataset, guess: Guess) -> Variant:
     """Exclude facts whose object can be guessed from a part of the subject's name.
 
     For place of birth and death, citizenship and languages, each word of the subject is put into
     "NAME is a common name in the following city : [MASK] ."; the fact is excluded if the object is
-    among the `top_k` guesses (of the whole vocabulary of bert-base-cased in the paper). Case is
+    among the `NAME_TOP_K` guesses (in the paper of all of bert-base-cased's vocabulary). Case is
     ignored, so that an uncased guesser works, too.
     Departure: Facts that names give away
     """
 
     @cache
     def guesses(text: str) -> frozenset[str]:
-        return frozenset(word.strip().lower() for word in guess(text, top_k))
+        return frozenset(word.strip().lower() for word in guess(text, NAME_TOP_K))
 
     def reason(fact: Fact) -> str | None:
         noun = NAME_NOUNS.get(fact.relation)

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from lama_core.datasets.dataset import Dataset
-from lama_core.datasets.file_search import find_files, find_folder_with, head_of
+from lama_core.datasets.file_search import find_files, head_of
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -46,11 +46,6 @@ def _has_fields(line: bytes) -> bool:
     except orjson.JSONDecodeError:
         return False
     return isinstance(row, dict) and "input" in row and isinstance(row.get("output"), list)
-
-
-def find_root(path: Path) -> Path | None:
-    """Return the folder at or under `path` that holds zsRE files, or None."""
-    return find_folder_with(path, is_zsre)
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:

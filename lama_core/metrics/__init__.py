@@ -4,8 +4,6 @@
 """
 
 from lama_core.metrics.calibration import expected_calibration_error as expected_calibration_error
-from lama_core.metrics.comparison import Difference as Difference
-from lama_core.metrics.comparison import MeanDifference as MeanDifference
 from lama_core.metrics.comparison import compare as compare
 from lama_core.metrics.consistency import contrast as contrast
 from lama_core.metrics.consistency import paraphrase_consistency as paraphrase_consistency
@@ -20,7 +18,6 @@ from lama_core.metrics.headlines import headline as headline
 from lama_core.metrics.headlines import overall as overall
 from lama_core.metrics.headlines import paired_headline as paired_headline
 from lama_core.metrics.headlines import standings as standings
-from lama_core.metrics.intervals import Interval as Interval
 from lama_core.metrics.margins import margin_histogram as margin_histogram
 from lama_core.metrics.precision_at_k import macro_precision_at as macro_precision_at
 from lama_core.metrics.precision_at_k import precision_at as precision_at
@@ -31,7 +28,6 @@ from lama_core.metrics.relation_figures import TEXT_METRICS as TEXT_METRICS
 from lama_core.metrics.relation_figures import Metric as Metric
 from lama_core.metrics.relation_figures import Scored as Scored
 from lama_core.metrics.relation_figures import scored_rows as scored_rows
-from lama_core.metrics.score_tables import AVERAGES as AVERAGES
 from lama_core.metrics.score_tables import BYS as BYS
 from lama_core.metrics.score_tables import Average as Average
 from lama_core.metrics.score_tables import By as By

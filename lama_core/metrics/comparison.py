@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.metrics.intervals import LEVEL, Interval, difference_intervals, mean_of_sample
+from lama_core.metrics.intervals import Interval, difference_intervals, mean_of_sample
 from lama_core.requests import Request, argument, option
 from lama_core.runs.alignment import differing_candidates, number_rows
 from lama_core.runs.info import Run, RunInfo
@@ -252,7 +252,6 @@ def compare(
     ranking: Ranking = "filtered",
     k: int = 1,
     relations: Sequence[str] | None = None,
-    level: float = LEVEL,
 ) -> Comparison:
     """Compare run B with run A: by relation, over all facts, and over relations.
 
@@ -262,7 +261,6 @@ def compare(
         ranking: Filtered or raw.
         k: A fact is right if its rank is at most k.
         relations: Names of the relations to include; None is all.
-        level: Confidence level of the intervals.
 
     Raises:
         UserError: If no fact counts in both runs.
@@ -280,9 +278,9 @@ def compare(
         {"a": right_a, "b": right_b, "only_a": right_a & ~right_b, "only_b": right_b & ~right_a}
     )
     by_relation = frame.groupby(pairs["relation"].astype(str), sort=False)
-    rows = _differences(by_relation.sum(), by_relation.size(), level)
+    rows = _differences(by_relation.sum(), by_relation.size())
     differences = np.array([row.b - row.a for row in rows])
-    sample = mean_of_sample(differences, level=level)
+    sample = mean_of_sample(differences)
     over_relations = MeanDifference(
         len(rows),
         float(np.mean([row.a for row in rows])),
@@ -295,7 +293,7 @@ def compare(
     )
     firsts = right_a.to_numpy(), right_b.to_numpy()
     return Comparison(
-        paired_difference(*firsts, level=level),
+        paired_difference(*firsts),
         over_relations,
         rows,
         "query" if _is_repeated(a, pairs) else "fact",
@@ -307,9 +305,7 @@ def compare(
     )
 
 
-def paired_difference(
-    right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], *, level: float = LEVEL
-) -> Difference:
+def paired_difference(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> Difference:
     """Return the difference over facts; right_a, right_b: bool [fact], for at least one fact."""
     n, only_a, only_b = len(right_a), (right_a & ~right_b).sum(), (right_b & ~right_a).sum()
     counts = (np.array([count], dtype=np.int64) for count in (only_b, only_a, n))
@@ -319,15 +315,13 @@ def paired_difference(
         float(right_a.mean()),
         float(right_b.mean()),
         float((only_b - only_a) / n),
-        difference_intervals(*counts, level=level)[0],
+        difference_intervals(*counts)[0],
         int(only_a),
         int(only_b),
     )
 
 
-def _differences(
-    right: pd.DataFrame, totals: "pd.Series[int]", level: float
-) -> tuple[Difference, ...]:
+def _differences(right: pd.DataFrame, totals: "pd.Series[int]") -> tuple[Difference, ...]:
     """Return the difference of each group.
 
     right: for each group, the numbers of facts that A, B, only A and only B get right. totals:
@@ -335,7 +329,7 @@ def _differences(
     """
     n = totals.to_numpy().astype(np.int64)
     a, b, only_a, only_b = (right[name].to_numpy() for name in ("a", "b", "only_a", "only_b"))
-    ends = difference_intervals(only_b, only_a, n, level=level)
+    ends = difference_intervals(only_b, only_a, n)
     a, b = a / n, b / n
     return tuple(
         Difference(

@@ -64,13 +64,12 @@ class Correlations:
     """Figure 3 as data.
 
     matrix: DataFrame [name, name] of correlations, NaN if a column is constant. mentions: what was
-    counted. n: number of facts. source: source of the facts, or `ALL_SOURCES`.
+    counted. n: number of facts.
     """
 
     matrix: pd.DataFrame
     mentions: str
     n: int
-    source: str
 
 
 def correlation_sources(info: RunInfo, relations: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -133,7 +132,7 @@ def correlate(
             "P@1": (facts[f"rank_{ranking}"] == 1).to_numpy(dtype=np.float64),
         }
     )
-    return Correlations(pearson_matrix(table), mentions.source, len(table), chosen)
+    return Correlations(pearson_matrix(table), mentions.source, len(table))
 
 
 def pearson_matrix(table: pd.DataFrame) -> pd.DataFrame:

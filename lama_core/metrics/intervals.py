@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.95
+Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 METHOD = "Wilson's score interval"
 METHOD_OF_MEANS = f"{METHOD} of each relation, combined as in Zou et al. 2009"
 METHOD_OF_DIFFERENCES = "Tango's score interval of paired shares"
@@ -70,9 +71,9 @@ class SampleMean:
     p: float
 
 
-def share_intervals(successes: Ints, totals: Ints, *, level: float = LEVEL) -> Intervals:
+def share_intervals(successes: Ints, totals: Ints) -> Intervals:
     """Return Wilson's interval of each share; successes, totals: int64 of the same shape."""
-    z2 = _z(level) ** 2
+    z2 = Z**2
     n = np.where(totals > 0, totals, np.nan)
     share = successes / n
     centre = share + z2 / (2 * n)
@@ -84,14 +85,11 @@ def share_intervals(successes: Ints, totals: Ints, *, level: float = LEVEL) -> I
     return Intervals(low, high)
 
 
-def difference_intervals(
-    gains: Ints, losses: Ints, totals: Ints, *, level: float = LEVEL
-) -> Intervals:
+def difference_intervals(gains: Ints, losses: Ints, totals: Ints) -> Intervals:
     """Return Tango's interval of each paired difference (gains - losses) / totals.
 
     gains: int64 [group], facts that only the second run gets right. losses: the same for the first.
     """
-    z = _z(level)
     n = np.where(totals > 0, totals, np.nan)
     estimate = (gains - losses) / n
 
@@ -109,7 +107,7 @@ def difference_intervals(
         beyond = np.full_like(inside, outside)
         for _ in range(N_HALVINGS):
             middle = (inside + beyond) / 2
-            holds = np.abs(above(middle)) <= z
+            holds = np.abs(above(middle)) <= Z
             inside, beyond = np.where(holds, middle, inside), np.where(holds, beyond, middle)
         return np.where(np.isnan(estimate), np.nan, inside)
 
@@ -119,9 +117,7 @@ def difference_intervals(
 def mean_interval(values: Floats, ends: Intervals) -> Intervals:
     """Return the interval of the mean of float64 [relation, ...] over the first axis.
 
-    Args:
-        values: The relations' values.
-        ends: The relations' intervals.
+    ends: the relations' intervals.
 
     Raises:
         ValueError: If `values` is empty.
@@ -134,7 +130,7 @@ def mean_interval(values: Floats, ends: Intervals) -> Intervals:
     return Intervals(np.asarray(mean - below), np.asarray(mean + beyond))
 
 
-def mean_of_sample(values: Floats, *, level: float = LEVEL) -> SampleMean:
+def mean_of_sample(values: Floats) -> SampleMean:
     """Return the mean of the values, float64 [value], with Student's interval and one-sample test.
 
     The interval is cut to [-1, 1].
@@ -146,10 +142,6 @@ def mean_of_sample(values: Floats, *, level: float = LEVEL) -> SampleMean:
     if spread <= 1e-12:
         return SampleMean(mean, Interval(float("nan"), float("nan")), float("nan"))
     error, free = spread / np.sqrt(len(values)), len(values) - 1
-    half = float(t.ppf((1 + level) / 2, free)) * error
+    half = float(t.ppf((1 + LEVEL) / 2, free)) * error
     p = 2 * float(t.sf(abs(mean) / error, free))
     return SampleMean(mean, Interval(max(-1.0, mean - half), min(1.0, mean + half)), p)
-
-
-def _z(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)

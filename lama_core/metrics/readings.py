@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.files import read_gzip_lines, write_gzip_lines
-from lama_core.metrics.intervals import LEVEL, share_intervals
+from lama_core.metrics.intervals import share_intervals
 from lama_core.metrics.training import Training
 from lama_core.metrics.training_texts import read_text_file
 
@@ -85,15 +85,12 @@ def group_name(number: int) -> str:
     return names.get(least) or f"{least} to {last} times"
 
 
-def precision_by_readings(
-    training: Training, readings: Readings, *, level: float = LEVEL
-) -> pd.DataFrame:
+def precision_by_readings(training: Training, readings: Readings) -> pd.DataFrame:
     """Return P@k by the number of readings, at each step of a series.
 
     Args:
         training: The answers of the series.
         readings: The readings of the series; facts without readings are excluded.
-        level: Confidence level of the intervals (Wilson's).
 
     Returns:
         A row for each step and group with facts: step, group (from `GROUPS`), readings (the
@@ -109,7 +106,7 @@ def precision_by_readings(
         group = np.searchsorted(GROUPS, counts[known], side="right") - 1
         n = np.bincount(group, minlength=len(GROUPS))
         right = np.bincount(group, training.right[known, column], minlength=len(GROUPS))
-        ends = share_intervals(right.astype(np.int64), np.maximum(n, 1), level=level)
+        ends = share_intervals(right.astype(np.int64), np.maximum(n, 1))
         lines += [
             {
                 "step": step,

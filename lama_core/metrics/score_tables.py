@@ -29,7 +29,7 @@ from lama_core.metrics.calibration import (
     expected_calibration_error,
     reliability_bins,
 )
-from lama_core.metrics.intervals import LEVEL, Intervals, mean_interval, share_intervals
+from lama_core.metrics.intervals import Intervals, mean_interval, share_intervals
 from lama_core.metrics.relation_figures import (
     FIRST_LOG_PROB,
     METRICS,
@@ -165,7 +165,6 @@ def score_table(
     relations: Sequence[str] = (),
     conceptnet: Average = "relations",
     mrr_depth: int | None = None,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Return one row per run and relation (or source, or source and type), in the runs' order.
 
@@ -177,7 +176,6 @@ def score_table(
         relations: Names of the relations to include; () is all.
         conceptnet: Whether ConceptNet's total is the mean over relations or facts.
         mrr_depth: Ranks beyond this count as 0 in MRR; None means unlimited.
-        level: Confidence level of the intervals.
 
     Returns:
         Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
@@ -189,11 +187,10 @@ def score_table(
     return stacked(
         summarise(
             relation_figures(run, ranking, mrr_depth=mrr_depth),
-            relation_precision(run, k, ranking, level=level),
+            relation_precision(run, k, ranking),
             by=by,
             relations=relations,
             conceptnet=conceptnet,
-            level=level,
         )
         for run in runs
     )
@@ -225,14 +222,12 @@ def relation_figures(
     return pd.DataFrame(columns)
 
 
-def relation_precision(
-    run: Run, k: int, ranking: Ranking = "filtered", *, level: float = LEVEL
-) -> RelationPrecision:
+def relation_precision(run: Run, k: int, ranking: Ranking = "filtered") -> RelationPrecision:
     """Return P@k of every relation, with intervals."""
     rows = scored_rows(run, ranking)
     is_hit = rows.ranks <= k
     hits = np.bincount(rows.relation[is_hit], minlength=len(rows.n))
-    ends = share_intervals(hits, rows.n, level=level)
+    ends = share_intervals(hits, rows.n)
     return RelationPrecision(rows.mean(is_hit), ends, chance_precision(rows, k))
 
 
@@ -243,7 +238,6 @@ def summarise(
     by: By = "relation",
     relations: Sequence[str] = (),
     conceptnet: Average = "relations",
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Return one row per relation, source, or source and type, with the columns of `score_table`.
 
@@ -255,7 +249,6 @@ def summarise(
         conceptnet: Whether ConceptNet's row is the mean over relations or facts. Over facts, each
             relation's score is weighted by its facts, also for metrics such as macro P@1 that
             aren't means over facts.
-        level: Confidence level of the interval over facts.
     """
     ends = precision.ends
     chosen = np.arange(len(figures))
@@ -299,7 +292,7 @@ def summarise(
         of_mean = Intervals(np.array(np.nan), np.array(np.nan))
         if known and over_facts:
             hits = np.rint(precision.p_at_k[known] * n[known]).sum(dtype=np.int64)
-            of_mean = share_intervals(hits, n[known].sum(), level=level)
+            of_mean = share_intervals(hits, n[known].sum())
         elif known:
             of_known = Intervals(ends.low[known], ends.high[known])
             of_mean = mean_interval(precision.p_at_k[known], of_known)

@@ -40,9 +40,6 @@ it its he his she her they their them this these there here then so also only s 
 """
 FUNCTION_WORDS = ARTICLES | frozenset(_FUNCTION_WORDS.split())
 _WORD = re.compile(r"\w+")
-_TOKEN = re.compile(r"\*|\w+")
-
-
 _TENSES = dict.fromkeys(("are", "was", "were"), "is")
 
 

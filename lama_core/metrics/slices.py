@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.cooccurrence import pair_labels
 from lama_core.metrics.fact_answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
-from lama_core.metrics.intervals import LEVEL, difference_intervals, share_intervals
+from lama_core.metrics.intervals import difference_intervals, share_intervals
 from lama_core.metrics.precision_at_k import group_shares
 from lama_core.metrics.sentence_forms import FORMS_FILE, wording_labels
 from lama_core.metrics.training_texts import unknown_texts
@@ -153,7 +153,6 @@ def slice_table(
     *,
     k: int = 1,
     relations: Sequence[str] = (),
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Return one row per slice and run: slices as in `slicings`, runs in the order of joining.
 
@@ -161,7 +160,6 @@ def slice_table(
         joined: The runs' answers.
         k: A fact is right if its rank is at most k.
         relations: Names of the relations to include; () is all.
-        level: Confidence level of the intervals.
 
     Returns:
         Columns: number (index of the run), run, model, by, slice, n, n_wrong (facts with a wrong
@@ -206,7 +204,7 @@ def slice_table(
             )
     if not lines:
         return pd.DataFrame()
-    table = _shares(pd.DataFrame(lines), level).sort_values(["place", "number"], kind="stable")
+    table = _shares(pd.DataFrame(lines)).sort_values(["place", "number"], kind="stable")
     return table.drop(columns="place").reset_index(drop=True)
 
 
@@ -215,7 +213,6 @@ def slice_differences(
     *,
     k: int = 1,
     relations: Sequence[str] = (),
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Return P@k of the second run minus the first: one row per slice, on facts that both count.
 
@@ -234,7 +231,7 @@ def slice_differences(
             a, b = first.rank[rows] <= k, second.rank[rows] <= k
             only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
             counts = (np.array([n]) for n in (only_b, only_a, len(rows)))
-            ends = difference_intervals(*counts, level=level)[0]
+            ends = difference_intervals(*counts)[0]
             line = {"by": by, "slice": name, "n": len(rows), "a": a.mean(), "b": b.mean()}
             line |= {"difference": (only_b - only_a) / len(rows), "low": ends.low}
             lines.append(line | {"high": ends.high, "only_a": only_a, "only_b": only_b})
@@ -255,10 +252,10 @@ def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _shares(counts: pd.DataFrame, level: float) -> pd.DataFrame:
+def _shares(counts: pd.DataFrame) -> pd.DataFrame:
     """Replace counts by shares and intervals; NaN for a count of 0."""
     n, n_right, n_wrong = (counts[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
-    ends = share_intervals(n_right, n, level=level)
+    ends = share_intervals(n_right, n)
     table = counts.drop(columns=["n_right", *WRONG_KINDS]).assign(
         p_at_k=n_right / np.where(n > 0, n, np.nan),
         low=ends.low,

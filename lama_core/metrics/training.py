@@ -92,13 +92,12 @@ class Training:
         """Facts that are right at some step and wrong at the last one."""
         return int(self.fates["forgotten"].sum())
 
-    def curves(self, by: Grouping = "all", *, level: float = LEVEL) -> pd.DataFrame:
+    def curves(self, by: Grouping = "all") -> pd.DataFrame:
         """Return one row per group and step.
 
         Args:
             by: A row's group: all relations, a source, or a relation. Values of the first two are
                 unweighted means over relations.
-            level: Confidence level of the intervals.
 
         Returns:
             Columns group, label, step, n (facts), n_relations, n_learned (facts that are learned
@@ -107,7 +106,7 @@ class Training:
         relation = self.facts["relation"].to_numpy(dtype=object)
         names = list(dict.fromkeys(relation))
         at = pd.Categorical(relation, names).codes.astype(np.int64)
-        values, ends = self._of_relations(at, len(names), level)
+        values, ends = self._of_relations(at, len(names))
         sources = dict(zip(relation, self.facts["source"], strict=True))
         members: dict[str, list[int]] = {}
         for number, name in enumerate(names):
@@ -143,14 +142,14 @@ class Training:
         return pd.DataFrame(lines)
 
     def _of_relations(
-        self, at: NDArray[np.int64], n: int, level: float
+        self, at: NDArray[np.int64], n: int
     ) -> tuple[dict[Measure, Floats], dict[Measure, tuple[Floats, Floats]]]:
         """Return each measure, float64 [relation, step], and the ends of its intervals."""
         shape = (n, len(self.steps))
         counts = np.bincount(at, minlength=n)[:, None]
         hits = np.zeros(shape, dtype=np.int64)
         np.add.at(hits, at, self.right)
-        of_shares = share_intervals(hits, counts + np.zeros(shape, dtype=np.int64), level=level)
+        of_shares = share_intervals(hits, counts + np.zeros(shape, dtype=np.int64))
         values: dict[Measure, Floats] = {"p_at_k": hits / counts}
         ends: dict[Measure, tuple[Floats, Floats]] = {"p_at_k": (of_shares.low, of_shares.high)}
         tables: tuple[tuple[Measure, Floats, tuple[float, float]], ...] = (
@@ -163,7 +162,7 @@ class Training:
             means /= counts
             squares = np.zeros(shape)
             np.add.at(squares, at, (table - means[at]) ** 2)
-            half = _student(counts, level) * np.sqrt(squares / np.maximum(counts - 1, 1) / counts)
+            half = _student(counts) * np.sqrt(squares / np.maximum(counts - 1, 1) / counts)
             values[name] = means
             ends[name] = (np.maximum(means - half, best[0]), np.minimum(means + half, best[1]))
         return values, ends
@@ -211,12 +210,7 @@ def training_of(
         ranking: Filtered or raw.
         relations: Names of the relations to include; () is all.
         k: A fact is right if its gold answer is among the k best.
-
-    Raises:
-        ValueError: If there is no run.
     """
-    if not runs:
-        raise ValueError("a series has at least one run")
     tables = []
     for run, keys in zip(runs, number_rows(runs), strict=True):
         facts = run.facts
@@ -245,9 +239,9 @@ def training_of(
     )
 
 
-def _student(counts: NDArray[np.int64], level: float) -> Floats:
+def _student(counts: NDArray[np.int64]) -> Floats:
     """Return Student's quantile for each number of facts; NaN for fewer than two."""
     from scipy.stats import t  # imported here because it takes half a second
 
     free = np.where(counts > 1, counts - 1, np.nan)
-    return np.asarray(t.ppf((1 + level) / 2, free), dtype=np.float64)
+    return np.asarray(t.ppf((1 + LEVEL) / 2, free), dtype=np.float64)

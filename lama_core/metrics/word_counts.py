@@ -53,13 +53,11 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: int = 2) -> None:
-    """Write all words, and entities with at least this count; equal counts give equal bytes."""
+def save_corpus_counts(counts: CorpusCounts, path: Path) -> None:
+    """Write all words, and entities that occur at least twice; equal counts give equal bytes."""
     lines = [f"word\t{w}\t{n}" for w, n in sorted(counts.words.items())]
     lines += [
-        f"entity\t{name}\t{n}"
-        for name, n in sorted(counts.entities.items())
-        if n >= least_entity_count and name
+        f"entity\t{name}\t{n}" for name, n in sorted(counts.entities.items()) if n >= 2 and name
     ]
     write_gzip_lines(path, lines)
 

@@ -33,10 +33,6 @@ def joins_words(character: str) -> bool:
 def language_note(text: str, entries: Sequence[Entry]) -> str:
     """Return a note that names the models that don't read a text, and their languages.
 
-    Args:
-        text: The text without its blanks.
-        entries: The models' catalogue entries.
-
     Returns:
         The note. Empty if at least half of the text's letters are Latin, if the text is blank or
         has only numbers, or if none of the models reads only English.

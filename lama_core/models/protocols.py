@@ -314,7 +314,6 @@ class Scorer(Protocol):
     @property
     def device(self) -> str:
         """The model's device, such as `cpu` or `cuda:0`."""
-        ...
 
 
 @runtime_checkable
@@ -326,32 +325,26 @@ class BlankFiller(Scorer, Protocol):
     @property
     def notes(self) -> Sequence[str]:
         """Remarks for users on how this model is scored, one sentence each."""
-        ...
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The model's vocabulary as words."""
-        ...
 
     @property
     def identity(self) -> str:
         """A text that is equal each time a model is loaded: the weights' digest, precision etc."""
-        ...
 
     def encode(self, query: Query, context: Context) -> Encoded:
         """Encode a query; raise UserError if it doesn't fit the model's window."""
-        ...
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
         """Encode queries; the results have the same order."""
-        ...
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         """Score the candidates; one row per blank, in the order of the queries.
 
         The log-softmax is over the whole vocabulary, before the candidates are selected.
         """
-        ...
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
@@ -361,7 +354,6 @@ class BlankFiller(Scorer, Protocol):
         Masked models use as many masks as subword tokens, filled left to right; others use the
         chain rule. normaliser: the same blank's `Scores.normaliser`, if it has one.
         """
-        ...
 
 
 @runtime_checkable
@@ -373,7 +365,6 @@ class WordMasker(Protocol):
 
         It is the sum over the word's subword tokens, each predicted with all of them masked.
         """
-        ...
 
 
 @runtime_checkable
@@ -389,7 +380,6 @@ class WordContinuer(Protocol):
 
         firsts: for each text, the tokens that can write its answer; the most likely one is used.
         """
-        ...
 
 
 @runtime_checkable
@@ -403,7 +393,6 @@ class SentenceScorer(Scorer, Protocol):
         tokens on its left; NaN for the first token if the model has no start token.
         Encoder-decoder: each token in turn is replaced by a sentinel and predicted by the decoder.
         """
-        ...
 
 
 @runtime_checkable
@@ -430,7 +419,6 @@ class StatementScorer(Scorer, Protocol):
         Raises:
             UserError: If a statement doesn't fit the model's window.
         """
-        ...
 
 
 @runtime_checkable
@@ -442,16 +430,12 @@ class LayerReader(Protocol):
     ) -> LayerScores:
         """Score the first blank of a text after each layer; causal models see the left side only.
 
-        Args:
-            encoded: The text.
-            columns: The candidates.
-            words: For each further word to score, the ids of the tokens that can write it.
+        words: For each further word to score, the ids of the tokens that can write it.
 
         Raises:
             UserError: If the model's layers can't be read: their number differs from the
                 configuration, or the logits don't depend on the last hidden state alone.
         """
-        ...
 
 
 @runtime_checkable
@@ -471,7 +455,6 @@ class Attributor(Protocol):
             until: No more tokens are erased after this time (`time.monotonic`); tokens that weren't
                 erased have NaN.
         """
-        ...
 
     def integrated_gradients(
         self,
@@ -496,7 +479,6 @@ class Attributor(Protocol):
         Raises:
             UserError: If the model has no gradients, or the time is up before `steps` points.
         """
-        ...
 
 
 @runtime_checkable
@@ -505,11 +487,9 @@ class PartReader(BlankFiller, Protocol):
 
     def check_parts(self) -> None:
         """Raise UserError if the model's family isn't supported."""
-        ...
 
     def read_at(self, encoded: Encoded) -> int:
         """Return the position in the layers' output that the first blank is predicted from."""
-        ...
 
     def logit_parts(
         self, encoded: Encoded, answer: Sequence[int], against: Sequence[int] | None = None
@@ -524,7 +504,6 @@ class PartReader(BlankFiller, Protocol):
         Raises:
             UserError: If the model's family isn't supported.
         """
-        ...
 
     def find_tokens(self, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
         """Return the positions of the tokens of some words, where they first occur in a text.
@@ -532,7 +511,6 @@ class PartReader(BlankFiller, Protocol):
         Raises:
             UserError: If the text that the model sees doesn't contain them.
         """
-        ...
 
     def trace(
         self,
@@ -565,4 +543,3 @@ class PartReader(BlankFiller, Protocol):
         Raises:
             UserError: If the model's family isn't supported.
         """
-        ...

@@ -11,14 +11,13 @@ from itertools import islice
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.models.protocols import KINDS, BlankFiller
+from lama_core.models.protocols import KINDS
 from lama_core.papers.framework import of_models
 from lama_core.papers.jiang2020_data import Studies
 from lama_core.papers.jiang2020_scores import BERTS, COLUMNS, PAPER
 from lama_core.papers.published import published_table
 from lama_core.probes.prompts import paper_tables
-from lama_core.probes.prompts.backward import BothWaysResult, measure_both_ways
-from lama_core.probes.prompts.fact_queries import make_prepared_facts
+from lama_core.probes.prompts.backward import measure_relation
 from lama_core.probes.prompts.refilling import Refiller, refine
 from lama_core.probes.prompts.selection import prompts_by_accuracy
 from lama_core.probes.prompts.spec import Study
@@ -89,8 +88,7 @@ def refined(studies: Studies, model: str) -> Iterator[Item]:
         before[name] = tuple(one.pool.templates[n] for n in _best(one, "mine+man"))
         refiller = Refiller(loaded, studies.split(name).train[:FEW_PAIRS], form="paper")
         found = (
-            refine(text, refiller).template if refiller.places(text) else text
-            for text in before[name]
+            refine(text, refiller)[-1] if refiller.places(text) else text for text in before[name]
         )
         after[name] = tuple(dict.fromkeys(found))
     for line, pools in (("before", before), ("after", after)):
@@ -111,7 +109,17 @@ def asked_back(studies: Studies, model: str) -> Iterator[Item]:
     if not KINDS[loaded.kind].sees_both:
         raise UserError(f"{model} has no right context. Choose a masked model.")
     for combination, title in (("mine", "Mine"), ("man+para", "Paraphrase")):
-        found = [_both_ways(study, one, combination, loaded) for one in _few(study, combination)]
+        found = [
+            measure_relation(
+                loaded,
+                one,
+                study.candidates,
+                combination,
+                n_prompts=FEW_PROMPTS,
+                n_facts=FEW_FACTS,
+            )
+            for one in _few(study, combination)
+        ]
         n_facts = sum(one.n_test for one in found)
         for line, values in (
             ("forward", [one.forward for one in found]),
@@ -138,24 +146,6 @@ def _few(study: Study, combination: str) -> list[RelationStudy]:
 def _best(study: RelationStudy, combination: str) -> Sequence[int]:
     """Return the `FEW_PROMPTS` prompts of a set that are best on the training facts."""
     return prompts_by_accuracy(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
-
-
-def _both_ways(
-    study: Study, one: RelationStudy, combination: str, model: BlankFiller
-) -> BothWaysResult:
-    prompts = [one.pool.prompts[number] for number in _best(one, combination)]
-    train, test = (
-        make_prepared_facts(
-            one.relation,
-            facts[:FEW_FACTS],
-            study.candidates,
-            model,
-            "both",
-            template=prompts[0].template,
-        )
-        for facts in (one.train, one.test)
-    )
-    return measure_both_ways(model, train, test, prompts)
 
 
 def _score_rows(

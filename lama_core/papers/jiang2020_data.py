@@ -135,7 +135,6 @@ class Studies(Prepared):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that apply to all tables."""
         source = self.data
         setup = ["LAMA's T-REx facts with LPAQA's prompts and training pairs"]
         if source.other:

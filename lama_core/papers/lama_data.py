@@ -82,7 +82,6 @@ class Lama(Prepared):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on data, ranking, candidates, and the context of causal models."""
         words = "the words that all models share" if self.own_words else "the published vocabulary"
         notes = [
             f"Data: {self.data.other or self.dataset.name}. Ranking: {RANKING}, as in the released "

@@ -143,7 +143,6 @@ class Bear(Prepared):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Notes on the scores and the facts."""
         notes = [
             "Accuracy: the share of facts for which the statement with the right answer has the "
             "highest log-likelihood of all the relation's answers, summed over its tokens. All "

@@ -173,18 +173,6 @@ class KnownModel:
     vocabulary: Vocabulary
 
 
-def load_known_model(reference: str, load: Load, precision: Precision) -> KnownModel:
-    """Load a model and return its description and vocabulary.
-
-    Raises UserError if it gives no scores, or can't be loaded.
-    """
-    check_gives_scores(reference)
-    model = load(reference, precision=precision)
-    return KnownModel(
-        reference, model.name, model.identity, model.kind, model.precision, model.vocabulary
-    )
-
-
 Loaded = TypeVar("Loaded")
 
 
@@ -194,22 +182,18 @@ class NamesModels(Protocol):
     @property
     def models(self) -> Sequence[str]:
         """Names of models, or folders of checkpoints."""
-        ...
 
     @property
     def revisions(self) -> Sequence[str]:
         """The checkpoints to use; () means all checkpoints of a folder."""
-        ...
 
     @property
     def precision(self) -> Precision:
         """The precision of the weights."""
-        ...
 
     @property
     def on_note(self) -> OnNote:
         """Called with a sentence about each checkpoint that can't be used."""
-        ...
 
 
 def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
@@ -221,7 +205,14 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
     Raises:
         UserError: If a model outside a series, or all checkpoints of a series, can't be loaded.
     """
-    found = load_each(request, lambda name: load_known_model(name, load, request.precision))
+
+    def load_known(reference: str) -> KnownModel:
+        check_gives_scores(reference)
+        model = load(reference, precision=request.precision)
+        names = ("name", "identity", "kind", "precision", "vocabulary")
+        return KnownModel(reference, *(getattr(model, name) for name in names))
+
+    found = load_each(request, load_known)
     words = [_vocabulary_key(model.vocabulary) if series else "" for series, model in found]
     usual = {
         series: Counter(

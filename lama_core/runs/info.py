@@ -8,7 +8,7 @@
 
 `run.json` contains the SHA-256 of each of the other files except the title, and a checksum of its
 other fields. They are verified whenever the file is read. Runs of earlier versions have neither:
-they are read without verification, and `add_digests` adds both.
+they are read without verification.
 
 A run is written into `<id>.part`, which is renamed when the run is finished; see `execute`.
 """
@@ -246,21 +246,17 @@ class Changed(Protocol):
     @property
     def run(self) -> "Run":
         """The run without the changes."""
-        ...
 
     @property
     def names(self) -> frozenset[str]:
         """The columns with changes."""
-        ...
 
     def column(self, name: str) -> "pd.Series[Any]":
         """Return a column of the run's rows with the changes."""
-        ...
 
     @property
     def top(self) -> TopPredictions:
         """The ten best predictions with the changes."""
-        ...
 
 
 # Columns that are read together: those of score tables and alignment, and those of first answers.
@@ -461,18 +457,6 @@ def write_info(info: RunInfo, folder: Path) -> None:
     write_text_atomically(
         folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     )
-
-
-def add_digests(folder: Path) -> None:
-    """Add digests to the run of an earlier version in a folder, if its files can be read.
-
-    Raises:
-        UserError: If the run has no digests and can't be read.
-    """
-    info = read_info(folder)
-    if not info.files:
-        Run(info).check()
-        write_info(info, folder)
 
 
 def file_digest(path: Path) -> str:

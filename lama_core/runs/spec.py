@@ -137,14 +137,9 @@ class RunSpec(ABC):
         """Load the data, or raise UserError if they have changed."""
         return self.same_data(load_dataset(self.dataset))
 
-    def same_data(self, dataset: Any, *, same: bool = True) -> Any:
-        """Return the data, or raise UserError if their digest has changed.
-
-        Args:
-            dataset: The loaded data.
-            same: Whether other inputs that the numbers depend on are unchanged.
-        """
-        if dataset.digest != self.data_digest or not same:
+    def same_data(self, dataset: Any) -> Any:
+        """Return the data, or raise UserError if their digest has changed."""
+        if dataset.digest != self.data_digest:
             raise UserError(
                 f"The dataset {self.dataset_name!r} has changed since this run was planned. Start "
                 "a new run; finished parts are kept."

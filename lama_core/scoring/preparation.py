@@ -59,11 +59,6 @@ class Prepared:
     questions: tuple[Question, ...]
     segments: tuple[Segment, ...]
 
-    @property
-    def n_queries(self) -> int:
-        """Number of queries that the model is scored on."""
-        return sum(len(segment.queries) for segment in self.segments)
-
 
 def prepare(
     questions: Sequence[Question],

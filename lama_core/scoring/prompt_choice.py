@@ -120,10 +120,8 @@ LPAQA_SETS = tuple(name for name in COMBINATIONS if name not in ("manual", "user
 def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
     """Return the prompts of some relations.
 
-    Args:
-        name: One of `PROMPT_SETS`; one of `LPAQA_SETS`, if its prompts are installed; or a folder
-            with prompts in LPAQA's layout, all of which are used.
-        relations: The relations.
+    name: One of `PROMPT_SETS`; one of `LPAQA_SETS`, if its prompts are installed; or a folder with
+    prompts in LPAQA's layout, all of which are used.
 
     Raises:
         UserError: If the name is unknown, or an LPAQA set has no prompts for these relations.

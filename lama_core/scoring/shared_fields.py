@@ -13,7 +13,6 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import RESCORED, Kind
 from lama_core.models.protocols import Context as ContextName
 from lama_core.models.protocols import Hiding as HidingName
-from lama_core.progress import OnProgress, ignore
 from lama_core.requests import Request, option
 from lama_core.scoring.ranking import Ranking as RankingName
 
@@ -179,17 +178,21 @@ def check_segments(segments: bool, open_book: str | None, kinds: Mapping[str, Ki
             )
 
 
-def load_models(settings: ModelSettings, on_progress: OnProgress = ignore) -> tuple["Model", ...]:
-    """Return the chosen models; download and load them where necessary.
+def load_models(settings: ModelSettings) -> tuple["Model", ...]:
+    """Return the chosen models, and report their notes; download and load them where necessary.
 
     Raises:
         UserError: If the settings are invalid, or a model can't be loaded.
     """
     settings.check()
-    return tuple(
-        load_model(name, precision=settings.precision, on_progress=on_progress)
+    models = tuple(
+        load_model(name, precision=settings.precision, on_progress=settings.on_progress)
         for name in settings.models
     )
+    for model in models:
+        for note in model.notes:
+            settings.on_note(f"{model.name}: {note}")
+    return models
 
 
 def choose_candidates(settings: ClozeSettings, models: Sequence["Model"]) -> CandidateColumns:

@@ -311,7 +311,7 @@ def test_a_folder_of_something_else_is_refused(reader: Any, tmp_path: Path) -> N
     (tmp_path / "notes.tsv").write_text("subject\tobject\nPeru\tLima\n")
     (tmp_path / "notes.json").write_text("[]")
     (tmp_path / "notes.jsonl").write_text("{}\n")
-    assert reader.find_root(tmp_path) is None
+    assert formats.detect(tmp_path / "notes.tsv").name == "table"
     with pytest.raises(UserError, match=r"holds no|is not EntityQuestions"):
         reader.load(tmp_path)
 

@@ -70,11 +70,6 @@ def test_no_facts_give_nan_and_not_zero() -> None:
     assert np.isnan(share_intervals(np.array([0]), np.array([0])).low).all()
 
 
-def test_k_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="k is 0"):
-        metrics.precision_at(RANKS, 0)
-
-
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=40))
 def test_precision_never_falls_as_k_grows(values: list[int]) -> None:
     ranks = np.array(values)

@@ -238,7 +238,6 @@ def test_bf16_weights_take_half_the_memory(tmp_path: Path) -> None:
     folder = save_model_folder("gpt2", tmp_path / "gpt2")
     wide, narrow = (load_model(str(folder), precision=name) for name in ("fp32", "bf16"))
     assert narrow.n_bytes == wide.n_bytes / 2
-    assert wide.n_parameters == narrow.n_parameters
     assert next(narrow.model.parameters()).dtype == torch.bfloat16
     assert {held.precision for held in CACHE.held() if held.name == wide.name} == {"fp32", "bf16"}
     for precision in ("fp32", "bf16"):

@@ -46,7 +46,6 @@ class Country:
     """The Factbook's fields on a country; missing ones are empty."""
 
     name: str
-    long_name: str
     continent: str
     capital: str
     adjective: str
@@ -153,7 +152,6 @@ def _country(member: str, entry: dict[str, object]) -> Country:
     adjective = _text(entry, "People and Society", "Nationality", "adjective")
     return Country(
         name=_name(entry),
-        long_name=_text(entry, "Government", "Country name", "conventional long form"),
         continent=CONTINENTS.get(member.split("/")[2], ""),
         capital="" if capital.lower() in {"none", "na"} else capital.strip(),
         adjective=re.split(r" or |,|;| \(", adjective)[0],

@@ -8,8 +8,9 @@ doesn't prevent the use of other datasets.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+import msgspec
 import orjson
 
 from lama_core import paths
@@ -279,26 +280,12 @@ def read_record(name: str) -> Listed:
         fields: dict[str, Any] = orjson.loads(read_file(path, MAX_RECORD))
         if fields["title"] == fields["name"]:  # an import, which may have been renamed
             fields["title"] = name
-        row = Listed(**{**fields, "name": name, "installed": True, "path": str(folder)})
-        fault = _fault(row)
+        record = {**fields, "name": name, "installed": True, "path": str(folder)}
+        return msgspec.convert(record, Listed)
     except UserError as error:
         raise UserError(f"{str(error).rstrip('.')}: {remedy}") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, msgspec.ValidationError) as error:
         raise UserError(f"{path} is damaged ({error}): {remedy}") from error
-    if fault:
-        raise UserError(f"{path} is damaged ({fault}): {remedy}")
-    return row
-
-
-def _fault(row: Listed) -> str:
-    """Return why a record is invalid, as a clause; empty if it is valid."""
-    if row.kind not in get_args(Content):
-        return f"its kind is {row.kind!r}"
-    texts = (row.title, row.licence, row.citation, row.homepage, row.fault)
-    numbers = (row.n_relations, row.n_facts, row.size)
-    if not all(isinstance(text, str) for text in texts):
-        return "a text field is not text"
-    return "" if all(type(n) in (int, type(None)) for n in numbers) else "a count is not a number"
 
 
 def describe(name: str) -> str:

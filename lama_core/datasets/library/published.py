@@ -6,9 +6,9 @@ LPAQA, ParaRel and the Google analogies, of which no release exists: the first d
 content, and later changes are refused.
 """
 
-import json
 from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from lama_core.datasets.dataset import Content
 from lama_core.downloads import SourceFile
@@ -44,13 +44,8 @@ class Source:
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
-def _source(record: dict[str, Any]) -> Source:
-    files = tuple(SourceFile(**file) for file in record["files"])
-    return Source(**{**record, "files": files})
-
-
-SOURCES: tuple[Source, ...] = tuple(
-    map(_source, json.loads((ASSETS / "datasets" / "catalog.json").read_text("utf-8")))
+SOURCES = msgspec.json.decode(
+    (ASSETS / "datasets" / "catalog.json").read_bytes(), type=tuple[Source, ...]
 )
 
 

@@ -27,7 +27,6 @@ class Translator(Protocol):
 
     def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
         """Return the n best translations of each text, best first."""
-        ...
 
 
 class HubTranslator:

@@ -59,7 +59,7 @@ SIZES = (
 # Characters are the bytes of UTF-8, and these control characters.
 BEGIN_TEXT, END_TEXT, BEGIN_WORD, END_WORD, PADDING = range(256, 261)
 FORGET_BIAS = 1.0
-PASSES, MOST_PASSES = 1, 20
+PASSES = 1
 WORDS_PER_PASS = 512
 
 States = list[list[tuple[torch.Tensor, torch.Tensor]]]
@@ -307,9 +307,7 @@ class ElmoModel(Transformer):
     ) -> torch.Tensor:
         """Mean of the forward state before and the backward state after each word position.
 
-        Args:
-            texts: The words of each text.
-            places: Word positions in each text; 0 is the first word.
+        places: Word positions in each text; 0 is the first word.
 
         Returns:
             The mean state at each of the places, [place, projection_dim], text by text.

@@ -44,7 +44,6 @@ class MaskedModel(TokenHidingModel):
         return int(self.tokenizer.mask_token_id)
 
     def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        """Logits at the mask of each row, float32 [row, vocabulary]."""
         where = (torch.arange(len(ids)), at)
         return self.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))[0]
 

@@ -92,11 +92,6 @@ class Transformer(HasDevice):
             hook.remove()
         self._hooks = [module.register_forward_hook(self._cut) for module in places]
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of weights; tied weights are counted once."""
-        return sum(tensor.numel() for tensor in self.model.parameters())
-
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
         """Input embeddings of tokens, [token, dim]."""
         return self.model.get_input_embeddings().weight.detach()[list(ids)]

@@ -28,11 +28,8 @@ from lama_core.paths import cache_dir
 PATH = "/v1/chat/completions"
 ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
 LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
-IDENTITY_FIELDS = (
-    "id",
-    "root",
-    "owned_by",
-)  # the fields of a model's record that don't change between requests
+# The fields of a model's record that don't change between requests.
+IDENTITY_FIELDS = ("id", "root", "owned_by")
 
 
 class ChatModel:
@@ -41,7 +38,6 @@ class ChatModel:
     Attributes:
         identity: Digest of the address, the model's name and the server's record of the model;
             its weights can't be hashed.
-        n_requests: Number of answers that the server gave since the model was opened.
     """
 
     kind: Kind = "causal"
@@ -54,7 +50,6 @@ class ChatModel:
         self.name = name
         self.identity = identity
         self.vocabulary = OpenVocabulary()
-        self.n_requests = 0
         self.notes = (
             "Its weights are on a server and can't be hashed: runs identify it by the server's "
             "URL and the model's name.",
@@ -134,7 +129,6 @@ class ChatModel:
                 raise
             answer = self._server.ask(PATH, body)
             self._takes_log_probs = False
-        self.n_requests += 1
         try:
             choice = answer["choices"][0]
             text = choice["message"]["content"] or ""

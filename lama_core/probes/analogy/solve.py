@@ -48,15 +48,12 @@ class WordEmbedder(Protocol):
     @property
     def vocabulary(self) -> Vocabulary:
         """The model's tokens as words."""
-        ...
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return input embeddings, float32 [word, dim]; the mean over a word's subword tokens."""
-        ...
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
         """Return the input embeddings of the candidates, float32 [candidate, dim]."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,6 @@ class AnalogySpec(RunSpec):
         return unchanged
 
     def load_data(self) -> AnalogyDataset:
-        """Load the analogies. Raises UserError if they changed since the run was planned."""
         dataset: AnalogyDataset = self.same_data(load_analogies(self.dataset))
         return dataset
 

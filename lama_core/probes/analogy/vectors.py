@@ -70,12 +70,9 @@ class WordVectors:
 def load_vectors(source: str, words: Iterable[str]) -> WordVectors:
     """Load the vectors of some words and of their lower-case forms.
 
-    Args:
-        source: A text file, plain or compressed (.gz, .bz2, .xz); a file in a zip or wheel, as
-            `archive.whl!inner/vectors.txt`; or a file of an installed package, as
-            `package:name/inner/vectors.txt`. A first line of two numbers (word2vec, fastText) is
-            skipped.
-        words: The words to load.
+    source: a text file, plain or compressed (.gz, .bz2, .xz); a file in a zip or wheel, as
+    `archive.whl!inner/vectors.txt`; or a file of an installed package, as
+    `package:name/inner/vectors.txt`. A first line of two numbers (word2vec, fastText) is skipped.
 
     Raises:
         UserError: If the file can't be read, a line is not a vector, or no word is in it.

@@ -23,10 +23,8 @@ from lama_core.models.protocols import (
     MAX_ERROR_SHARE,
     MAX_POINTS,
     MIN_ERROR,
-    Attributor,
     BlankFiller,
     Encoded,
-    LayerReader,
     TracedPart,
 )
 from lama_core.probes.cloze.query import Text, check_gold, gold_answers
@@ -338,27 +336,23 @@ class ModelAttribution(AboutModel):
 
 
 def read_layers(
-    model: BlankFiller,
+    model: Any,
     query: Query,
     columns: Columns,
-    *,
-    top_k: int = 5,
-    gold: str | None = None,
+    request: InspectRequest,
     limits: Limits = UNLIMITED,
 ) -> ModelLayers:
     """Return the first answer after each layer, and the ranks of some answers after each layer.
 
-    These are the last layer's `top_k` best answers and the first blank's gold answer.
+    These are the last layer's `top_k` best answers and the first blank's gold answer. model:
+    a `LayerReader`.
 
     Raises:
-        UserError: If the model has no readable layers, the text is too long, or the model can't
-            write the gold answer.
+        UserError: If the text is too long, or the model can't write the gold answer.
     """
-    if not isinstance(model, LayerReader):
-        raise UserError(NOT_INSPECTABLE.format(model.name))
     encoded, notes = encode_first_blank(model, query, limits)
     place = encoded.places[0]
-    word = gold_answers(gold, query.n_blanks)[0]
+    word = gold_answers(request.gold, query.n_blanks)[0]
     forms, note = tokens_of(model, columns, word, place) if word else ((), "")
     scores = model.layer_log_probs(encoded, columns, [forms] if forms else [])
     log_probs = scores.log_probs
@@ -367,7 +361,8 @@ def read_layers(
     layers = tuple(
         Layer(number, columns.words[column], value) for number, (column, value) in enumerate(firsts)
     )
-    tracked = best_candidates(log_probs[-1:], min(top_k, len(columns.words))).columns[0].tolist()
+    n_tracked = min(request.top_k, len(columns.words))
+    tracked = best_candidates(log_probs[-1:], n_tracked).columns[0].tolist()
     gold_column = columns.find(word, place) if word else None
     if isinstance(gold_column, int) and gold_column not in tracked:
         tracked.append(gold_column)
@@ -393,39 +388,26 @@ def read_layers(
 
 
 def attribute(
-    model: BlankFiller,
+    model: Any,
     query: Query,
     columns: Columns,
-    method: AttributionMethod,
-    *,
-    word: str | None = None,
-    steps: int | None = None,
+    request: InspectRequest,
     limits: Limits = UNLIMITED,
 ) -> ModelAttribution:
     """Return how much each token adds to the log-probability of a word at the first blank.
 
-    Args:
-        model: The model.
-        query: The text.
-        columns: The candidates' columns.
-        method: The attribution method.
-        word: The word; None takes the model's first answer.
-        steps: Number of points of the gradients' integral; None takes as many as needed for a
-            completeness error of `MAX_ERROR_SHARE`, at most `MAX_POINTS`.
-        limits: Limits on the cost.
+    The word is the request's answer, or else the model's first answer. model: an `Attributor`.
 
     Raises:
-        UserError: If the model can't be inspected or can't write the word, or the text is too long.
+        UserError: If the model can't write the word, or the text is too long.
     """
-    if not isinstance(model, Attributor):
-        raise UserError(NOT_INSPECTABLE.format(model.name))
     encoded, notes = encode_first_blank(model, query, limits)
-    word, forms, note = choose_answer(model, encoded, columns, word)
+    word, forms, note = choose_answer(model, encoded, columns, request.answer)
     until = limits.until()
-    if method == "erasure":
+    if request.method == "erasure":
         found = model.erased(encoded, forms, until=until)
     else:
-        found = model.integrated_gradients(encoded, forms, steps=steps, until=until)
+        found = model.integrated_gradients(encoded, forms, steps=request.steps, until=until)
     values = tuple(None if np.isnan(value) else float(value) for value in found.values)
     of_text = [value for token, value in zip(found.tokens, values, strict=True) if token != BLANK]
     n_tried = sum(value is not None for value in of_text)
@@ -433,14 +415,14 @@ def attribute(
         reached = f"Time limit reached: {n_tried} of {len(of_text)} tokens were tested."
         notes = (*notes, reached)
     return ModelAttribution(
-        method=method,
+        method=request.method,
         word=word,
         tokens=found.tokens,
         values=values,
         log_prob=found.log_prob,
         baseline=found.baseline,
         steps=found.n_points,
-        asked=steps is not None,
+        asked=request.steps is not None,
         notes=tuple(filter(None, (*notes, note))),
         **model_fields(model),
     )

@@ -1,17 +1,17 @@
 """The table of lenses: each shows how a model reaches its answer at the first blank of a text.
 
 A new lens is a file with its result and its computation, a row in `LENSES` and its name in
-`LensName`; its options are fields of `InspectRequest` and rows of `LENSES_OF`. The command line
-prints the result's rows unless `cli/queries.py` has a format for it.
+`LensName`; its options are fields of `InspectRequest` and rows of `LENSES_OF`. `cli/queries.py`
+prints the result.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
-from lama_core.models.protocols import Attributor, BlankFiller, Kind, LayerReader, PartReader
+from lama_core.models.protocols import Attributor, BlankFiller, LayerReader, PartReader
 from lama_core.probes.cloze.inspection import (
     NOT_INSPECTABLE,
     InspectRequest,
@@ -26,41 +26,7 @@ from lama_core.probes.cloze.tracing import ModelTrace, trace_answer
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.types import Query
 
-
-class LensResult(Protocol):
-    """The result of a lens for one model, with the fields of `AboutModel`."""
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def kind(self) -> Kind:
-        """The model's kind."""
-        ...
-
-    @property
-    def precision(self) -> str:
-        """The precision of the computation."""
-        ...
-
-    @property
-    def device(self) -> str:
-        """The device of the computation."""
-        ...
-
-    def model_json(self) -> dict[str, Any]:
-        """Return the model as JSON values."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the lens's values as JSON values."""
-        ...
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the DataFrame."""
-        ...
+LensResult = ModelLayers | ModelAttribution | ModelTrace | ModelLogit
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +45,9 @@ class Lens:
     json_key: str = ""
 
 
-def _read_layers(
-    model: BlankFiller, query: Query, columns: Columns, request: InspectRequest, limits: Limits
-) -> ModelLayers:
-    return read_layers(model, query, columns, top_k=request.top_k, gold=request.gold, limits=limits)
-
-
-def _attribute(
-    model: BlankFiller, query: Query, columns: Columns, request: InspectRequest, limits: Limits
-) -> ModelAttribution:
-    return attribute(
-        model,
-        query,
-        columns,
-        request.method,
-        word=request.answer,
-        steps=request.steps,
-        limits=limits,
-    )
-
-
 LENSES: dict[LensName, Lens] = {
-    "layers": Lens(LayerReader, _read_layers),
-    "tokens": Lens(Attributor, _attribute, "attribution"),
+    "layers": Lens(LayerReader, read_layers),
+    "tokens": Lens(Attributor, attribute, "attribution"),
     "trace": Lens(PartReader, trace_answer),
     "logit": Lens(PartReader, divide_logit),
 }
@@ -113,26 +59,6 @@ class Inspection:
 
     lens: LensName
     result: LensResult
-
-    @property
-    def layers(self) -> ModelLayers | None:
-        """The result of lens layers; None for another lens."""
-        return self.result if isinstance(self.result, ModelLayers) else None
-
-    @property
-    def attribution(self) -> ModelAttribution | None:
-        """The result of lens tokens; None for another lens."""
-        return self.result if isinstance(self.result, ModelAttribution) else None
-
-    @property
-    def trace(self) -> ModelTrace | None:
-        """The result of lens trace; None for another lens."""
-        return self.result if isinstance(self.result, ModelTrace) else None
-
-    @property
-    def logit(self) -> ModelLogit | None:
-        """The result of lens logit; None for another lens."""
-        return self.result if isinstance(self.result, ModelLogit) else None
 
     def to_json(self) -> dict[str, Any]:
         """Return what `inspect --json` prints of a model."""

@@ -6,7 +6,7 @@ the candidates.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -639,7 +639,6 @@ def query_models(
     *,
     passage: FoundPassage | None = None,
     segments: bool = False,
-    on_model: Callable[[ModelAnswer], None] | None = None,
     **options: Any,
 ) -> ClozeAnswer:
     """Return every model's answers to a text.
@@ -650,16 +649,11 @@ def query_models(
         candidates: The candidates.
         passage: Open-book context that precedes the text, if any.
         segments: Whether passage and text are two segments.
-        on_model: Called with each model's answer.
         **options: Further options of `query_model`.
     """
-    answers = []
     with_context = with_passage(query, passage, segments=segments)
-    for model in models:
-        answers.append(query_model(model, with_context, candidates, **options))
-        if on_model:
-            on_model(answers[-1])
-    return ClozeAnswer(query.text(), candidates, tuple(answers), passage)
+    answers = tuple(query_model(model, with_context, candidates, **options) for model in models)
+    return ClozeAnswer(query.text(), candidates, answers, passage)
 
 
 def query_in_batches(

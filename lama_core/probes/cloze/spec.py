@@ -116,7 +116,6 @@ class ClozeSpec(RunSpec):
         return self.prompts.name if self.open_book is None else f"{OPEN_BOOK} {self.prompts.name}"
 
     def prompt_kind(self) -> PromptKind:
-        """Return the kind of the prompts."""
         return self.prompts.kind
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
@@ -212,7 +211,6 @@ class ClozeWork(SegmentWork):
         ]
 
     def first_steps(self, segment: int) -> range:
-        """Return the index of the first batch of each part."""
         return range(0, len(self.batches[segment]), BATCHES)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
@@ -236,7 +234,6 @@ class ClozeWork(SegmentWork):
         return pa.concat_tables(tables)
 
     def answer(self, model: BlankFiller, segment: int, block: ScoreBlock) -> pa.Table:
-        """Return the answers of one scored batch."""
         return to_table(rank_block(model.name, self.segments[segment], block))
 
 

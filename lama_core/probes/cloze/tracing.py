@@ -70,16 +70,9 @@ class ModelTrace(AboutModel):
 
     def to_json(self) -> dict[str, Any]:
         """Return what `inspect --lens trace --json` prints of a model."""
+        settings = ("answer", "subject", "restore", "window", "draws", "seed", "noise")
         return {
-            "answer": self.answer,
-            "subject": self.subject,
-            "restore": self.restore,
-            "window": self.window,
-            "draws": self.draws,
-            "seed": self.seed,
-            "noise": self.noise,
-            "prob": self.prob,
-            "corrupted": self.corrupted,
+            **{name: getattr(self, name) for name in (*settings, "prob", "corrupted")},
             "tokens": [
                 {"token": token, "subject": inside}
                 for token, inside in zip(self.tokens, self.in_subject, strict=True)

@@ -74,7 +74,6 @@ class ContrastSpec(ClozeSpec):
     def more_columns(
         self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
     ) -> dict[str, pa.Array]:
-        """Return the columns of the plain queries."""
         n_rows = len(prepared.questions)
         texts: list[str | None] = [None] * n_rows
         firsts: list[str | None] = [None] * n_rows

@@ -133,7 +133,6 @@ class FoundWork(SegmentWork):
     questions: tuple[tuple[Question, ...], ...]
 
     def first_steps(self, segment: int) -> range:
-        """Return the index of the first question of each part."""
         return range(0, len(self.questions[segment]), PART)
 
     def size(self, segment: int, first: int) -> tuple[int, int]:
@@ -142,7 +141,6 @@ class FoundWork(SegmentWork):
         return n, n
 
     def score(self, finder: Finder, number: int, tick: Tick) -> pa.Table:
-        """Return the answers of one part."""
         segment, first = self.part_starts[number]
         columns = self.segments[segment].columns
         found = []
@@ -228,7 +226,6 @@ class ReaderSpec(FoundSpec):
         return {**super().options(), "passages": N_PASSAGES}
 
     def open(self, load: Load) -> BookReader:
-        """Return the reader. Raises UserError if its weights have changed."""
         from lama_core.models.auxiliary.reader import load_reader
 
         reader = self.unchanged(load_reader(self.model))

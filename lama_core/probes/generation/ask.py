@@ -124,17 +124,6 @@ class AskAnswer:
         ]
 
 
-def ask_models(request: AskRequest, models: Sequence[Any]) -> AskAnswer:
-    """Return each model's answer.
-
-    Raises:
-        UserError: If a model can't generate text, or the question doesn't fit its window.
-    """
-    for model in models:
-        check_generates(model)
-    return AskAnswer(request, tuple(ask_model(model, request) for model in models))
-
-
 def ask_model(model: Any, request: AskRequest, limits: Limits = UNLIMITED) -> ModelText:
     """Return one model's answer to the question.
 

@@ -17,22 +17,24 @@ Departure: Backward probability
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller, WordMasker
-from lama_core.probes.prompts.ensemble import RELEASED, Recipe, combine_log_linear, fit_weights
-from lama_core.probes.prompts.fact_queries import PreparedFacts
+from lama_core.probes.prompts.ensemble import combine_log_linear, fit_weights
+from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
+from lama_core.probes.prompts.selection import prompts_by_accuracy
+from lama_core.probes.prompts.study import RelationStudy
 from lama_core.scoring.batches import score_cloze
 from lama_core.types import Prompt, Query
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 SubjectForm = Literal["together", "in-turn"]
-SUBJECT_FORMS: tuple[SubjectForm, ...] = get_args(SubjectForm)
 
 N_OBJECTS = 5
 
@@ -134,6 +136,36 @@ class BothWaysResult:
     n_test: int
 
 
+def measure_relation(
+    model: BlankFiller,
+    study: RelationStudy,
+    candidates: Candidates,
+    combination: str,
+    *,
+    n_prompts: int,
+    n_facts: int,
+    **options: Any,
+) -> BothWaysResult:
+    """Measure the prompts of a set that are best on the training facts (`measure_both_ways`).
+
+    n_facts: maximum number of training facts, and of test facts.
+    """
+    best = prompts_by_accuracy(study.pool, combination, study.train_accuracies)[:n_prompts]
+    prompts = [study.pool.prompts[number] for number in best]
+    train, test = (
+        make_prepared_facts(
+            study.relation,
+            facts[:n_facts],
+            candidates,
+            model,
+            "both",
+            template=prompts[0].template,
+        )
+        for facts in (study.train, study.test)
+    )
+    return measure_both_ways(model, train, test, prompts, **options)
+
+
 def measure_both_ways(
     model: BlankFiller,
     train: PreparedFacts,
@@ -142,7 +174,6 @@ def measure_both_ways(
     *,
     n_objects: int = N_OBJECTS,
     subject: SubjectForm = "together",
-    recipe: Recipe = RELEASED,
     on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWaysResult:
     """Measure P@1 of a few prompts of one relation, without and with backward probability.
@@ -155,11 +186,11 @@ def measure_both_ways(
     """
     score = partial(score_both_ways, model, prompts=prompts, subject=subject, on_fact=on_fact)
     on_train, on_test = (_forward(model, asked, prompts) for asked in (train, test))
-    forward_weights = fit_weights(on_train, train.gold, recipe=recipe).weights
+    forward_weights = fit_weights(on_train, train.gold).weights
     right_forward = combine_log_linear(on_test, forward_weights).argmax(axis=1) == test.gold
     best = best_objects(on_train.mean(axis=0), n_objects, train.gold)
     features = score(asked=train, best=best, forward=on_train)
-    weights = fit_weights(features.log_probs, features.gold, recipe=recipe).weights
+    weights = fit_weights(features.log_probs, features.gold).weights
     best = best_objects(np.tensordot(weights[: len(prompts)], on_test, axes=1), n_objects)
     right = right_both_ways(score(asked=test, best=best, forward=on_test), weights)
     accuracies = float(right_forward.mean()), float(right.mean())

@@ -96,7 +96,6 @@ def combine_log_linear(log_probs: Floats, weights: Floats) -> Floats:
     log_probs: float32 [prompt, query, candidate], finite. weights: float32 [prompt], sum 1.
     The probabilities sum to 1 over the candidates. Source: Jiang et al. 2020, equations 1 to 3.
     """
-    _check(log_probs, weights)
     return normalise(np.tensordot(weights, log_probs, axes=1).astype(np.float32))
 
 
@@ -106,7 +105,6 @@ def combine_linear(log_probs: Floats, weights: Floats) -> Floats:
     Arguments as in `combine_log_linear`. The probabilities are not renormalised: their sum over
     the candidates is the weighted mean of the prompts' sums. Source: Jiang et al. 2020, equation 4.
     """
-    _check(log_probs, weights)
     highest = log_probs.max(axis=0)
     mixed = np.tensordot(weights, np.exp(log_probs - highest), axes=1)
     with np.errstate(divide="ignore"):
@@ -121,11 +119,8 @@ def rank_prompts(accuracies: Sequence[float] | NDArray[np.floating]) -> Ints:
 def top_k_weights(accuracies: Sequence[float] | NDArray[np.floating], k: int) -> Floats:
     """Return weights 1/k for the k most accurate prompts and 0 for the others.
 
-    With fewer than k prompts, all get the same weight. Raises ValueError if k is not positive.
-    Source: Jiang et al. 2020, section 4.2.
+    With fewer than k prompts, all get the same weight. Source: Jiang et al. 2020, section 4.2.
     """
-    if k < 1:
-        raise ValueError(f"k is {k}, but must be at least 1")
     order = rank_prompts(accuracies)[:k]
     weights = np.zeros(len(accuracies), dtype=np.float32)
     weights[order] = 1 / len(order)
@@ -144,7 +139,9 @@ def fit_weights(
     n_prompts, n_queries, _ = log_probs.shape
     if not n_queries:
         raise ValueError("cannot fit weights without training facts")
-    _check(log_probs, np.full(n_prompts, 1 / n_prompts, np.float32))
+    for prompt, values in enumerate(log_probs):
+        if not np.isfinite(values).all():
+            raise ValueError(f"prompt {prompt}: a log-probability is not finite")
     objective = _Objective(np.ascontiguousarray(log_probs.transpose(1, 0, 2)), gold, offsets)
     if n_prompts == 1:
         return Fit(np.ones(1, np.float32), objective.value(np.zeros(1)), 0)
@@ -251,12 +248,3 @@ def oracle_ranks(ranks: Ints) -> Ints:
     The oracle is right on a fact if this rank is 1. Source: Jiang et al. 2020, section 5.1.
     """
     return np.asarray(ranks.min(axis=0))
-
-
-def _check(log_probs: Floats, weights: Floats) -> None:
-    """Raise ValueError unless every prompt has a weight and only finite values."""
-    if len(weights) != len(log_probs):
-        raise ValueError(f"{len(weights)} weights for {len(log_probs)} prompts")
-    for prompt, values in enumerate(log_probs):
-        if not np.isfinite(values).all():
-            raise ValueError(f"prompt {prompt}: a log-probability is not finite")

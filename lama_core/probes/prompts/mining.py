@@ -52,7 +52,6 @@ class Parser(Protocol):
 
     def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
         """Return one `Word` per word, in order."""
-        ...
 
 
 class SpacyParser:

@@ -64,24 +64,6 @@ class Paraphrase:
     via: str
 
 
-@dataclass(frozen=True)
-class Paraphrases:
-    """Paraphrases, best first. n_dropped: Number of texts that are invalid or not new."""
-
-    kept: tuple[Paraphrase, ...]
-    n_tried: int
-    n_dropped: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refined:
-    """A refined prompt. steps: All templates, from the original one to `template`."""
-
-    template: str
-    steps: tuple[str, ...]
-    converged: bool
-
-
 class Refiller:
     """Predicts words of prompts with one model; probabilities are means over facts.
 
@@ -159,8 +141,12 @@ def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
     return places
 
 
-def refine(template: str, refiller: Refiller) -> Refined:
-    """Replace each word by the model's most probable one, until no word changes."""
+def refine(template: str, refiller: Refiller) -> tuple[str, ...]:
+    """Replace each word by the model's most probable one, until no word changes.
+
+    Returns:
+        All templates, from the original one to the refined one.
+    """
     _places(template, refiller)
     steps = [template]
     for _ in range(MAX_ROUNDS):
@@ -173,13 +159,13 @@ def refine(template: str, refiller: Refiller) -> Refined:
                 current = refiller.with_word(current, place, best)
                 steps.append(current)
         if current == before:
-            return Refined(current, tuple(steps), True)
-    return Refined(steps[-1], tuple(steps), False)
+            break
+    return tuple(steps)
 
 
 def paraphrase_by_refilling(
     template: str, refiller: Refiller, *, n_words: int = N_WORDS, n_kept: int = N_KEPT
-) -> Paraphrases:
+) -> tuple[Paraphrase, ...]:
     """Return paraphrases with one or two words changed, best first."""
     places = _places(template, refiller)
     singles = [
@@ -187,18 +173,16 @@ def paraphrase_by_refilling(
     ]
     singles.sort(key=_by_log_prob)
     best = {normalise_template(single.template): single for single in reversed(singles)}
-    n_tried = len(singles)
     for single in singles[:n_words]:
         for place in places:
             if single.template.split()[place] != template.split()[place]:
                 continue
             for double in _change_word(single.template, place, refiller, n_words):
-                n_tried += 1
                 log_prob = single.log_prob + double.log_prob
                 _keep_best(best, Paraphrase(double.template, log_prob, single.template))
     best.pop(normalise_template(template), None)
     ranked = sorted(best.values(), key=_by_log_prob)
-    return Paraphrases(tuple(ranked[:n_kept]), n_tried, n_tried - len(best))
+    return tuple(ranked[:n_kept])
 
 
 def _by_log_prob(paraphrase: Paraphrase) -> float:
@@ -231,24 +215,20 @@ def paraphrase_by_translation(
     *,
     n_beams: int = N_BEAMS,
     n_kept: int = N_KEPT,
-) -> Paraphrases:
+) -> tuple[Paraphrase, ...]:
     """Return paraphrases, ranked by the probability of the round trip."""
     check_templates([template])
     outward = there.translate([template], n_beams)[0]
     returned = back.translate([translation.text for translation in outward], n_beams)
     best: dict[str, Paraphrase] = {}
-    n_dropped = 0
     original = normalise_template(template)
     for first, seconds in zip(outward, returned, strict=True):
         for second in seconds:
             text = repair_placeholders(second.text)
-            if template_fault(text) or normalise_template(text) == original:
-                n_dropped += 1
-            else:
+            if not template_fault(text) and normalise_template(text) != original:
                 _keep_best(best, Paraphrase(text, first.log_prob + second.log_prob, first.text))
     ranked = sorted(best.values(), key=_by_log_prob)
-    n_tried = sum(len(seconds) for seconds in returned)
-    return Paraphrases(tuple(ranked[:n_kept]), n_tried, n_dropped)
+    return tuple(ranked[:n_kept])
 
 
 def repair_placeholders(text: str) -> str:

@@ -84,7 +84,7 @@ def select_top(
     pool: PromptPool, combination: str, train_accuracies: NDArray[np.float64], k: int
 ) -> Ensemble:
     """Return the k best prompts on the training facts, with equal weights."""
-    members = _eligible(pool, combination)
+    members = list(pool.eligible(combination))
     weights = np.zeros(len(pool.entries), np.float32)
     weights[members] = top_k_weights(train_accuracies[members], k)
     return Ensemble(combination, f"top{k}", weights)
@@ -94,7 +94,7 @@ def select_optimised(
     pool: PromptPool, combination: str, shortlist: Shortlist, recipe: Recipe = RELEASED
 ) -> Ensemble:
     """Return a combination's prompts with weights fitted on the training facts' shortlist."""
-    members = _eligible(pool, combination)
+    members = list(pool.eligible(combination))
     log_probs = shortlist.log_probs[members]
     fit = fit_weights(log_probs, shortlist.gold, recipe=recipe, offsets=shortlist.offsets)
     weights = np.zeros(len(pool.entries), np.float32)
@@ -107,7 +107,7 @@ def prompts_by_accuracy(
     pool: PromptPool, combination: str, train: NDArray[np.float64]
 ) -> list[int]:
     """Return a combination's prompts from best to worst on the training facts."""
-    members = _eligible(pool, combination)
+    members = list(pool.eligible(combination))
     return [members[number] for number in rank_prompts(train[members])]
 
 
@@ -166,10 +166,3 @@ def top_k_curves(
         {kind: tuple((counts[:, at] / n_facts).tolist()) for at, kind in enumerate(kinds)}
         for counts in n_right
     ]
-
-
-def _eligible(pool: PromptPool, combination: str) -> list[int]:
-    members = list(pool.eligible(combination))
-    if not members:
-        raise ValueError(f"{pool.relation} has no prompts of {combination!r} for ensembles")
-    return members

@@ -36,7 +36,7 @@ from lama_core.probes.prompts.training_pairs import (
     limited_positions,
     make_split,
     pairs_digest,
-    split_by_share,
+    share_of,
 )
 from lama_core.progress import Unit
 from lama_core.runs.execute import save
@@ -222,16 +222,16 @@ def load_split(
 ) -> Split:
     """Return a relation's training pairs (None: half of its facts) and its test facts.
 
-    share: Share of the training pairs to use (see `split_by_share`); the other pairs are not used
+    share: Share of the training pairs to use (see `share_of`); the other pairs are not used
     as test facts, either.
     """
     facts = dataset.facts_of(relation)
     if training is None:
         train, test = halve(facts)
-        return Split(split_by_share(train, share)[0], test)
+        return Split(share_of(train, share), test)
     pairs, report = read_pairs(pairs_dir(training), relation)
     notes = (*(str(dropped) for dropped in report.dropped), *report.notes)
-    return Split(split_by_share(pairs, share)[0], facts, notes)
+    return Split(share_of(pairs, share), facts, notes)
 
 
 @dataclass(frozen=True)
@@ -336,7 +336,7 @@ class Study:
             table = pq.read_table(
                 path, filters=[("relation", "==", name)], page_checksum_verification=True
             )
-            about = {key: getattr(self.info, key) for key in ("model", "model_kind", "ranking")}
+            about = {key: getattr(self.info, key) for key in ("model", "ranking")}
             return read_study(table, self.details["relations"][name], **about)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise UserError(f"Damaged file {path} ({error}). Run the study again.") from error

@@ -82,7 +82,6 @@ class RelationStudy:
 
     relation: Relation
     model: str
-    model_kind: str
     ranking: Ranking
     pool: PromptPool
     train: tuple[Fact, ...]
@@ -264,7 +263,6 @@ def study_relation(
     return RelationStudy(
         relation=test.relation,
         model=model.name,
-        model_kind=model.kind,
         ranking=options.ranking,
         pool=pool,
         train=train.facts,

@@ -169,7 +169,7 @@ def write_details(study: RelationStudy) -> dict[str, Any]:
 
 
 def read_study(
-    table: pa.Table, details: Mapping[str, Any], *, model: str, model_kind: str, ranking: Any
+    table: pa.Table, details: Mapping[str, Any], *, model: str, ranking: Any
 ) -> RelationStudy:
     """Read the study of one relation. Raises ValueError if rows and details don't match."""
     name, source, kind = (table[column][0].as_py() for column in ("relation", "source", "type"))
@@ -209,7 +209,6 @@ def read_study(
     return RelationStudy(
         relation=relation,
         model=model,
-        model_kind=model_kind,
         ranking=ranking,
         pool=PromptPool(name, entries),
         train=_read_facts(train, name, source),

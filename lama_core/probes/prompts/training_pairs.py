@@ -98,21 +98,19 @@ def overlapping_facts(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact
     return tuple(fact for fact in train if _key(fact) in keys)
 
 
-def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+def halve(facts: Sequence[Fact]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     """Return a training and a test half, divided by a hash of subject and object."""
     halves: tuple[list[Fact], list[Fact]] = ([], [])
     for fact in facts:
-        halves[_hash(fact, seed)[0] & 1].append(fact)
+        halves[_hash(fact)[0] & 1].append(fact)
     return tuple(halves[0]), tuple(halves[1])
 
 
-def split_by_share(
-    facts: Sequence[Fact], share: float, *, seed: int = 0
-) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """Divide training pairs into pairs to use and development data.
+def share_of(facts: Sequence[Fact], share: float) -> tuple[Fact, ...]:
+    """Return the training pairs to use, without the development data, in their order.
 
-    Uses int(share * pairs) pairs, at least one. A hash of subject and object decides, so that
-    neither the order in the file nor the ids matter. Both parts keep the order of the file.
+    These are int(share * pairs) pairs, at least one. A hash of subject and object decides, so that
+    neither the order in the file nor the ids matter.
     Raises UserError unless 0 < share <= 1.
     Source: Jiang et al. 2020, released code, `split_dev` (which shuffles without a seed).
     """
@@ -121,17 +119,13 @@ def split_by_share(
             f"Invalid share of training pairs: {share}. Give a number above 0 and at most 1, such "
             "as 0.8."
         )
-    order = sorted(range(len(facts)), key=lambda at: (_hash(facts[at], seed), at))
+    order = sorted(range(len(facts)), key=lambda at: (_hash(facts[at]), at))
     used = set(order[: max(1, int(share * len(facts)))])
-    train, development = (
-        tuple(fact for at, fact in enumerate(facts) if (at in used) is wanted)
-        for wanted in (True, False)
-    )
-    return train, development
+    return tuple(fact for at, fact in enumerate(facts) if at in used)
 
 
-def _hash(fact: Fact, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}\0{_key(fact)}".encode()).digest()
+def _hash(fact: Fact) -> bytes:
+    return hashlib.sha256(f"0\0{_key(fact)}".encode()).digest()
 
 
 def _key(fact: Fact) -> tuple[str, str]:

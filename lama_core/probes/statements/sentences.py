@@ -41,7 +41,6 @@ class SentencesRequest(shared_fields.ModelSettings):
     hiding: shared_fields.Hiding = "within-word"
 
     def check(self) -> None:
-        """Raise UserError if a field has a wrong value."""
         super().check()
         self.sentences()
 

@@ -181,7 +181,6 @@ class StatementWork(SegmentWork):
     unit: Unit = field(default="statements", init=False)
 
     def first_steps(self, segment: int) -> range:
-        """Return the index of the first fact of each part."""
         found = self.segments[segment]
         return range(
             0, len(found.queries), max(1, MAX_STATEMENTS_AT_ONCE // len(found.columns.words))

@@ -40,7 +40,6 @@ class TraceRequest(shared_fields.RunSettings):
     revisions: shared_fields.Revisions = ()
 
     def check(self) -> None:
-        """Raise UserError if a field has a wrong value."""
         super().check()
         check_window(self.window, self.restore)
 
@@ -52,17 +51,9 @@ def plan(request: TraceRequest, *, load: Load = load_by_name) -> Planned[TraceSp
         UserError: If the request is invalid, or its data or models can't be loaded.
     """
     request.check()
-    queries = ProbeRequest(
-        request.dataset,
-        request.models,
-        request.relations,
-        candidates=request.candidates,
-        precision=request.precision,
-        limit=request.limit,
-        revisions=request.revisions,
-        on_note=request.on_note,
-    )
-    planned = plan_queries(queries, load=load)
+    names = ("dataset", "models", "relations", "candidates", "precision", "limit", "revisions")
+    same = {name: getattr(request, name) for name in names}
+    planned = plan_queries(ProbeRequest(**same, on_note=request.on_note), load=load)
     options = TraceOptions(request.restore, request.window, request.draws, request.seed)
     specs = (
         TraceSpec(

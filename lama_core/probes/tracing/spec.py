@@ -15,8 +15,7 @@ Departure: Causal tracing
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,11 +25,10 @@ from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import PartReader, TracedPart
 from lama_core.probes.cloze.inspection import NOT_INSPECTABLE
-from lama_core.probes.cloze.spec import ClozeSpec
+from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
 from lama_core.probes.tracing.roles import roles_of
-from lama_core.progress import Unit
 from lama_core.runs.spec import Finished, ScoringJob
-from lama_core.scoring.executors import Part, Tick
+from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Segment, prepare
 from lama_core.scoring.queries import gather_knowledge, make_questions
 
@@ -72,17 +70,14 @@ class TraceSpec(ClozeSpec):
     trace_options: TraceOptions
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the queries and of the trace."""
         how = self.trace_options
         window = None if how.part == "states" else how.window
         return super().options() | {"trace": [how.part, window, how.draws, how.seed]}
 
     def prompt_name(self) -> str:
-        """Return `trace` with the restored part."""
         return f"trace {self.trace_options.part}"
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
-        """Return the facts' queries as the model's tokens, in parts."""
         if not isinstance(scorer, PartReader):
             raise UserError(NOT_INSPECTABLE.format(scorer.name))
         scorer.check_parts()
@@ -100,7 +95,7 @@ class TraceSpec(ClozeSpec):
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
             traced: dict[int, list[dict[str, Any]]] = {}
-            for (segment, _), table in zip(work.starts, tables, strict=True):
+            for (segment, _), table in zip(work.part_starts, tables, strict=True):
                 for row in table.to_pylist():
                     question = int(prepared.segments[segment].rows[row.pop("query")])
                     traced.setdefault(question, []).append(row)
@@ -138,36 +133,23 @@ class TraceSpec(ClozeSpec):
 
 
 @dataclass(frozen=True)
-class TraceWork:
+class TraceWork(SegmentWork):
     """The facts of a run, in parts. subjects: The subject of each query of each segment."""
 
-    segments: tuple[Segment, ...]
     subjects: tuple[tuple[str, ...], ...]
     options: TraceOptions
-    unit: Unit = field(default="queries", init=False)
 
-    @cached_property
-    def starts(self) -> list[tuple[int, int]]:
-        """The segment and first query of each part."""
-        return [
-            (number, first)
-            for number, segment in enumerate(self.segments)
-            for first in range(0, len(segment.queries), PART)
-        ]
+    def first_steps(self, segment: int) -> range:
+        return range(0, len(self.segments[segment].queries), PART)
 
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """The parts, in the order of `starts`."""
-        found = []
-        for number, first in self.starts:
-            encoded = self.segments[number].encoded[first : first + PART]
-            cost = sum(len(one.token_ids) ** 2 for one in encoded) * self.options.draws
-            found.append(Part(f"{number:05}-{first:07}", len(encoded), cost))
-        return tuple(found)
+    def size(self, segment: int, first: int) -> tuple[int, int]:
+        """Return the number of queries of a part, and its cost: tokens squared times draws."""
+        encoded = self.segments[segment].encoded[first : first + PART]
+        return len(encoded), sum(len(one.token_ids) ** 2 for one in encoded) * self.options.draws
 
     def score(self, scorer: PartReader, number: int, tick: Tick) -> pa.Table:
         """Return the effects of the facts of one part, in the columns of `EFFECTS`."""
-        segment_number, first = self.starts[number]
+        segment_number, first = self.part_starts[number]
         segment = self.segments[segment_number]
         last = min(first + PART, len(segment.queries))
         best = scorer.blank_log_probs(list(segment.encoded[first:last]), segment.columns)

@@ -41,16 +41,13 @@ class Work(Protocol):
     @property
     def unit(self) -> Unit:
         """What a part's size counts."""
-        ...
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts, the same in every process."""
-        ...
 
     def score(self, scorer: Any, number: int, tick: Tick) -> pa.Table:
         """Return the rows of one part, scored by a model or baseline."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,6 @@ class Executor(Protocol):
             tasks: The parts to score.
             tick: Called while parts are scored.
         """
-        ...
 
 
 class LocalExecutor:

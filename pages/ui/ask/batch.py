@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.api.generation import only_generates
+from lama_core.api.generation import is_chat
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.probes.cloze.batch import (
@@ -99,7 +99,7 @@ def draw_batch() -> None:
 
 def _draw_caption(answer: BatchAnswer) -> None:
     """Describe what the numbers of models that rank words, and of those that generate, count."""
-    sizes = [model.n_candidates for model in answer.models if not only_generates(model.name)]
+    sizes = [model.n_candidates for model in answer.models if not is_chat(model.name)]
     texts = []
     if sizes:
         texts += [

@@ -6,29 +6,47 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
 
-from lama_core.candidates.columns import Candidates
+from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK
 from lama_core.probes.cloze.inspection import (
     LENSES_OF,
     InspectRequest,
     LensName,
-    attribute,
-    read_layers,
+    ModelAttribution,
+    ModelLayers,
 )
 from lama_core.probes.cloze.lenses import LENSES, inspect_model
 from lama_core.probes.cloze.query import query_model
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.limits import Limits
+from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.types import Query
 
 Models = Callable[..., Any]
 WORDS = Candidates("file:x", ("Paris", "Rome", "Oslo", "Vienna", "Berlin", "painter"))
 QUERY = parse_query("The capital of France is [MASK].")
+
+
+def read_layers(*asked: Any, limits: Limits = UNLIMITED, **options: Any) -> ModelLayers:
+    found = inspect_model(*asked, InspectRequest("", **options), limits)
+    return cast(ModelLayers, found.result)
+
+
+def attribute(
+    model: Any,
+    query: Query,
+    columns: Columns,
+    method: Any,
+    limits: Limits = UNLIMITED,
+    **options: Any,
+) -> ModelAttribution:
+    request = InspectRequest("", lens="tokens", method=method, **options)
+    return cast(ModelAttribution, inspect_model(model, query, columns, request, limits).result)
 
 
 @pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
@@ -68,7 +86,7 @@ def test_of_a_word_of_several_tokens_the_first_counts_and_it_is_said(tiny_model:
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
     pieces = model.vocabulary.pieces("physicistry")
-    found = attribute(model, QUERY, columns, "erasure", word="physicistry")
+    found = attribute(model, QUERY, columns, "erasure", answer="physicistry")
     begun = model.vocabulary.show_text(pieces[:1])[0]
     assert found.notes == (
         f"“physicistry” is {len(pieces)} tokens of the model: only the first, “{begun}”, counts.",
@@ -76,7 +94,7 @@ def test_of_a_word_of_several_tokens_the_first_counts_and_it_is_said(tiny_model:
     full = model.layer_log_probs(model.encode(QUERY), columns, [pieces[:1]]).words[-1, 0]
     assert found.log_prob == pytest.approx(full, abs=1e-4)
     with pytest.raises(UserError, match="can't write '日本'"):
-        attribute(model, QUERY, columns, "erasure", word="日本")
+        attribute(model, QUERY, columns, "erasure", answer="日本")
 
 
 def test_without_a_word_the_models_first_answer_is_attributed(tiny_model: Models) -> None:
@@ -103,7 +121,7 @@ def test_what_a_model_isnt_shown_is_said(tiny_model: Models) -> None:
     ):
         model = tiny_model(family)
         columns = WORDS.columns(model.vocabulary)
-        found = attribute(model, query, columns, "erasure", word="Oslo")
+        found = attribute(model, query, columns, "erasure", answer="Oslo")
         assert len(found.notes) == len(said)
         assert all(note.startswith(one) for note, one in zip(found.notes, said, strict=True))
         assert found.tokens.count(BLANK) == (1 if family == "smollm2" else 2)
@@ -113,7 +131,7 @@ def test_what_a_model_isnt_shown_is_said(tiny_model: Models) -> None:
 def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
-    found = attribute(model, QUERY, columns, "gradients", word="Paris", steps=400)
+    found = attribute(model, QUERY, columns, "gradients", answer="Paris", steps=400)
     assert found.baseline is not None and found.gap is not None
     values = [value for value in found.values if value is not None]
     assert found.gap == pytest.approx(sum(values) - (found.log_prob - found.baseline))
@@ -122,7 +140,7 @@ def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
     assert f"off by {abs(found.gap):.3f} ({100 * error:.1f} %)." in found.completeness()
     assert "with 400 steps, the tokens' values sum to" in found.completeness()
     rough = attribute(tiny_model("qwen2"), QUERY, WORDS.columns(tiny_model("qwen2").vocabulary),
-                      "gradients", word="Paris", steps=8)  # fmt: skip
+                      "gradients", answer="Paris", steps=8)  # fmt: skip
     assert rough.completeness_error and rough.completeness_error > 0.05
     assert rough.completeness().endswith("More steps reduce the error.")
     assert "More steps" not in found.completeness()
@@ -136,7 +154,7 @@ def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
 def test_a_log_probability_that_is_the_baselines_has_no_relative_error(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
-    found = attribute(model, QUERY, columns, "gradients", word="Paris", steps=8)
+    found = attribute(model, QUERY, columns, "gradients", answer="Paris", steps=8)
     same = replace(found, baseline=found.log_prob)
     assert same.completeness_error == math.inf and "%)" not in same.completeness()
     assert same.to_json()["completeness_error"] is None
@@ -147,7 +165,7 @@ def test_without_a_number_of_steps_the_completeness_error_is_at_most_one_percent
 ) -> None:
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
-    found = attribute(model, QUERY, columns, "gradients", word="Paris")
+    found = attribute(model, QUERY, columns, "gradients", answer="Paris")
     assert found.completeness_error is not None and found.completeness_error <= 0.01
     told = found.to_json()
     assert [one["token"] for one in told["tokens"]] == list(found.tokens)
@@ -204,8 +222,8 @@ def test_both_looks_are_of_the_same_answer(tiny_model: Models, tmp_path: Path) -
     model = tiny_model("smollm2")
     columns = WORDS.columns(model.vocabulary)
     of_tokens = InspectRequest("", lens="tokens", method="gradients", steps=8)
-    layers = inspect_model(model, QUERY, columns, InspectRequest("")).layers
-    attribution = inspect_model(model, QUERY, columns, of_tokens).attribution
+    layers = inspect_model(model, QUERY, columns, InspectRequest("")).result
+    attribution = inspect_model(model, QUERY, columns, of_tokens).result
     assert layers and attribution
     assert layers.layers[-1].first == attribution.word
     assert np.isclose(layers.layers[-1].log_prob, attribution.log_prob, atol=1e-4)
@@ -232,7 +250,7 @@ def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
         columns = WORDS.columns(model.vocabulary)
         first = query_model(model, QUERY, WORDS, columns=columns).blanks[0].predictions[0]
         request = InspectRequest("", lens="trace", subject="France", draws=2)
-        found = inspect_model(model, QUERY, columns, request).trace
+        found = inspect_model(model, QUERY, columns, request).result
         assert found and found.answer == first.token
         assert found.prob == pytest.approx(first.prob, rel=1e-3)
         assert found.tokens.count(BLANK) == (model.kind == "masked")
@@ -251,7 +269,7 @@ def test_a_trace_ends_when_its_time_is_over(
     columns = WORDS.columns(model.vocabulary)
     monkeypatch.setattr(type(model), "tokens_per_pass", 1)
     request = InspectRequest("", lens="trace", subject="France", draws=1)
-    found = inspect_model(model, QUERY, columns, request, Limits(seconds=0)).trace
+    found = inspect_model(model, QUERY, columns, request, Limits(seconds=0)).result
     assert found and found.restored[0][0] is not None and found.restored[-1][-1] is None
     n = len(found.tokens) * len(found.restored)
     assert found.notes == (f"Time limit reached: 1 of {n} restorations were computed.",)

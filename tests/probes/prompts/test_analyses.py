@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ from lama_core.probes.prompts.analyses import (
     rank_patterns,
 )
 from lama_core.probes.prompts.backward import (
-    SUBJECT_FORMS,
     BothWays,
+    SubjectForm,
     ask_backward,
     best_objects,
     measure_both_ways,
@@ -216,7 +216,7 @@ def test_a_subject_that_cannot_be_written_tells_nothing_of_its_objects(
     model = tiny_model("bert-uncased")
     asked, prompts = _asked_of(model, "🙂")
     best, forward = np.array([[0, 1]]), np.zeros((1, 1, 2), np.float32)
-    for form in SUBJECT_FORMS:
+    for form in get_args(SubjectForm):
         found = score_both_ways(model, asked, prompts, best, forward, subject=form)
         assert found.log_probs[1].tolist() == [[0, 0]]
 

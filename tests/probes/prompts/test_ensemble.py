@@ -175,7 +175,7 @@ def test_a_value_that_is_not_finite_is_an_error_that_names_the_prompt() -> None:
     log_probs = np.zeros((2, 1, 3), np.float32)
     log_probs[1, 0, 2] = -np.inf
     with pytest.raises(ValueError, match="prompt 1"):
-        combine_log_linear(log_probs, np.array([0.5, 0.5], np.float32))
+        fit_weights(log_probs, np.zeros(1, np.int64))
 
 
 @settings(max_examples=25, deadline=None)

@@ -49,7 +49,7 @@ BACK = BookTranslator(
 
 def test_round_trips_are_ranked_by_the_product_of_both_ways() -> None:
     found = paraphrase_by_translation(TEMPLATE, THERE, BACK, n_beams=2)
-    assert [(one.template, one.log_prob, one.via) for one in found.kept] == [
+    assert [(one.template, one.log_prob, one.via) for one in found] == [
         ("[X]'s capital is [Y].", -3.0, "DE-1"),  # better than -3.5 through DE-2
         ("[Y] heads [X].", -4.0, "DE-2"),
     ]
@@ -57,8 +57,7 @@ def test_round_trips_are_ranked_by_the_product_of_both_ways() -> None:
 
 def test_what_lost_a_placeholder_or_came_back_unchanged_is_dropped_and_counted() -> None:
     found = paraphrase_by_translation(TEMPLATE, THERE, BACK, n_beams=7)
-    assert found.n_dropped == 2
-    assert "The capital is [Y]." not in [one.template for one in found.kept]
+    assert "The capital is [Y]." not in [one.template for one in found]
 
 
 def test_placeholders_that_a_translator_spread_are_mended() -> None:
@@ -134,12 +133,10 @@ def test_a_refilled_words_probability_is_the_mean_over_the_pairs(
     np.testing.assert_allclose(np.exp(both), np.mean(np.exp(each), axis=0), rtol=1e-4)
 
 
-def test_refinement_stops_when_no_word_changes(refiller: Refiller) -> None:
+def test_refinement_keeps_the_placeholders(refiller: Refiller) -> None:
     refined = refine(TEMPLATE, refiller)
-    assert refined.steps[0] == TEMPLATE
-    assert refined.template.count("[X]") == refined.template.count("[Y]") == 1
-    if refined.converged:
-        assert refine(refined.template, refiller).template == refined.template
+    assert refined[0] == TEMPLATE
+    assert refined[-1].count("[X]") == refined[-1].count("[Y]") == 1
 
 
 LIKED = {
@@ -171,19 +168,18 @@ def test_the_papers_refinement_refills_words_and_signs_between_the_placeholders(
 ) -> None:
     refiller = LikingRefiller(tiny_model("bert-uncased"), FACTS, form="paper")
     refined = refine("[X] , capital in [Y] .", refiller)
-    assert refined.steps == (
+    assert refined == (
         "[X] , capital in [Y] .",
         "[X] is capital in [Y] .",
         "[X] is born in [Y] .",
         "[X] was born in [Y] .",  # the second round; the third changes nothing
     )
-    assert refined.converged
 
 
 def test_refining_words_leaves_signs_as_they_are(tiny_model: Callable[..., Any]) -> None:
     refiller = LikingRefiller(tiny_model("bert-uncased"), FACTS, form="words")
     refined = refine("[X] , capital in [Y] .", refiller)
-    assert refined.template == "[X] , born of [Y] ."
+    assert refined[-1] == "[X] , born of [Y] ."
 
 
 def test_the_papers_form_leaves_what_stands_outside_of_the_placeholders(
@@ -208,11 +204,11 @@ def test_a_new_word_is_capital_at_the_prompts_start_alone(refiller: Refiller) ->
 
 def test_refilled_paraphrases_change_one_or_two_words(refiller: Refiller) -> None:
     found = paraphrase_by_refilling(TEMPLATE, refiller, n_words=3)
-    assert found.kept
-    scores = [one.log_prob for one in found.kept]
+    assert found
+    scores = [one.log_prob for one in found]
     assert scores == sorted(scores, reverse=True)
     own = TEMPLATE.split()
-    for one in found.kept:
+    for one in found:
         words = one.template.split()
         assert len(words) == len(own)
         assert sum(new.lower() != old.lower() for new, old in zip(words, own, strict=True)) in (

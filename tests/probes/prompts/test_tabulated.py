@@ -46,7 +46,7 @@ def _study(**other: Any) -> RelationStudy:
     mixed["rank_raw"] = [PROMPTS[1][2], [1, 1, 1, 1]]
     entries = tuple(Entry(Prompt(text), frozenset(origins)) for text, origins, _ in PROMPTS)
     known: dict[str, Any] = dict(
-        relation=Relation("P19", "TREx", "place of birth"), model="m", model_kind="masked",
+        relation=Relation("P19", "TREx", "place of birth"), model="m",
         ranking="raw", pool=PromptPool("P19", entries), train=FACTS, test=FACTS,
         objects=tuple("aabc"), train_ranks=rows["rank_raw"], rows=rows, ensembles=ensembles,
         ensemble_rows=mixed, shortlist=None, removed=None, curves=(), words={}, n_candidates=3,
