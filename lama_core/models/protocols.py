@@ -309,7 +309,7 @@ class GeneratedText:
 
 
 class Scorer(Protocol):
-    """Common attributes of all models that score. precision: `fp32` or `bf16`."""
+    """Common attributes of all models that score. precision: `fp32`, `bf16` etc."""
 
     name: str
     kind: Kind
