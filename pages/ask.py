@@ -21,6 +21,7 @@ from pages.ui.ask.outside_candidates import draw_outside_candidates
 from pages.ui.ask.sentences import draw_sentences
 from pages.ui.ask.wordings import draw_wordings
 from pages.ui.shared import cache, history, pins, predictions, screens, url_state
+from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import draw_language_note, query_models, reserve_line
@@ -67,9 +68,17 @@ def draw_columns(
     def query_model(name: str, installed: tuple[str, ...]) -> ModelAnswer:
         settings = replace(choice.settings, models=installed)
         return cache.cloze_answer(
-            settings, name, query.text(), gold, choice.top_k, choice.renormalise, passage
+            settings,
+            name,
+            query.text(),
+            gold,
+            choice.top_k,
+            choice.renormalise,
+            passage,
+            on_first=predictions.preliminary_drawer(colours[name]),
         )
 
+    colours = model_colours(choice.settings.models)
     draw_language_note(" ".join(query.parts), choice.settings.models)
     lines = [reserve_line(f"blank {blank}") for blank in range(query.n_blanks)]
     columns = query_models(choice.settings.models, query_model, predictions.describe)

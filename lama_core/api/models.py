@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 from lama_core.files import user_path
 from lama_core.models.cache import Precision, check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert as _convert
+from lama_core.models.cpu import NO_BF16 as NO_BF16
+from lama_core.models.cpu import find_cpu as find_cpu
+from lama_core.models.cpu import has_bf16 as has_bf16
 from lama_core.models.devices import use_device as use_device
 from lama_core.models.sources.catalog import Entry, ModelRequest, all_models, find_model
 from lama_core.models.sources.catalog import forget_model as _forget
@@ -120,7 +123,7 @@ def open_model(
 
     Args:
         name: Name of a listed model, a folder, a GGUF file, a hub name or server:URL#MODEL.
-        precision: Precision of the computation: auto, fp32 or bf16.
+        precision: Precision of the computation: auto, fp32, bf16 or bf16-weights.
         on_progress: Called with a `Progress` for each step.
 
     Raises:

@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lama_core.candidates.columns import Candidates
+from lama_core.models.cpu import computed_precision
+from lama_core.models.devices import chosen_device
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import LocatedModel, fetch
@@ -139,12 +141,13 @@ def plain_base_sized_model() -> tuple[Any, Any]:
     return BertForMaskedLM(BertConfig(vocab_size=len(tokenizer))).eval(), tokenizer
 
 
-def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedModel":
+def base_sized_model(precision: str = "fp32") -> "MaskedModel":
     """Return the model of `plain_base_sized_model`, opened from a folder like a user's model."""
     with tempfile.TemporaryDirectory() as folder:
         for part in plain_base_sized_model():
             part.save_pretrained(folder)
         located = LocatedModel(Path(folder), "random")
+        precision = computed_precision(precision, chosen_device())
         return cast("MaskedModel", open_model("random-bert-base", located, "masked", precision))
 
 

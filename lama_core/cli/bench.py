@@ -44,12 +44,13 @@ def run(
     json: commands.Json = False,
 ) -> None:
     """Measure speed and memory, next to an alternative and the best possible value (limit)."""
-    from lama_core.api.models import use_device
+    from lama_core.api.models import find_cpu, use_device
     from lama_core.bench.report import BENCHMARKS, measure  # slow: imports torch
 
     if device is not None:
         use_device(device)
 
+    output.print_note(f"CPU: {find_cpu()}")
     chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
     rows: list[BenchRow] = []
     with output.progress() as on_progress:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import psutil
 
 from lama_core.errors import int_from_env
+from lama_core.models.cpu import computed_precision
 from lama_core.models.devices import check_room, chosen_device, free_bytes, free_gpu_cache
 from lama_core.models.model_folder import stored_tensors
 from lama_core.models.registry import find_kind, open_model
@@ -24,8 +25,9 @@ from lama_core.progress import OnProgress, Progress, ignore
 if TYPE_CHECKING:
     from lama_core.models.registry import Model
 
-# auto: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16.
-Precision = Literal["auto", "fp32", "bf16"]
+# auto: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16. bf16-weights: the weights are
+# rounded to bf16, and the model computes in fp32.
+Precision = Literal["auto", "fp32", "bf16", "bf16-weights"]
 SERVED = "auto"  # precision of served models: the server chooses it
 
 
@@ -137,11 +139,12 @@ class ModelCache:
     def identity(self, name: str, precision: str) -> str | None:
         """Return the identity of the most recently used model of that name; None if none is loaded.
 
-        precision: `fp32`, `bf16`, or `auto` for any.
+        precision: a precision, or `auto` for any.
         """
         with self._lock:
             for key, model in reversed(self._models.items()):
-                if key[0] == name and (precision in ("auto", key[1]) or key[1] == SERVED):
+                opened = (computed_precision(precision, key[2]), SERVED)
+                if key[0] == name and (precision == "auto" or key[1] in opened):
                     return model.identity
         return None
 
@@ -163,7 +166,8 @@ def load_model(
 
     Args:
         reference: The model, as for `find_model`.
-        precision: `auto`: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16.
+        precision: `auto`: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16. `bf16` is
+            `bf16-weights` on a CPU without instructions for bf16.
         on_progress: Called with the progress of the download and of loading.
 
     Raises:
@@ -179,7 +183,7 @@ def load_model(
         located = fetch(entry, on_progress)
         used = "bf16" if _is_bf16(located.folder) else "fp32"
     else:
-        used = "fp32" if precision == "auto" else precision
+        used = "fp32" if precision == "auto" else computed_precision(precision, device)
     model = CACHE.find(entry.name, used, device)
     if model is not None:
         return model

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import psutil
 
 from lama_core.errors import UserError, int_from_env
+from lama_core.models.cpu import has_bf16
 
 if TYPE_CHECKING:
     import torch
@@ -144,8 +145,11 @@ def check_room(name: str, n_bytes: int, device: str) -> None:
     """Raise UserError if a model's weights don't fit on the device."""
     free = free_bytes(device)
     if n_bytes > free:
+        smaller = (
+            "choose a smaller model, --precision bf16," if has_bf16() else "choose a smaller model"
+        )
         remedy = {
-            "cpu": "choose a smaller model, --precision bf16, or a machine with more memory",
+            "cpu": f"{smaller} or a machine with more memory",
             "spread": "choose a smaller model or --precision bf16",
         }.get(device, "choose a smaller model, --precision bf16, --device spread or --device cpu")
         raise UserError(

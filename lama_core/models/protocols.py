@@ -31,6 +31,7 @@ Scored = Literal["statement", "answer"]
 TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
 RESCORED = 200
+FIRST_RESCORED = 32  # words in the first of the passes that rescore words
 BLANK = "___"
 # With an automatic number of steps, integrated gradients stop after MAX_POINTS points, or when the
 # estimated error is at most MIN_ERROR (natural log) or MAX_ERROR_SHARE of the difference between
@@ -120,6 +121,9 @@ class Scores:
     first_log_probs: NDArray[np.float32] | None = None
     n_listed: NDArray[np.int64] | None = None
     floor: NDArray[np.float32] | None = None
+
+
+OnScores = Callable[[Scores], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +309,7 @@ class GeneratedText:
 
 
 class Scorer(Protocol):
-    """Common attributes of all models that score. precision: `fp32` or `bf16`."""
+    """Common attributes of all models that score. precision: `fp32`, `bf16` etc."""
 
     name: str
     kind: Kind
@@ -380,6 +384,22 @@ class WordContinuer(Protocol):
 
         firsts: for each text, the tokens that can write its answer; the most likely one is used.
         """
+
+
+@runtime_checkable
+class WordRescorer(Protocol):
+    """A causal model that rescores words with the text right of the blank, the best ones first."""
+
+    def rescored_log_probs(
+        self, batch: Sequence[Encoded], columns: Columns, on_first: OnScores | None = None
+    ) -> Scores:
+        """Return `blank_log_probs`, and report preliminary scores if there is more than one pass.
+
+        on_first: Called after the first pass, with the scores of its `FIRST_RESCORED` words; other
+        words, and blanks with another text on their left, have -inf. An exception from it ends the
+        computation.
+        """
+        ...
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lama_core.errors import UserError
 from lama_core.models.classic.converted import ELMO, FCONV, TRANSFORMER_XL
+from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
 from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.model_folder import CONFIG, LIBRARY_ERRORS, read_json, stored_tensors
 from lama_core.models.protocols import Kind
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from lama_core.models.hf.seq2seq import Seq2SeqModel
 
     Model = MaskedModel | CausalModel | Seq2SeqModel | ElmoModel
+
+
+ROUNDED_NOTE = "Its weights are rounded to bf16, and it computes in fp32."
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ def open_model(
         name: The model's name.
         located: Its files.
         kind: Its kind.
-        precision: `fp32` or `bf16`.
+        precision: `fp32`, `bf16` or `bf16-weights`.
         reading: A non-default way to read a text, such as `passes=10`.
 
     Raises:
@@ -170,7 +174,7 @@ def open_model(
         options = {option: value} if option else {}
         model = backend.open(name, located.folder, precision, identity, **options)
         if model is not None:
-            return model
+            return round_weights(model) if precision == ROUNDED else model
     raise UserError(f"{name}: no backend reads {kind} models.")
 
 
@@ -228,6 +232,18 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     if isinstance(reason, LookupError) or not message:  # the message alone is only a key
         message = f"{type(reason).__name__} {message}"
     raise UserError(f"Can't load a model from {folder}: {message[:300]}") from reason
+
+
+def round_weights(model: "Model") -> "Model":
+    """Round an fp32 model's weights to bf16, so that its answers are near those in bf16."""
+    import torch
+
+    for parameter in model.model.parameters():
+        if parameter.is_floating_point() and not hasattr(parameter, "__tensor_flatten__"):
+            parameter.data = parameter.data.to(torch.bfloat16).float()
+    model.precision = ROUNDED
+    model.notes.append(ROUNDED_NOTE if has_bf16() else NO_BF16)
+    return model
 
 
 def _dtype(precision: str) -> Any:

@@ -13,6 +13,7 @@ from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError, choose
 from lama_core.models.cache import Precision
+from lama_core.models.cpu import NO_BF16, ROUNDED
 from lama_core.models.protocols import KINDS, Context, Kind
 from lama_core.models.server.addresses import check_gives_scores
 from lama_core.models.sources.checkpoints import check_is_there, name_models
@@ -213,6 +214,8 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
         return KnownModel(reference, *(getattr(model, name) for name in names))
 
     found = load_each(request, load_known)
+    if request.precision == "bf16" and any(model.precision == ROUNDED for _, model in found):
+        request.on_note(NO_BF16)
     words = [_vocabulary_key(model.vocabulary) if series else "" for series, model in found]
     usual = {
         series: Counter(

@@ -36,7 +36,11 @@ Revisions = Annotated[
 ]
 Precision = Annotated[
     PrecisionName,
-    option("fp32, bf16, or auto: fp32 on a CPU; on a GPU bf16 if the weights are stored in bf16."),
+    option(
+        "fp32, bf16, bf16-weights (weights rounded to bf16, computed in fp32; this is also what "
+        "bf16 means on a CPU without instructions for bf16), or auto: fp32 on a CPU; on a GPU bf16 "
+        "if the weights are stored in bf16."
+    ),
 ]
 Context = Annotated[
     ContextName | None,

@@ -7,8 +7,11 @@ import pytest
 from calling import invoke, options
 from probe_fakes import CITIES, HashFiller
 
+from lama_core.api import models
+from lama_core.bench import report
 from lama_core.cli import make_app
 from lama_core.errors import UserError
+from lama_core.models.cpu import Cpu
 from lama_core.models.devices import VARIABLE
 from lama_core.scoring import shared_fields
 from tools.documentation.site import commands_of
@@ -82,3 +85,9 @@ def test_a_wrong_device_of_the_environment_is_refused(
     said = invoke(["cloze", "Rome is ___ ."])
     assert isinstance(said.exception, UserError)
     assert str(said.exception).startswith("Unknown device 'tpu'. Choose auto, cpu, cuda")
+
+
+def test_a_benchmark_prints_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "measure", lambda *_, **__: [])
+    monkeypatch.setattr(models, "find_cpu", lambda: Cpu("Some CPU", ("avx2", "avx512_bf16")))
+    assert "CPU: Some CPU (avx2, avx512_bf16)\n" in invoke(["bench", "start"]).output

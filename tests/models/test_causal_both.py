@@ -13,6 +13,7 @@ import torch
 from tiny_models import CAUSAL
 
 from lama_core.candidates.columns import Candidates
+from lama_core.models.protocols import FIRST_RESCORED, Scores
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -116,3 +117,33 @@ def test_the_right_context_counts(tiny_model: Models) -> None:
     assert not np.allclose(one.log_probs[np.isfinite(one.log_probs)], other.log_probs[
         np.isfinite(one.log_probs)])  # fmt: skip
     np.testing.assert_allclose(one.order, other.order, atol=1e-5)
+
+
+def test_the_first_words_are_reported_before_the_others_are_scored(tiny_model: Models) -> None:
+    model = tiny_model("smollm2")
+    columns = Candidates("full", None).columns(model.vocabulary)
+    queries = [parse_query(TEXTS[0]), parse_query(f"{TEXTS[0]} Yes.")]  # one left context
+    encoded = [replace(model.encode(query, "both"), n_rescored=100) for query in queries]
+    reported: list[Scores] = []
+    final = model.rescored_log_probs(encoded, columns, reported.append)
+    (first,) = reported
+    assert first.order is not None and first.normaliser is not None and final.normaliser is not None
+    likeliest = np.argsort(-first.order[0], kind="stable")[:FIRST_RESCORED]
+    for row in range(2):
+        assert np.flatnonzero(np.isfinite(first.log_probs[row])).tolist() == sorted(likeliest)
+        assert np.exp(first.log_probs[row, likeliest]).sum() == pytest.approx(1, abs=1e-5)
+        sentences = [
+            scores.log_probs[row, likeliest] + scores.normaliser[row] for scores in (first, final)
+        ]
+        np.testing.assert_allclose(*sentences, atol=1e-5)
+    silent = model.blank_log_probs(encoded, columns)
+    np.testing.assert_array_equal(final.log_probs, silent.log_probs)
+
+
+def test_words_that_fit_in_the_first_pass_are_not_reported_twice(tiny_model: Models) -> None:
+    model = tiny_model("smollm2")
+    columns = Candidates("full", None).columns(model.vocabulary)
+    encoded = replace(model.encode(parse_query(TEXTS[0]), "both"), n_rescored=FIRST_RESCORED)
+    reported: list[Scores] = []
+    model.rescored_log_probs([encoded], columns, reported.append)
+    assert not reported

@@ -11,6 +11,7 @@ import transformers
 from tiny_models import make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
+from lama_core.models import cpu
 from lama_core.models.cache import CACHE, check_and_add_model, load_model
 from lama_core.models.model_folder import MAX_ADDED, check_files
 from lama_core.models.registry import find_kind
@@ -234,7 +235,8 @@ def test_a_model_that_no_backend_runs_says_why() -> None:
         fetch(entry)
 
 
-def test_bf16_weights_take_half_the_memory(tmp_path: Path) -> None:
+def test_bf16_weights_take_half_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "has_bf16", lambda: True)
     folder = save_model_folder("gpt2", tmp_path / "gpt2")
     wide, narrow = (load_model(str(folder), precision=name) for name in ("fp32", "bf16"))
     assert narrow.n_bytes == wide.n_bytes / 2

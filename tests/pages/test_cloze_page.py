@@ -7,7 +7,10 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
+from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
+from lama_core.probes.cloze.query import BlankAnswer
+from pages.ui.shared import predictions, query_queue
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import examples
 
@@ -87,6 +90,36 @@ def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
     boxes = "".join(one.proto.body for one in score.get("html"))
     assert "encoder-decoder · pseudo-perplexity" in boxes
     assert "lx-pair" in boxes
+
+
+def test_a_causal_model_shows_its_first_words_before_its_ranking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(save_model_folder("smollm2", tmp_path / "smollm2"))
+    check_and_add_model(folder)
+    drawn: list[int | None] = []
+    draw = predictions.draw_answers
+    whole = True
+
+    def draw_and_note(blank: BlankAnswer, colour: str) -> None:
+        drawn.append(blank.n_over)
+        draw(blank, colour)
+        if not whole:
+            raise UserError("The visitor left.")
+
+    monkeypatch.setattr(predictions, "draw_answers", draw_and_note)
+    app = open_page("cloze", text="Paris is ___ in France.", models=folder, rescored="100")
+    assert drawn == [32, 61]  # the model has 61 words
+    assert "61 rescored words" in "".join(one.proto.body for one in app.get("html"))
+    assert not any("Preliminary" in one.value for one in app.caption), "replaced by the ranking"
+    app.run()
+    assert drawn == [32, 61, 61], "only the final ranking is cached"
+    whole = False
+    n_kept = len(query_queue.ANSWERS)
+    app = open_page("cloze", text="Oslo is ___ in France.", models=folder, rescored="100")
+    assert drawn[3:] == [32] and len(query_queue.ANSWERS) == n_kept
+    assert any("Preliminary: the 32 likeliest words" in one.value for one in app.caption)
+    assert not query_queue.QUEUE.n_running and not query_queue.QUEUE.n_waiting
 
 
 def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> None:

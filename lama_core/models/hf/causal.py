@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -30,10 +30,12 @@ from lama_core.models.hf.transformer import (
     pack,
 )
 from lama_core.models.protocols import (
+    FIRST_RESCORED,
     Context,
     Encoded,
     Hiding,
     Kind,
+    OnScores,
     Scored,
     Scores,
     Statement,
@@ -53,6 +55,17 @@ LOGITS_OF_TEXTS = 1 << 30
 # Maximum number of tokens that continue a word.
 MAX_PIECES = 8
 T = TypeVar("T")
+
+
+class _Rescored(NamedTuple):
+    """Rescored words.
+
+    words: columns of the words, int64 [word]. of_tokens: log-probability of each token right of the
+    blank after each word, float32 [word, token]; NaN if not computed.
+    """
+
+    words: np.ndarray
+    of_tokens: np.ndarray
 
 
 class CausalModel(InspectableModel):
@@ -104,42 +117,57 @@ class CausalModel(InspectableModel):
         return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix, n_suffix=n_suffix)
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        return self.rescored_log_probs(batch, columns)
+
+    def rescored_log_probs(
+        self, batch: Sequence[Encoded], columns: Columns, on_first: OnScores | None = None
+    ) -> Scores:
         places: list[Place] = [query.places[0] for query in batch]
         logits = self.logits(*pack(batch))
         picked = self.pick(logits, places, columns)
         if not any(query.suffix for query in batch):
             return picked
         left = picked.log_probs
-        log_probs = np.full_like(left, -np.inf)
-        normalisers = np.zeros(len(batch), np.float32)
         suffixes = [
             self.vocabulary.encode_after(query.suffix) if query.suffix else [] for query in batch
         ]
-        scored: dict[int, np.ndarray] = {}
+        found: dict[int, _Rescored] = {}
+
+        def scores() -> Scores:
+            log_probs = np.full_like(left, -np.inf)
+            normalisers = np.zeros(len(batch), np.float32)
+            for row, suffix in enumerate(suffixes):
+                same = next((n for n in found if _extends(batch, suffixes, n, row)), None)
+                if not suffix:
+                    log_probs[row] = left[row]
+                elif same is not None:
+                    best, of_tokens = found[same]
+                    joint = left[row][best] + of_tokens[:, : len(suffix)].sum(1)
+                    done = ~np.isnan(joint)
+                    normalisers[row] = np.logaddexp.reduce(joint[done])
+                    log_probs[row, best[done]] = joint[done] - normalisers[row]
+            return replace(picked, log_probs=log_probs, order=left, normaliser=normalisers)
+
         for row in sorted(range(len(batch)), key=lambda row: -len(suffixes[row])):
             query, suffix = batch[row], suffixes[row]
-            if not suffix:
-                log_probs[row] = left[row]
+            if not suffix or any(_extends(batch, suffixes, n, row) for n in found):
                 continue
             best = np.argsort(-left[row], kind="stable")[: query.n_rescored]
             more = np.setdiff1d(np.array(query.rescored, dtype=best.dtype), best)
             best = np.concatenate([best, more])
-            longer = next((n for n in scored if _extends(batch, suffixes, n, row)), None)
-            if longer is None:
-                forms = self._best_forms(logits[row], columns, places[row], best)
-                scored[row] = self.suffix_log_probs(
-                    list(query.token_ids),
-                    [[form] for form in forms],
-                    suffix,
-                    n_last=len(more),
-                    until=query.until,
-                )
-            of_tokens = scored[row if longer is None else longer]
-            joint = left[row][best] + of_tokens[:, : len(suffix)].sum(1)
-            done = ~np.isnan(joint)
-            normalisers[row] = np.logaddexp.reduce(joint[done])
-            log_probs[row, best[done]] = joint[done] - normalisers[row]
-        return replace(picked, log_probs=log_probs, order=left, normaliser=normalisers)
+            forms = self._best_forms(logits[row], columns, places[row], best)
+            for of_tokens in self._suffix_parts(
+                list(query.token_ids),
+                [[form] for form in forms],
+                suffix,
+                n_last=len(more),
+                until=query.until,
+            ):
+                found[row] = _Rescored(best, of_tokens)
+                if on_first and np.isnan(of_tokens).any():
+                    on_first(scores())
+                on_first = None
+        return scores()
 
     def continue_words(
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
@@ -230,11 +258,28 @@ class CausalModel(InspectableModel):
             until: Time (`time.monotonic`) after which only the last `n_last` words are scored, and
                 at most `FEWEST_WORDS` of the first if no word was scored in time.
         """
+        *_, found = self._suffix_parts(left, words, suffix, n_last=n_last, until=until)
+        return found
+
+    def _suffix_parts(
+        self,
+        left: list[int],
+        words: Sequence[Sequence[int]],
+        suffix: list[int],
+        *,
+        n_last: int,
+        until: float,
+    ) -> Iterator[np.ndarray]:
+        """Yield the values of `suffix_log_probs` after each pass; the array is the same.
+
+        The first pass has `FIRST_RESCORED` words, the others as many as fit.
+        """
         cache = self._prefix_cache(left)
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
-        size = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
+        most = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
+        size = min(most, FIRST_RESCORED)
         if time.monotonic() > until:
-            size = min(size, FEWEST_WORDS)
+            size = most = min(most, FEWEST_WORDS)
         first = 0
         while first < len(words):
             parts = run_in_parts(
@@ -242,10 +287,10 @@ class CausalModel(InspectableModel):
                 words[first : first + size],
             )
             found[first : first + size] = np.concatenate(parts)
-            first += size
+            first, size = first + size, most
+            yield found
             if time.monotonic() > until:
                 first = max(first, len(words) - n_last)
-        return found
 
     def _prefix_cache(self, left: list[int]) -> Any:
         """Return the model's cache of a prefix; None if it can't continue from one."""

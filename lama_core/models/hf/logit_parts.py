@@ -38,7 +38,7 @@ from lama_core.models.hf.transformer import TOLERANCES
 from lama_core.models.protocols import Encoded, HeadPart, LogitPart, LogitParts, NeuronPart
 
 # Largest accepted difference between a norm's output and its scaled input, relative to the output.
-NORM_ERROR = {"fp32": 1e-3, "bf16": 0.03}
+NORM_ERROR = {"fp32": 1e-3, "bf16": 0.03, "bf16-weights": 1e-3}
 N_NEURONS, N_PROMOTED = 10, 5
 
 

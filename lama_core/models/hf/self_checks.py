@@ -37,7 +37,7 @@ BY_CHANCE = {
 LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
 MOST = 1 << 30
 # As TOLERANCES, but for two passes of the same shape, whose logits differ less.
-SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
+SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02, "bf16-weights": 1e-3}
 
 
 def use_fast_paths(model: M) -> M:

@@ -41,7 +41,7 @@ V = TypeVar("V")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
 # Largest accepted difference between two computations of a logit, in standard deviations over the
 # vocabulary.
-TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
+TOLERANCES = {"fp32": 1e-3, "bf16": 0.3, "bf16-weights": 1e-3}
 
 
 class Transformer(HasDevice):
@@ -49,8 +49,9 @@ class Transformer(HasDevice):
 
     model: the network. tokenizer: a fast tokenizer, or a vocabulary of words. identity: equal each
     time the same model is loaded. max_tokens: the window, special tokens included.
-    precision: `fp32` or `bf16`, by its weights. device: the device of its weights and inputs. pads:
-    whether rows of different lengths may share a pass. notes: remarks for users, one sentence each.
+    precision: `fp32` or `bf16`, by its weights (`bf16-weights`: see `registry.round_weights`).
+    device: the device of its weights and inputs. pads: whether rows of different lengths may share
+    a pass. notes: remarks for users, one sentence each.
     """
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:

@@ -6,7 +6,7 @@ the candidates.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place, place_of, spell
 from lama_core.errors import UserError
 from lama_core.models.protocols import (
+    FIRST_RESCORED,
     KINDS,
     RESCORED,
     BlankFiller,
@@ -23,6 +24,7 @@ from lama_core.models.protocols import (
     Encoded,
     Scores,
     WordContinuer,
+    WordRescorer,
 )
 from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
@@ -341,6 +343,9 @@ def check_gold(gold: str, what: str = "right answer") -> None:
         )
 
 
+OnAnswer = Callable[[ModelAnswer], object]
+
+
 def query_model(
     model: BlankFiller,
     query: Query,
@@ -353,6 +358,7 @@ def query_model(
     n_rescored: int = RESCORED,
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
+    on_first: OnAnswer | None = None,
 ) -> ModelAnswer:
     """Return one model's best answers at each blank of a text.
 
@@ -373,6 +379,10 @@ def query_model(
             to the gold answer.
         columns: The candidates' columns, if the caller has them.
         limits: Limits on the cost; an answer that a limit shortens has a note.
+        on_first: Called for each blank for which a causal model rescores more words than fit in
+            the first pass, with the answers so far: the last blank's answer ranks the
+            `FIRST_RESCORED` likeliest words only, without the gold answer's rank. An exception
+            from it ends the query.
 
     Raises:
         UserError: If the text doesn't fit the model, top_k is out of range, or the time is over
@@ -387,10 +397,15 @@ def query_model(
         model, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
     )
     kind = KINDS[model.kind]
+    blanks: list[BlankAnswer] = []
+
+    def report(answer: BlankAnswer) -> None:
+        if on_first:
+            on_first(_model_answer(model, used, columns, [*blanks, answer]))
+
     if kind.fills_together:
         blanks = scorer.answers(query, golds, to_end=True)
     else:
-        blanks = []
         left = query.parts[0]
         for number, right in enumerate(query.parts[1:]):
             limits.check_time(started, number, query.n_blanks, model.name)
@@ -399,7 +414,7 @@ def query_model(
             parts = (left, right, *later) if kind.sees_both else (left, right)
             to_end = kind.sees_both or not later
             blanks += replace(scorer, until=until).answers(
-                Query(parts), golds[number : number + 1], to_end
+                Query(parts), golds[number : number + 1], to_end, on_first and report
             )
             left = left + blanks[-1].predictions[0].token + right
     return _model_answer(model, used, columns, blanks)
@@ -418,11 +433,18 @@ class _BlankScorer:
     limits: Limits
     until: float
 
-    def answers(self, query: Query, golds: Sequence[str | None], to_end: bool) -> list[BlankAnswer]:
+    def answers(
+        self,
+        query: Query,
+        golds: Sequence[str | None],
+        to_end: bool,
+        on_first: Callable[[BlankAnswer], None] | None = None,
+    ) -> list[BlankAnswer]:
         """Return the answers at the first `len(golds)` blanks of a query, from one forward pass.
 
         golds: The gold answer of each blank to answer; None for a blank without one.
         to_end: Whether the query reaches the end of the text, where a full stop may be missing.
+        on_first: Called with the preliminary answer; see `query_model`.
         """
         encoded = self.encode(query, golds)
         last = query.parts[-1].rstrip()
@@ -430,7 +452,7 @@ class _BlankScorer:
         batch = [encoded]
         if try_full_stop:  # in the same batch, because the model reuses the shared left context
             batch.append(self.encode(replace(query, parts=(*query.parts[:-1], f"{last}.")), golds))
-        all_scores = self.model.blank_log_probs(batch, self.columns)
+        all_scores = self._scores(query, batch, on_first)
         answers = []
         for blank, gold in enumerate(golds):
             scores = _row(all_scores, blank)
@@ -444,6 +466,21 @@ class _BlankScorer:
                     answer = replace(answer, with_full_stop=word)
             answers.append(answer)
         return answers
+
+    def _scores(
+        self,
+        query: Query,
+        batch: Sequence[Encoded],
+        on_first: Callable[[BlankAnswer], None] | None,
+    ) -> Scores:
+        if on_first is None or not isinstance(self.model, WordRescorer):
+            return self.model.blank_log_probs(batch, self.columns)
+        first = replace(batch[0], n_rescored=FIRST_RESCORED)
+
+        def report(scores: Scores) -> None:
+            on_first(self.answer(query, 0, first, _row(scores, 0), None))
+
+        return self.model.rescored_log_probs(batch, self.columns, report)
 
     def encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
         """Return the query as tokens, with the gold answer among the words to rescore."""

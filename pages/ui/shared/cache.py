@@ -30,7 +30,7 @@ from lama_core.models.cache import CACHE, Precision, load_model
 from lama_core.models.sources.catalog import find_model, known_models
 from lama_core.models.sources.locations import locate
 from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers
-from lama_core.probes.cloze.query import ModelAnswer, extended_words, query_model
+from lama_core.probes.cloze.query import ModelAnswer, OnAnswer, extended_words, query_model
 from lama_core.probes.cloze.wordings import (
     RelationModelAnswers,
     RelationQuestion,
@@ -175,7 +175,12 @@ def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str,
     }
 
 
-@queued()
+def _cloze_key(*arguments: Hashable, on_first: object = None) -> Hashable:
+    """The cache key of a cloze query: all arguments except the function that draws."""
+    return arguments
+
+
+@queued(_cloze_key)
 def cloze_answer(
     settings: ClozeSettings,
     name: str,
@@ -184,6 +189,8 @@ def cloze_answer(
     top_k: int,
     renormalise: bool,
     passage: FoundPassage | None = None,
+    *,
+    on_first: OnAnswer | None = None,
 ) -> ModelAnswer:
     """One model's answers to a text.
 
@@ -195,9 +202,11 @@ def cloze_answer(
         top_k: The number of answers per blank.
         renormalise: Whether probabilities are over the candidates only.
         passage: The open-book passage before the text.
+        on_first: Draws a preliminary answer, as for `query_model`; not called for a cached answer.
     """
     query, (candidates, _) = with_passage(parse_query(text), passage), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
+    options["on_first"] = on_first
     return query_model(loaded_model(name, settings.precision), query, candidates, **options)
 
 

@@ -3,14 +3,14 @@
 All words of users and models are escaped with `html.escape`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 import streamlit as st
 
 from lama_core.candidates.columns import Candidates
 from lama_core.models.devices import settings_text
-from lama_core.models.protocols import KINDS, Kind
+from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
 from lama_core.probes.cloze.query import BlankAnswer, Gold, ModelAnswer, Prediction
 from lama_core.rounding import fixed
 from pages.ui.shared.messages import plain
@@ -20,6 +20,10 @@ TWINS = {"minilm-mlm", "minilm-mlm-twin"}
 TWIN_NOTE = (
     "The twin is MiniLM-MLM trained the same way on less text: without eleven sources of facts, "
     "such as GeoNames."
+)
+PRELIMINARY = (
+    f"Preliminary: the {FIRST_RESCORED} likeliest words given the left context. The ranking of all "
+    "rescored words follows."
 )
 CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
 
@@ -71,6 +75,18 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
         + (_gold_line(blank.gold, blank) if blank.gold else "")
         + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in blank.notes())
     )
+
+
+def preliminary_drawer(colour: str) -> Callable[[ModelAnswer], None]:
+    """A function that draws a model's preliminary answers here, until its answer replaces them."""
+    place = st.empty()
+
+    def draw(answer: ModelAnswer) -> None:
+        with place.container():
+            st.caption(f":material/hourglass_top: {PRELIMINARY}")
+            draw_answers(answer.blanks[-1], colour)
+
+    return draw
 
 
 def _longer_word(item: Prediction) -> str:

@@ -401,7 +401,10 @@ SENTENCE = ExampleField()
 
 def choose_precision() -> Precision:
     """Draw the choice of the models' precision and return it."""
-    chosen = pick("Precision", PRECISIONS, key="precision", first="auto", help=explain("Precision"))
+    from lama_core.api.models import NO_BF16, has_bf16  # imports the conversion of releases
+
+    said = explain("Precision") + f" {NO_BF16}" * (not has_bf16())
+    chosen = pick("Precision", PRECISIONS, key="precision", first="auto", help=said)
     return cast(Precision, chosen)
 
 

@@ -12,10 +12,12 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
 from lama_core.probes.cloze.query import (
     MAX_TOP_K,
+    ModelAnswer,
     query_in_batches,
     query_model,
     query_models,
 )
+from lama_core.queue import PASSES
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
@@ -297,6 +299,43 @@ def test_the_blanks_of_a_query_share_its_time(
     )
     query_model(model, query, FULL, limits=Limits(seconds=1000.0))
     assert untils[1] - untils[0] == pytest.approx(500.0)
+
+
+def test_a_preliminary_answer_ranks_the_first_words(tiny_model: Models) -> None:
+    model, query = tiny_model("smollm2"), parse_query(LONG)
+    reported: list[ModelAnswer] = []
+    options: dict[str, Any] = {"gold": "Paris", "context": "both", "n_rescored": 100}
+    final = query_model(model, query, FULL, on_first=reported.append, **options)
+    ((first,),) = [answer.blanks for answer in reported]
+    assert (first.over, first.n_over, first.n_wanted, first.gold) == ("rescored", 32, None, None)
+    assert len(first.predictions) == 5 and first.predictions[0].prob <= 1
+    assert final == query_model(model, query, FULL, **options)
+    for without in ({"context": "left"}, {"context": "both", "n_rescored": 30}):
+        query_model(model, query, FULL, on_first=reported.append, **without)
+    assert len(reported) == 1, "one pass has no preliminary answer"
+
+
+def test_a_function_that_fails_ends_the_query(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, query = tiny_model("smollm2"), parse_query(LONG)
+    passes: list[int] = []
+    score = model._continue
+    monkeypatch.setattr(
+        model,
+        "_continue",
+        lambda left, cache, words, suffix: (
+            passes.append(len(words)),
+            score(left, cache, words, suffix),
+        )[1],
+    )
+
+    def leave(_: ModelAnswer) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        query_model(model, query, FULL, context="both", on_first=leave)
+    assert passes == [32] and not PASSES.n_running
 
 
 def test_a_question_whose_time_is_over_shows_what_it_has(tiny_model: Models) -> None:
