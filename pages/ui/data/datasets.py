@@ -143,7 +143,7 @@ def draw_import() -> None:
         "Import",
         icon=":material/upload:",
         type="primary",
-        disabled=running or (file is not None and request is None),
+        disabled=running,
     )
     if wanted:
         st.session_state.pop("to replace", None)
