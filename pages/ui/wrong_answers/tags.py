@@ -119,8 +119,7 @@ def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsCh
             remove = st.button("Remove", icon=":material/label_off:", disabled=not ready)
             used = [tag for tag in tags if tag in known]
             if used and st.button("Show tagged", icon=":material/filter_alt:", type="tertiary"):
-                narrow(tags=used)
-        st.caption("Tick rows. Shift and a click tick all rows in between.")
+                narrow(tag=used)
         if add or remove:
             change_tags(info, keys, add=tags if add else (), remove=tags if remove else ())
             st.rerun()
