@@ -20,7 +20,7 @@ from pages.ui.ask.open_book import choose_book, draw_passage
 from pages.ui.ask.outside_candidates import draw_outside_candidates
 from pages.ui.ask.sentences import draw_sentences
 from pages.ui.ask.wordings import draw_wordings
-from pages.ui.shared import cache, history, pins, predictions, screens, url_state
+from pages.ui.shared import cache, history, links, pins, predictions, screens, url_state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import errors_shown, plain
@@ -193,11 +193,8 @@ def main() -> None:
             "LAMA Explorer: ask language models what they know", anchor=False, width="content"
         )
         st.page_link(screens.LESSONS, label="Teach: lessons", icon=":material/school:")
-        st.page_link(
-            screens.RESULTS,
-            label="Inspect: wrong answers",
-            icon=":material/fact_check:",
-            query_params=screens.WRONG_ANSWERS,
+        links.draw_link(
+            "Inspect: wrong answers", "fact_check", screens.RESULTS, screens.WRONG_ANSWERS
         )
     tabs = {
         "Sentence": draw_sentence,

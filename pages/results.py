@@ -8,7 +8,7 @@ from pages.ui.prompts.view import draw_prompts_tab
 from pages.ui.results.compare import draw_comparison
 from pages.ui.results.more import Draw, draw_more
 from pages.ui.results.overview import draw_overview
-from pages.ui.shared import screens
+from pages.ui.shared import links, screens
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.router import draw_page, draw_tabs
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, draw_runs, open_runs
@@ -22,12 +22,7 @@ def draw_empty() -> None:
         "one on the page Data and runs, or with `lama-explorer probe --dataset starter --model "
         "minilm-mlm`."
     )
-    st.page_link(
-        screens.DATA,
-        label="Start a run",
-        icon=":material/play_arrow:",
-        query_params=screens.NEW_RUN,
-    )
+    links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN)
 
 
 def with_runs(draw: Draw) -> None:

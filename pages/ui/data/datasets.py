@@ -135,15 +135,17 @@ def draw_import() -> None:
             _draw_imported(name)
     form = st.session_state.get("import forms", 0)
     file, name = _choose_file(form)
-    request = None
+    request, readable = None, file is None
     if file is not None:
         with errors_shown():
             request = draw_mapping(file, ImportRequest(file.name, name or None))
+            readable = True
+    # Enabled while the template is missing: the click that ends its typing starts the import.
     wanted = st.button(
         "Import",
         icon=":material/upload:",
         type="primary",
-        disabled=running or (file is not None and request is None),
+        disabled=running or not readable,
     )
     if wanted:
         st.session_state.pop("to replace", None)

@@ -51,9 +51,7 @@ def draw_try(choice: PromptsChoice) -> None:
         help="[X] is the subject, [Y] the blank. Prompts of the study show their result at once; "
         "click **Try it** for a new one.",
     )
-    clicked = go_box.button(
-        "Try it", type="primary", icon=":material/play_arrow:", disabled=not template
-    )
+    clicked = go_box.button("Try it", type="primary", icon=":material/play_arrow:")
     if "[X]" in template and not shows_subject(template, choice.info.context):
         st.caption(
             f"The blank comes before the subject: this prompt hides the subject from {model}, and "

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.ui.prompts.study_choice import PromptsChoice, choose_study, describe
 from pages.ui.prompts.table import draw_prompts
-from pages.ui.shared import screens
+from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.url_state import pick
 
@@ -45,12 +45,7 @@ def draw_prompts_tab() -> None:
             "There is no study of prompts yet. A study queries a model about the same facts with "
             "many prompts."
         )
-        st.page_link(
-            screens.DATA,
-            label="Start a study",
-            icon=":material/play_arrow:",
-            query_params={"tab": "New study"},
-        )
+        links.draw_link("Start a study", "play_arrow", screens.DATA, {"tab": "New study"})
         return
     draw_view(pick("View", VIEWS, key="prompts_view", label_visibility="collapsed"), choice)
     st.caption(describe(choice))

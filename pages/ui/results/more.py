@@ -214,9 +214,4 @@ def _draw_link_to_runs(name: str, choice: RunChoice, listing: RunListing) -> Non
             params = choice.params() | {"prompts": usable[0].prompts, "models": [], "runs": []}
             links.go(screens.RESULTS, params | {"tab": "More", "chart": name})
     else:
-        st.page_link(
-            screens.DATA,
-            label="Start a run",
-            icon=":material/play_arrow:",
-            query_params=screens.NEW_RUN,
-        )
+        links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.api.results import results
 from lama_core.candidates.lists import FILE, explain_lists, list_names, unavailable_lists
 from lama_core.datasets.passages import STARTER
 from lama_core.glossary import explain
@@ -15,10 +16,11 @@ from lama_core.probes.plan import ProbeRequest
 from lama_core.probes.statements.answer_spaces import RELATION
 from lama_core.probes.statements.plan import StatementsRequest, most_templates
 from lama_core.probes.statements.scoring import AGGREGATES, PARTS
+from lama_core.rounding import percent
 from lama_core.runs.find import load_run
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
 from pages.ui.shared import cache, links, screens, visitors
-from pages.ui.shared.messages import show_note
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
@@ -30,7 +32,7 @@ from pages.ui.shared.run_form import (
     draw_run_form,
     facts_here,
 )
-from pages.ui.shared.url_state import pick
+from pages.ui.shared.url_state import pick, title_of
 
 WORDS_AT_BLANK, WHOLE_ANSWERS = RANKED = ("words at a blank", "whole answers")
 TEMPLATE_HELP = (
@@ -50,9 +52,9 @@ def draw_form() -> None:
         help=explain("Words or whole answers"),
     )
     if ranked == WHOLE_ANSWERS:
-        draw_run_form(RunForm("a whole-answer run", _choose_statements, _show))
+        draw_run_form(RunForm("a whole-answer run", _choose_statements, _show, result=_result))
     else:
-        draw_run_form(RunForm("a probing run", _choose, _show))
+        draw_run_form(RunForm("a probing run", _choose, _show, result=_result))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,21 @@ class Common:
 def _show(names: Sequence[str]) -> None:
     data = load_run(names[0]).info.dataset
     links.go(screens.RESULTS, {"data": data, "runs": list(names)})
+
+
+def _result(names: Sequence[str]) -> str:
+    """State the number and share of right first answers of each run, as Markdown."""
+    lines = []
+    for run, table in results(names).groupby("run", sort=False):
+        n = int(table["n"].sum())
+        if n:
+            share = float((table["p_at_1"] * table["n"]).sum() / n)
+            title = plain(title_of(load_run(str(run)).info.model))
+            lines.append(
+                f"{title}: {round(share * n):,} of {n:,} first answers are right "
+                f"(P@1 {percent(share)} %)."
+            )
+    return " ".join(lines)
 
 
 def _choose_common() -> Common | None:

@@ -55,6 +55,21 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
     st.stop()
 
 
+def draw_link(label: str, icon: str, there: str, params: Params) -> None:
+    """Draw a link to a tab of another page.
+
+    `st.page_link` would lose the parameters to which the current page binds widgets, such as `tab`.
+
+    Args:
+        label: The link's text.
+        icon: The name of a Material icon.
+        there: The page's file, a constant of `screens.py`.
+        params: The URL parameters.
+    """
+    if st.button(label, icon=f":material/{icon}:", type="tertiary"):
+        go(there, params)
+
+
 def enter(page: str) -> None:
     """Store whether the URL is new or from the browser's history; call before drawing `page`.
 

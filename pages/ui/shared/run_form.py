@@ -31,12 +31,14 @@ class RunForm:
         choose: Draws the fields; returns the request, or None while a choice is missing.
         show: Opens the screen of the finished runs with these names.
         note: A text shown below the form.
+        result: Describes the scores of the finished runs with these names, as Markdown.
     """
 
     name: str
     choose: Callable[[], Request | None]
     show: Callable[[Sequence[str]], None]
     note: str = ""
+    result: Callable[[Sequence[str]], str] | None = None
 
 
 def draw_run_form(form: RunForm) -> None:
@@ -88,7 +90,8 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     names = job.names("run")
     with st.container(horizontal=True, vertical_alignment="center"):
         finished = "Run finished" if len(names) == 1 else f"{len(names)} runs finished"
-        st.success(f"{finished}.", icon=":material/check_circle:")
+        scores = form.result(names) if form.result and names else ""
+        st.success(f"{finished}. {scores}".strip(), icon=":material/check_circle:")
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):
             jobs.forget(form.name)
             form.show(names)

@@ -231,6 +231,8 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     row = find_fact(joined, key) if key and not several else None
     with st.container(key="facts-and-panel"):
         list_box, panel = st.columns([3, 2]) if row is not None else (st.container(), None)
+    if several:
+        list_box.caption("Tick rows; Shift and a click tick all rows in between. Tags are below.")
     picked = draw_table(
         table,
         place=list_box,

@@ -16,7 +16,7 @@ from lama_core.runs.tags import MOST_TAGS, VERDICTS, Row, change_tags, known_tag
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.run_choice import RunChoice
-from pages.ui.wrong_answers.filters import FactsChoice
+from pages.ui.wrong_answers.filters import FactsChoice, narrow
 
 EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
 AS_MATCHED = "as matched"
@@ -117,6 +117,9 @@ def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsCh
             ready = bool(tags and len(rows))
             add = st.button(f"Add to {len(rows)}", icon=":material/new_label:", disabled=not ready)
             remove = st.button("Remove", icon=":material/label_off:", disabled=not ready)
+            used = [tag for tag in tags if tag in known]
+            if used and st.button("Show tagged", icon=":material/filter_alt:", type="tertiary"):
+                narrow(tag=used)
         if add or remove:
             change_tags(info, keys, add=tags if add else (), remove=tags if remove else ())
             st.rerun()
