@@ -42,10 +42,15 @@ def test_columns_that_the_grid_hides_are_not_on_the_cards() -> None:
 
 def test_a_pick_in_the_grid_counts_before_one_in_the_cards() -> None:
     nothing = {"selection": {"rows": [], "cells": []}}
-    assert picked_of(nothing, None) == Picked()
-    assert picked_of(nothing, {"picked": [[2, "", 1]]}).rows == (2,)
-    assert picked_of(nothing, {"picked": [[2, "P@1", 1]]}).cell == (2, "P@1")
+    assert picked_of(nothing, None, 9) == Picked()
+    assert picked_of(nothing, {"picked": [[2, "", 1]]}, 9).rows == (2,)
+    assert picked_of(nothing, {"picked": [[2, "P@1", 1]]}, 9).cell == (2, "P@1")
     row = {"selection": {"rows": [4], "cells": []}}
-    assert picked_of(row, {"picked": [[2, "", 1]]}).rows == (4,)
+    assert picked_of(row, {"picked": [[2, "", 1]]}, 9).rows == (4,)
     cell = {"selection": {"rows": [], "cells": [(0, "n")]}}
-    assert picked_of(cell, {"picked": [[2, "P@1", 1]]}).cell == (0, "n")
+    assert picked_of(cell, {"picked": [[2, "P@1", 1]]}, 9).cell == (0, "n")
+
+
+def test_a_row_that_the_table_lacks_is_not_picked() -> None:
+    nothing = {"selection": {"rows": [7], "cells": [(7, "n")]}}
+    assert picked_of(nothing, None, 7) == Picked()

@@ -94,9 +94,12 @@ def draw_table(
             return Picked()
         cards_key = f"{key} cards"
 
+        def find_picked(event: Any, cards: Any) -> Picked:
+            return picked_of(event, cards, len(frame))
+
         def changed() -> None:
             if on_rows:
-                on_rows(picked_of(st.session_state[key], st.session_state[cards_key]).rows)
+                on_rows(find_picked(st.session_state[key], st.session_state[cards_key]).rows)
 
         event = st.dataframe(
             frame,
@@ -107,17 +110,17 @@ def draw_table(
             **options,
         )
         found = component(data=data, key=cards_key, on_picked_change=changed)
-    return picked_of(event, found)
+    return find_picked(event, found)
 
 
-def picked_of(event: Any, cards: Any) -> Picked:
-    """What was picked in the grid, or else in the cards."""
+def picked_of(event: Any, cards: Any, n_rows: int) -> Picked:
+    """What was picked in the grid, or else in the cards; without rows that the table lacks."""
     cells = [(int(row), str(column)) for row, column, _ in (cards or {}).get("picked") or ()]
     found = event["selection"]
     cells = [tuple(cell) for cell in found["cells"]] or cells
-    return Picked(
-        tuple(found["rows"]) or tuple(row for row, _ in cells), cells[0] if cells else None
-    )
+    rows = tuple(found["rows"]) or tuple(row for row, _ in cells)
+    cells = [cell for cell in cells if 0 <= cell[0] < n_rows]
+    return Picked(tuple(row for row in rows if 0 <= row < n_rows), cells[0] if cells else None)
 
 
 def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None) -> list[Card]:
