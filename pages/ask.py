@@ -192,7 +192,7 @@ def main() -> None:
         st.subheader(
             "LAMA Explorer: ask language models what they know", anchor=False, width="content"
         )
-        st.page_link(screens.LESSONS, label="Teach: lessons", icon=":material/school:")
+        links.draw_link("Teach: lessons", "school", screens.LESSONS, {})
         links.draw_link(
             "Inspect: wrong answers", "fact_check", screens.RESULTS, screens.WRONG_ANSWERS
         )

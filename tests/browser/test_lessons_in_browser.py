@@ -21,7 +21,7 @@ def to_step(page: Page, name: str, step: int, of: int = 8) -> None:
 
 def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: str) -> None:
     page.goto(app_url)
-    page.get_by_role("link", name="Teach: lessons").click()
+    page.get_by_role("button", name="Teach: lessons").click()
     page.get_by_role("button", name="Start the lesson").nth(2).click()
     expect(page.get_by_text("Step 1 of 8")).to_be_visible()
     page.wait_for_function(DRAWN)
