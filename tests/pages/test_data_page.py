@@ -63,13 +63,15 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     app = open_import(path)
     assert app.dataframe[0].value["Country"].tolist() == ["Peru", "USA"]
     assert field(app.selectbox, "Column of the objects").value == "Object"
-    assert button(app, "Import").disabled
+    button(app, "Import").click().run()
     assert "Choose the columns" in app.info[0].value
     field(app.selectbox, "Column of the subjects").select("Country").run()
-    assert button(app, "Import").disabled and "Type a template" in app.info[0].value
+    button(app, "Import").click().run()
+    assert "Type a template" in app.info[0].value
     assert app.dataframe[1].value["line"].tolist() == [3]
     field(app.text_input, "Template").set_value("The capital of [X]").run()
     assert button(app, "Import").disabled and "has no" in app.error[0].value
+    assert not started
     field(app.text_input, "Template").set_value(TEMPLATE).run()
     button(app, "Import").click().run()
     request = download.ImportRequest(str(path), subject="Country", template=(TEMPLATE,))

@@ -214,4 +214,5 @@ def _draw_link_to_runs(name: str, choice: RunChoice, listing: RunListing) -> Non
             params = choice.params() | {"prompts": usable[0].prompts, "models": [], "runs": []}
             links.go(screens.RESULTS, params | {"tab": "More", "chart": name})
     else:
-        links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN)
+        key = f"start for {name}"
+        links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN, key=key)

@@ -55,7 +55,7 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
     st.stop()
 
 
-def draw_link(label: str, icon: str, there: str, params: Params) -> None:
+def draw_link(label: str, icon: str, there: str, params: Params, *, key: str = "") -> None:
     """Draw a link to a tab of another page.
 
     `st.page_link` would lose the parameters to which the current page binds widgets, such as `tab`.
@@ -65,8 +65,9 @@ def draw_link(label: str, icon: str, there: str, params: Params) -> None:
         icon: The name of a Material icon.
         there: The page's file, a constant of `screens.py`.
         params: The URL parameters.
+        key: The widget's key, if the page has several links with this label.
     """
-    if st.button(label, icon=f":material/{icon}:", type="tertiary"):
+    if st.button(label, icon=f":material/{icon}:", type="tertiary", key=key or None):
         go(there, params)
 
 
