@@ -9,6 +9,7 @@ from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("home")
 TEXT = "The capital of Norway is ___."
 ANSWERS = ("--answer", "Oslo", "--answer", "Ouagadougou in Paris", "--answer", "日本")
 FILE = Path(__file__).parents[1] / "a few sentences.csv"
@@ -23,11 +24,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [
         part for name in names for part in ("--model", str(save_model_folder(name, folder / name)))
     ]
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
 def test_answers_of_any_length_are_ranked_by_each_model(models: list[str]) -> None:

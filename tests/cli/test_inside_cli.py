@@ -1,7 +1,5 @@
 """`inspect` on the command line: its JSON, tables and mistakes."""
 
-from pathlib import Path
-
 import pytest
 from calling import printed, told
 from tiny_models import save_model_folder
@@ -11,6 +9,7 @@ from lama_core.probes.cloze.inspection import InspectRequest
 from lama_core.probes.cloze.query import ClozeRequest
 from lama_core.requests import arguments
 
+pytestmark = pytest.mark.usefixtures("home")
 TEXT = "The capital of Norway is ___."
 
 
@@ -19,11 +18,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Names of a masked and a causal model."""
     folder = tmp_path_factory.mktemp("models")
     return [str(save_model_folder(name, folder / name)) for name in ("bert-cased", "smollm2")]
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
 def test_layers_are_told_of_each_model(models: list[str]) -> None:
@@ -110,8 +104,6 @@ def test_a_trace_and_parts_have_tables(models: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "fault"),
     (
-        (("--answer", "Rome"), "--answer needs --lens tokens"),
-        (("--steps", "9"), "--steps needs --lens tokens"),
         (("--method", "gradients"), "--method needs --lens tokens"),
         (("--lens", "trace"), "--lens trace needs --subject"),
         (("--subject", "Norway"), "--subject needs --lens trace"),

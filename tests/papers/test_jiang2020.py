@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from data_files import write_lines
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core.errors import UserError
@@ -42,20 +42,15 @@ def data(tmp_path: Path) -> Path:
     lama = write_dataset(tmp_path / "data" / "lama", n_facts=40)
     google = [{"sub_label": f"Writer {n}", "obj_label": CITIES[n], "masked_sentences": ["[MASK] ."]}
               for n in range(8)]  # fmt: skip
-    _write(lama / "Google_RE" / "place_of_birth_test.jsonl", google)
+    write_lines(lama / "Google_RE" / "place_of_birth_test.jsonl", google)
     births = lama / "TREx" / "P19.jsonl"
     told = {"uuid": "t", "sub_label": "City3 Joe", "obj_label": "City3", "predicate_id": "P19"}
     births.write_text(births.read_text() + json.dumps(told) + "\n", encoding="utf-8")
     lpaqa = tmp_path / "data" / "lpaqa"
-    _write(lpaqa / "prompt" / "mine" / "P19.jsonl", [{"template": text} for text in MINED])
+    write_lines(lpaqa / "prompt" / "mine" / "P19.jsonl", [{"template": text} for text in MINED])
     pairs = [{"sub_label": f"Trainee {n}", "obj_label": CITIES[n % 40]} for n in range(50)]
-    _write(lpaqa / "TREx_train" / "P19.jsonl", pairs)
+    write_lines(lpaqa / "TREx_train" / "P19.jsonl", pairs)
     return tmp_path / "data"
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def _reproduced(data: Path, *models: str, tables: tuple[str, ...] = ()) -> Reproduction:

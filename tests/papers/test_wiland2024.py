@@ -36,11 +36,7 @@ TEMPLATES = ("[X] one [Y].", "[X] two [Y].", "[X] three [Y].")
 CAPITALS = [("Peru", "Lima"), ("Chile", "Santiago"), ("Bolivia", "Lima")]
 RIVERS, COLOURS = ("Lima", "Santiago"), ("red", "green", "blue", "grey")
 # Which of the four facts each template gets right: three, two and one of four.
-RIGHT = {
-    "one": ("Peru", "Chile", "Bolivia"),
-    "two": ("Peru", "Sky"),
-    "three": ("Peru",),
-}
+RIGHT = {"one": ("Peru", "Chile", "Bolivia"), "two": ("Peru", "Sky"), "three": ("Peru",)}
 OWN = ("bert-base-cased", "minilm-mlm", "smollm2-135m")
 
 

@@ -47,19 +47,6 @@ def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
     assert parts.load("00000", ignore) is not None
 
 
-def test_a_flipped_bit_in_the_rows_is_noticed(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, "run")
-    parts.write("00000", rows(5, 200), 1.0)
-    path = next((tmp_path / "parts").iterdir())
-    whole = path.read_bytes()
-    at = whole.index(np.float32(-5 / 7).tobytes())
-    flipped = bytearray(whole)
-    flipped[at] ^= 1
-    path.write_bytes(flipped)
-    notes: list[str] = []
-    assert parts.load("00000", notes.append) is None and notes
-
-
 def test_the_part_of_another_run_is_refused(tmp_path: Path) -> None:
     Parts(tmp_path, "one").write("00000", rows(0), 1.0)
     with pytest.raises(UserError, match="belongs to another run"):

@@ -10,12 +10,7 @@ import torch
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
-from lama_core.probes.cloze.query import (
-    MAX_TOP_K,
-    query_in_batches,
-    query_model,
-    query_models,
-)
+from lama_core.probes.cloze.query import MAX_TOP_K, query_in_batches, query_model, query_models
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits

@@ -24,9 +24,7 @@ def _pairs(*pairs: tuple[str, str]) -> list[Fact]:
 
 
 BORN = _pairs(("Barack Obama", "Hawaii"), ("Dante", "Florence"))
-CAPITAL = _pairs(
-    ("France", "Paris"),
-)
+CAPITAL = _pairs(("France", "Paris"))
 
 
 class HandParser:
@@ -184,8 +182,7 @@ def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None
     ]  # fmt: skip
     examples = [
         Example.from_dict(
-            pipeline.make_doc(text),
-            {"heads": heads, "deps": deps.split(), "tags": parts.split()},
+            pipeline.make_doc(text), {"heads": heads, "deps": deps.split(), "tags": parts.split()}
         )
         for text, heads, deps, parts in lessons
     ]

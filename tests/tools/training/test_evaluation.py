@@ -7,11 +7,7 @@ from pathlib import Path
 import torch
 
 from tools.training.evaluate import evaluate_held_out
-from tools.training.facts import (
-    fact_ranks,
-    probe_facts,
-    relation_scores,
-)
+from tools.training.facts import fact_ranks, probe_facts, relation_scores
 from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
 from tools.training.tokens import BatchSampler, tokenise_file
 
