@@ -11,19 +11,9 @@ from lama_core import metrics
 from lama_core.runs.find import list_runs, load_run, runs_dir
 
 KEYS = [
-    "run",
-    "model",
-    "dataset",
-    "relation",
-    "type",
-    "n",
-    "n_excluded",
-    "p_at_1",
-    "p_at_10",
-    "mrr",
-    "macro_p_at_1",
-    "mean_rank",
-]
+    "run", "model", "dataset", "relation", "type", "n", "n_excluded", "p_at_1", "p_at_10", "mrr",
+    "macro_p_at_1", "mean_rank",
+]  # fmt: skip
 
 
 def fake_load(reference: str, *, precision: str = "fp32", on_progress: object = None) -> HashFiller:

@@ -66,15 +66,10 @@ def test_the_most_frequent_prompts_are_kept_in_order() -> None:
 
 
 MIXED = [
-    "France calls Paris home.",
-    "France calls Paris home.",
-    "France loves Paris.",
-    "France adores Paris.",
-    "Here capital of France is Paris.",
-    "Here capital of France is Paris.",
-    "Here seat of France is Paris.",
-    "Here Seat of France is Paris.",
-]
+    "France calls Paris home.", "France calls Paris home.", "France loves Paris.",
+    "France adores Paris.", "Here capital of France is Paris.", "Here capital of France is Paris.",
+    "Here seat of France is Paris.", "Here Seat of France is Paris.",
+]  # fmt: skip
 
 
 class MixedParser:
