@@ -55,15 +55,8 @@ def test_solve_takes_four_words_and_any_template(models: tuple[str, ...]) -> Non
 
 
 def test_score_ranks_the_pairs_of_each_model(models: tuple[str, ...]) -> None:
-    arguments = (
-        "analogy",
-        "score",
-        "Paris:France",
-        "Rome:Italy",
-        "Italy:Rome",
-        "Rome:Peru",
-        *models,
-    )
+    pairs = ("Paris:France", "Rome:Italy", "Italy:Rome", "Rome:Peru")
+    arguments = ("analogy", "score", *pairs, *models)
     found = told(*arguments, "--normalise", "mean")
     assert [model["measure"] for model in found["models"]] == ["pseudo-perplexity", "perplexity"]
     for model in found["models"]:

@@ -146,6 +146,7 @@ def test_a_damaged_run_is_named_and_the_others_are_shown(
     status, out, error = call(*command)
     assert status == 0, error
     assert str(damaged) in error and "Delete the run and make it again" in error
+    assert " is damaged (" in error
     assert "minilm" in out and (command[-1] == "--wording" or "hash" in out)
 
 

@@ -176,11 +176,12 @@ def test_other_options_are_other_runs(tmp_path: Path) -> None:
 
 
 def test_a_run_from_before_says_what_it_was_made_with(tmp_path: Path) -> None:
-    old = ProbeOptions(tails="first", pairing="all", reverse="positive")
+    old = ProbeOptions(seed=5, tails="first", pairing="all", reverse="positive")
     work = Work(dataset(), probes=("reverse",), settings=UNSUPERVISED, options=old)
     (run,) = run_probes(knowing()[1], work, folder=tmp_path)
     path = run.info.folder / "details.json"
     raw = json.loads(path.read_text(encoding="utf-8"))
+    assert (raw["setting"], raw["options"]["template"]) == ("unsupervised", "what-to")
     for name in ("tails", "pairing", "reverse"):
         del raw["options"][name]
     path.write_text(json.dumps(raw), encoding="utf-8")
