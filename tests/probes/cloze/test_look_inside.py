@@ -37,6 +37,8 @@ def test_the_last_layer_ranks_as_the_question_itself_does(family: str, tiny_mode
     asked = query_model(model, QUERY, WORDS, top_k=6, gold="painter", columns=columns).blanks[0]
     assert [one.title for one in found.layers] == ["embeddings", "1", "2"]
     assert found.layers[-1].first == asked.predictions[0].token
+    best = [one.token for one in asked.predictions[:3]]
+    assert [one.word for one in found.words][:3] == best
     for word in found.words:
         same = next(one for one in asked.predictions if one.token == word.word)
         assert word.ranks[-1] == same.rank
