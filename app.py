@@ -25,13 +25,20 @@ def main() -> None:
     """Draw the page that the URL names."""
     st.set_page_config(page_icon=str(ASSETS / "icon.png"), layout="wide")
     shown = {
-        file: st.Page(file, title=title, icon=icon, default=file == screens.ASK)
+        file: st.Page(
+            file,
+            title=title,
+            icon=icon,
+            default=file == screens.ASK,
+            # Streamlit reserves this path for the first page, which it shows at "/".
+            url_path="first" if file == screens.ASK else None,
+        )
         for file, (title, icon) in PAGES.items()
     }
-    # URLs of earlier versions; `routing` redirects them to the screen that replaced the page.
+    # /ask and URLs of earlier versions; `routing` redirects them.
     redirects = [
-        st.Page(f"pages/{name}.py", title="LAMA Explorer", visibility="hidden")
-        for name in screens.OLD_PAGES
+        st.Page(file, title="LAMA Explorer", url_path=path, visibility="hidden")
+        for path, file in screens.REDIRECTS.items()
     ]
     page = st.navigation([*shown.values(), *redirects], position="top")
     style.draw_style()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from lama_core.api.generation import only_generates
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models import devices
@@ -126,6 +127,8 @@ def draw_model(entry: Entry, status: str) -> None:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
     elif status == INSTALLED:
         link = {"models": [entry.name]}
+        if only_generates(entry.name):
+            link = {"tab": ["Question"], "generators": [entry.name]}
         st.page_link(screens.ASK, label="Ask it", icon=":material/edit_note:", query_params=link)
     else:
         fetching.draw_offer(entry)
@@ -141,10 +144,11 @@ def draw_add() -> None:
         field, button = st.columns([4, 1], vertical_alignment="bottom")
         reference = field.text_input(
             "Add a model",
-            placeholder="/path/to/a/model, owner/name@revision, or server:URL#name",
+            placeholder="/path/to/a/model, owner/name@revision, server:URL#name or chat:URL#name",
             help="A folder with config.json and safetensors, a GGUF file, a name on the hub, or "
-            "server:http://host:8000#name for a model on an OpenAI-compatible server; the app "
-            "reads its key from LAMA_SERVER_KEY. Pickled weights are refused, and code from a "
+            "server:http://host:8000#name for a model on an OpenAI-compatible server, or "
+            "chat:http://host:8000#name if the server only generates text; the app reads the "
+            "server's key from LAMA_SERVER_KEY. Pickled weights are refused, and code from a "
             "model's repository is never run.",
         )
         if button.form_submit_button("Add", icon=":material/add:") and reference:

@@ -1,4 +1,4 @@
-"""Every address of the nine pages of 0.1, and the screen that shows the same now."""
+"""Every address of the nine pages of 0.1 and /ask, and the screen that shows the same now."""
 
 from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 
@@ -16,6 +16,7 @@ def prompts(view: str) -> Params:
 # Path and parameters of the old address, then page and parameters of the new one.
 MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("", {}, ASK, {}),
+    ("ask", {"tab": "Batch"}, ASK, {"tab": "Batch"}),
     ("", {"view": "Sentence"}, ASK, {}),
     ("", {"view": "Subject and relation"}, ASK, {"tab": "Wordings"}),
     ("", {"view": "Rank my answers"}, ASK, {"tab": "Answers"}),

@@ -3,6 +3,7 @@
 from lama_core.api.queries import frame_of
 from lama_core.api.runs import Runs, loader, run_planned
 from lama_core.models.generators import GENERATING_KINDS
+from lama_core.models.server.addresses import is_chat
 from lama_core.models.sources.catalog import find_model
 from lama_core.probes.cloze.query import GOLD_SEPARATOR
 from lama_core.probes.generation import plan
@@ -25,6 +26,11 @@ def can_generate(name: str) -> bool:
     """Return whether a model's kind can generate text; True if the kind is unknown."""
     kind = find_model(name).kind
     return kind is None or kind in GENERATING_KINDS
+
+
+def only_generates(name: str) -> bool:
+    """Return whether a model gives texts but no scores, as chat servers do."""
+    return is_chat(name)
 
 
 def _ask(request: AskRequest) -> AskAnswer:

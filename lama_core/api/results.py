@@ -375,9 +375,9 @@ class ComparedRuns:
         """A row for each relation."""
         return pd.DataFrame([_difference(line) for line in self.found.relations])
 
-    def flips(self) -> list[dict[str, Any]]:
-        """Return the facts that only one run gets right."""
-        return [_flip(row) for row in self.found.flips.to_dict("records")]
+    def flips(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Return the facts that only one run gets right; the first `most` of them, or all."""
+        return [_flip(row) for row in self.found.flips[:most].to_dict("records")]
 
     def to_json(self) -> dict[str, Any]:
         """Return what `compare --json` prints."""

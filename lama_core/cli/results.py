@@ -423,15 +423,15 @@ def print_compared(found: ComparedRuns | ComparedSlices) -> None:
         f"Cohen's kappa of being right: {rounding.fixed(agreement.kappa, 2)}; excluded: "
         f"{found.found.n_unpaired:,} rows that only one run counts"
     )
-    if flips := found.flips():
+    if flips := found.flips(MAX_FLIPS):
+        n_flips = mcnemar.only_a + mcnemar.only_b
         output.print_table(
             ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),
             [
                 [flip[name] for name in ("right", "relation", "query", "object", "a", "b")]
-                for flip in flips[:MAX_FLIPS]
+                for flip in flips
             ],
-            title=f"\nFacts that only one run gets right ({min(MAX_FLIPS, len(flips))} of "
-            f"{len(flips):,})",
+            title=f"\nFacts that only one run gets right ({len(flips)} of {n_flips:,})",
         )
 
 

@@ -130,7 +130,9 @@ class Comparison:
             `fact`.
         mcnemar: McNemar's test over all paired facts.
         agreement: How far the runs agree.
-        pairs: One row per paired fact, with `right_a`, `right_b`, ranks and first answers.
+        run_a: Run A.
+        pairs: One row per paired fact, with its row in run A, `right_a`, `right_b`, ranks and first
+            answers.
         n_unpaired: Number of rows that only one run counts.
     """
 
@@ -140,6 +142,7 @@ class Comparison:
     unit: Unit
     mcnemar: McNemar
     agreement: Agreement
+    run_a: Run
     pairs: pd.DataFrame
     n_unpaired: int
 
@@ -150,8 +153,10 @@ class Comparison:
 
     @property
     def flips(self) -> pd.DataFrame:
-        """The paired facts that only one run gets right."""
-        return self.pairs[self.pairs["right_a"] != self.pairs["right_b"]]
+        """The paired facts that only one run gets right, with their texts."""
+        flips = self.pairs[self.pairs["right_a"] != self.pairs["right_b"]]
+        names = ("fact_id", "subject", "object", "query")
+        return flips.assign(**{name: self.run_a.column(name).array[flips["row"]] for name in names})
 
 
 def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
@@ -178,23 +183,24 @@ def agreement(
 
 
 def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
-    """Return the rows that both runs count, joined, and the number of rows that only one counts."""
-    answers = [f"rank_{ranking}", "log_prob", "first"]
-    both = ["relation", "source", "type", "subject", "object", "query"]
-    numbers = number_rows((a, b))
+    """Return the rows that both runs count, joined, and the number of rows that only one counts.
+
+    The column `row` has the row's position in run A.
+    """
     left, right = (
-        pd.DataFrame({name: run.column(name) for name in names} | {"row": number})[
-            run.column("excluded").isna()
-        ]
-        for run, names, number in (
-            (a, ["fact_id", "prompt", *answers, *both], numbers[0]),
-            (b, answers, numbers[1]),
+        pd.DataFrame({"number": number, "row": np.arange(len(number))})[counted]
+        for number, counted in zip(
+            number_rows((a, b)), (run.column("excluded").isna() for run in (a, b)), strict=True
         )
     )
-    pairs = left.merge(right, on="row", suffixes=("_a", "_b"), sort=False).drop(columns="row")
-    pairs = pairs.rename(columns={f"rank_{ranking}_{run}": f"rank_{run}" for run in "ab"})
-    for run in "ab":
-        pairs[f"right_{run}"] = pairs[f"rank_{run}"] <= k
+    rows = left.merge(right, on="number", suffixes=("", "_b"), sort=False)
+    pairs = pd.DataFrame({"row": rows["row"]})
+    for name in ("relation", "prompt"):
+        pairs[name] = a.column(name).array[rows["row"]]
+    for end, run, at in (("a", a, rows["row"]), ("b", b, rows["row_b"])):
+        pairs[f"rank_{end}"] = run.column(f"rank_{ranking}").array[at]
+        pairs[f"first_{end}"] = run.column("first").array[at]
+        pairs[f"right_{end}"] = pairs[f"rank_{end}"] <= k
     firsts = (pairs[f"first_{run}"].astype(str).str.lower() for run in "ab")
     pairs["same_first"] = next(firsts) == next(firsts)
     return pairs, len(left) + len(right) - 2 * len(pairs)
@@ -229,6 +235,14 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
             f"predictions that a run stores. P@k is exact up to k = {min(exact_to)}."
         )
     return ""
+
+
+def _is_repeated(run: Run, pairs: pd.DataFrame) -> bool:
+    """Return whether a fact has several rows, with different prompts."""
+    if pairs["prompt"].nunique() < 2:
+        return False
+    facts = run.column("fact_id").array[pairs["row"]]
+    return bool(pd.DataFrame({"fact": facts, "relation": pairs["relation"]}).duplicated().any())
 
 
 def compare(
@@ -284,9 +298,10 @@ def compare(
         paired_difference(*firsts, level=level),
         over_relations,
         rows,
-        "query" if pairs.duplicated(["relation", "fact_id"]).any() else "fact",
+        "query" if _is_repeated(a, pairs) else "fact",
         mcnemar(*firsts),
         agreement(*firsts, pairs["same_first"].to_numpy(dtype=bool)),
+        a,
         pairs,
         n_unpaired,
     )

@@ -14,6 +14,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError, choose
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import KINDS, Context, Kind
+from lama_core.models.server.addresses import check_gives_scores
 from lama_core.models.sources.checkpoints import check_is_there, name_models
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
@@ -173,7 +174,11 @@ class KnownModel:
 
 
 def load_known_model(reference: str, load: Load, precision: Precision) -> KnownModel:
-    """Load a model and return its description and vocabulary."""
+    """Load a model and return its description and vocabulary.
+
+    Raises UserError if it gives no scores, or can't be loaded.
+    """
+    check_gives_scores(reference)
     model = load(reference, precision=precision)
     return KnownModel(
         reference, model.name, model.identity, model.kind, model.precision, model.vocabulary

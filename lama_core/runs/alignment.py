@@ -75,7 +75,7 @@ def _align(runs: Sequence[Run]) -> Sequence[Run]:
     counts = [run.column("excluded").isna().to_numpy() for run in runs]
     n_runs = np.zeros(max((int(one.max(initial=-1)) for one in numbers), default=-1) + 1, int)
     for number, count in zip(numbers, counts, strict=True):
-        n_runs[np.unique(number[count])] += 1
+        n_runs += np.bincount(number[count], minlength=len(n_runs)) > 0
     common = n_runs == len(runs)
     if not common.any():
         return own

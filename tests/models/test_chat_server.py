@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 from completions_server import NAME, Server, serve
 from probe_fakes import write_dataset
 
+import lama_core as lama
 from lama_core.candidates.columns import Candidates
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
@@ -106,7 +107,9 @@ def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -
     assert [one.word for one in found.answers] == ["Paris", "It is Oslo.", "I don't know.", None]
     assert [one.is_right for one in found.answers] == [False, True, False, None]
     assert "has 2 blanks" in found.answers[3].fault
-    assert found.summary() == "P@1 33.3 % (1 of 3 right answers first); 3 of 4 sentences answered"
+    assert found.summary() == (
+        "P@1 33.3 % (1 of 3 texts contain the right answer); 3 of 4 sentences answered"
+    )
     asked = {body["messages"][0]["content"] for body in server.asked}
     assert asked == {
         f"{question} {BRIEFLY}"
@@ -157,6 +160,25 @@ def test_an_answer_of_another_form_is_one_sentence(stack: ExitStack, body: bytes
     server.body = body
     with pytest.raises(UserError, match=r"can't be used as a chat server: its response"):
         model.generate([chat("Norway?")], 7)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda name: lama.fill("Paris is in ___.", models=(name,)),
+        lambda name: lama.rank("Paris is in ___.", answers=("France", "Peru"), models=(name,)),
+        lambda name: lama.sentences(("Paris is big.", "Paris is small."), models=(name,)),
+        lambda name: lama.probe(dataset="starter", relations=("P36",), models=(name,)),
+        lambda name: lama.statements(dataset="starter", relations=("P36",), models=(name,)),
+        lambda name: lama.select_prompts(dataset="starter", model=name),
+    ],
+)
+def test_scores_are_refused(stack: ExitStack, ask: Callable[[str], object]) -> None:
+    server = Server()
+    stack.enter_context(serve(server))
+    with pytest.raises(UserError, match="is a chat server, which generates text"):
+        ask(reference(server))
+    assert not server.asked
 
 
 def test_a_run_resumes_without_paying_twice(stack: ExitStack, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ def open_page(name: str, /, **params: str | list[str]) -> AppTest:
     """
     page, there = screens.resolve(name, params)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.switch_page(page)
+    if page != screens.ASK:
+        app.switch_page(page)
     for key, value in there.items():
         app.query_params[key] = value
     app.run()

@@ -13,7 +13,7 @@ from lama_core.paths import CORPUS_SUMMARY, training_dir
 from lama_core.probes.cloze.query import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import OpenBook, open_index
-from pages.ui.shared import cache, screens, url_state
+from pages.ui.shared import cache, url_state
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -39,7 +39,6 @@ def opened(**params: str) -> AppTest:
 def typed(path: Path) -> AppTest:
     """The page of an owner who typed a path."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.switch_page(screens.ASK)
     app.session_state[url_state.TYPED] = frozenset({str(path)})
     for key, value in {"text": TEXT, "models": MODEL, "book": str(path)}.items():
         app.query_params[key] = value

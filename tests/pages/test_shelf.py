@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from opening import html, open_page
+from opening import ROOT, TIMEOUT, html, open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
@@ -220,9 +220,8 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     ],
 )  # fmt: skip
 def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) -> None:
-    app = open_page("help")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     app.query_params["pin"] = [pin, json.dumps(PIN)]
-    app.switch_page(screens.ASK)
     app.query_params.update({"tab": "Answers", "score": "Whole sentences"})
     app.query_params["models"] = MODEL
     app.run()

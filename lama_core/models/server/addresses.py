@@ -38,6 +38,15 @@ def is_chat(reference: str) -> bool:
     return reference.startswith(CHAT)
 
 
+def check_gives_scores(reference: str) -> None:
+    """Raise UserError if a reference names a chat server, which gives no scores."""
+    if is_chat(reference):
+        raise UserError(
+            f"{reference} is a chat server, which generates text and gives no scores: use ask, "
+            "generate or batch, or in the app the tabs Question and Batch."
+        )
+
+
 def read_address(reference: str) -> ServerAddress:
     """Return the address that a reference names; a `/v1` at the end of the URL is dropped.
 

@@ -21,7 +21,7 @@ from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.files import read_file, write_text_atomically
 from lama_core.models.protocols import Chat, GeneratedText, Kind, Message
-from lama_core.models.server.addresses import read_address
+from lama_core.models.server.addresses import check_gives_scores, read_address
 from lama_core.models.server.completions import Completions, RequestRefused
 from lama_core.paths import cache_dir
 
@@ -79,6 +79,16 @@ class ChatModel:
         """Return how many different prompts have no stored answer yet."""
         bodies = (self._body(prompt, max_tokens) for prompt in prompts)
         return len({path for path in map(self._stored_at, bodies) if not path.is_file()})
+
+    def encode(self, *_: object) -> None:
+        """Refuse a query for scores, which a chat server doesn't give.
+
+        Raises:
+            UserError: Always.
+        """
+        check_gives_scores(self.name)
+
+    encode_all = token_log_probs = encode
 
     def _body(self, prompt: str | Chat, max_tokens: int) -> dict[str, Any]:
         if isinstance(prompt, str):

@@ -207,7 +207,10 @@ class BatchModelAnswers(AboutModel):
         n_answered = sum(answer.is_answered for answer in self.answers)
         text = f"{n_answered:,} of {len(self.answers):,} sentences answered"
         if self.precision_at_1 is not None:
-            counted = f"{self.n_right:,} of {self.n_counted:,} right answers first"
+            how = "right answers first"
+            if any(answer.generated for answer in self.answers):
+                how = "texts contain the right answer"
+            counted = f"{self.n_right:,} of {self.n_counted:,} {how}"
             text = f"P@1 {percent(self.precision_at_1)} % ({counted}); {text}"
         if self.n_outside:
             s = "s" if self.n_outside > 1 else ""

@@ -20,6 +20,7 @@ from lama_core.datasets.library.installed import STARTER, installed_dir, pairs_d
 from lama_core.datasets.prompt_sets import PromptPool, load_pool, parse_combination, relations_in
 from lama_core.errors import UserError, choose
 from lama_core.models.protocols import BlankFiller
+from lama_core.models.server.addresses import check_gives_scores
 from lama_core.probes.plan import check_limit, choose_context, dataset_fields, model_spec_fields
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.selection import exclude_subject_blind
@@ -219,6 +220,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     needs_ensembles = isinstance(request, StudyRequest)
     request = _as_study(request)
     _check(request)
+    check_gives_scores(request.model)
     dataset = load_dataset(request.dataset)
     relations, notes = _choose_relations(request, dataset)
     model = load(request.model, precision=request.precision)

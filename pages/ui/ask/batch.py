@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.api.generation import only_generates
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.probes.cloze.batch import (
@@ -92,13 +93,26 @@ def draw_batch() -> None:
     answer = BatchAnswer(batch.lines, candidates, models)
     rows = _filtered_rows(answer)
     _draw_table(answer, rows)
-    sizes = [model.n_candidates for model in answer.models]
-    st.caption(
-        predictions.describe_candidates(candidates, sizes)
-        + " Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
-        "among the model's candidates, the share that has it first."
-    )
+    _draw_caption(answer)
     draw_answer_export("many", answer, batch.request(settings), rows=lambda: _csv(answer, rows))
+
+
+def _draw_caption(answer: BatchAnswer) -> None:
+    """Describe what the numbers of models that rank words, and of those that generate, count."""
+    sizes = [model.n_candidates for model in answer.models if not only_generates(model.name)]
+    texts = []
+    if sizes:
+        texts += [
+            predictions.describe_candidates(answer.candidates, sizes),
+            "Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
+            "among the model's candidates, the share that has it first.",
+        ]
+    if len(sizes) < len(answer.models):
+        texts.append(
+            "P@1 of a chat server: of the lines with a right answer, the share whose text contains "
+            "it."
+        )
+    st.caption(" ".join(texts))
 
 
 def _draw_form() -> Batch:

@@ -80,11 +80,11 @@ def enter(page: str) -> None:
 
 
 def follow_moved() -> None:
-    """Redirect a URL of an earlier version to the page that replaced the old one."""
+    """Redirect /ask to the first page, and URLs of an earlier version to the pages of today."""
     name = PurePosixPath(urlsplit(st.context.url or "").path).name
     params = params_without(())
     page, there = screens.resolve(name if name in screens.names() else "", params)
-    if name in screens.OLD_PAGES or there != params:
+    if name in screens.REDIRECTS or there != params:
         go(page, there, replaces=True)
 
 

@@ -98,6 +98,8 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     "method": ("view", {"Departures": (HELP, {"paper": "All"}), "Glossary": (HELP, {})}),
 }
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
+# Path that redirects to another page -> file. The first page's own path is empty.
+REDIRECTS = {name: f"pages/{name}.py" for name in OLD_PAGES} | {"ask": "pages/cloze.py"}
 _NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP)}
 
 
@@ -138,4 +140,4 @@ def resolve(name: str, params: Params) -> tuple[str, Params]:
 
 def names() -> frozenset[str]:
     """The last parts of all URL paths of the app; the first page has none."""
-    return frozenset((*_NAMES, *OLD_PAGES))
+    return frozenset((*_NAMES, *REDIRECTS))
