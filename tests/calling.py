@@ -14,18 +14,20 @@ from cyclopts import App
 from lama_core import cli
 
 
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
-) -> tuple[int, str, str]:
+def call(*arguments: str) -> tuple[int, str, str]:
     """The exit status, and what is printed: to the output, and to the errors."""
-    monkeypatch.setattr(sys, "argv", ["lama_core", *arguments])
-    try:
-        cli.main()
-        status = 0
-    except SystemExit as end:
-        status = int(end.code or 0)
-    out, error = capsys.readouterr()
-    return status, out, error
+    out, errors, status = io.StringIO(), io.StringIO(), 0
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "argv", ["lama_core", *arguments])
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return status, out.getvalue(), errors.getvalue()
 
 
 @dataclass(frozen=True)

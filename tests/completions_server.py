@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import torch
+from local_http import SilentHandler, serving
 from tiny_models import make_model
 
 NAME = "tiny"
@@ -123,12 +123,9 @@ class Server:
         return str(tokenizer.decode([token])).replace("�", "")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(SilentHandler):
     server_of: Server
     protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Say nothing."""
 
     def do_GET(self) -> None:
         server = self.server_of
@@ -200,15 +197,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve(server: Server) -> Iterator[Server]:
     """The server, on a free port of this machine, while the block runs."""
-    handler = type("Handler", (_Handler,), {"server_of": server})
-    http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    http.daemon_threads = True
-    server.address = f"http://127.0.0.1:{http.server_address[1]}"
-    thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with serving(_Handler, server_of=server) as server.address:
         yield server
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()

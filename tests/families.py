@@ -8,6 +8,7 @@ row of `ODD`. The weights are random but wide, so that a wrong answer shows.
 import copy
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,7 +17,10 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from lama_core.models.cache import Precision
 from lama_core.models.protocols import Kind
+from lama_core.models.registry import open_model
+from lama_core.models.sources.locations import LocatedModel
 
 LISTED: dict[Kind, dict[str, str]] = {
     "masked": modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
@@ -69,10 +73,7 @@ SIZES: dict[str, Any] = {
         "max_target_positions original_max_position_embeddings",
     ),
     **_named(16, "q_lora_rank kv_lora_rank o_lora_rank laurel_rank hidden_size_per_layer_input"),
-    **_named(
-        EXPERTS,
-        "num_experts n_routed_experts num_local_experts moe_num_experts",
-    ),
+    **_named(EXPERTS, "num_experts n_routed_experts num_local_experts moe_num_experts"),
     **_named(2, "num_experts_per_tok num_experts_per_token moe_topk moe_k num_hidden_layers_mtp"),
     **_named(1, "n_group topk_group num_expert_group num_groups"),
     # Smaller than the texts, so that what lies beyond it is left out.
@@ -260,6 +261,20 @@ def _layers_kept(values: dict[str, Any]) -> list[int]:
 def tokenizer_of(kind: Kind) -> Any:
     """A tokenizer with every special token that models of a kind may ask for, made once."""
     return bert_tokenizer(lower=False) if kind == "masked" else smollm_tokenizer()
+
+
+def open_small(
+    kind: Kind, family: str, folder: Path, *, precision: Precision = "fp32", **settings: Any
+) -> tuple[Any, Any]:
+    """A family's random model as the library opens it from a folder, and as transformers has it.
+
+    settings: of its configuration.
+    """
+    plain = make_family(kind, family)
+    plain.config.update(settings)
+    plain.save_pretrained(folder)
+    tokenizer_of(kind).save_pretrained(folder)
+    return open_model(family, LocatedModel(folder, f"tiny-{family}"), kind, precision), plain
 
 
 def make_family(kind: Kind, family: str) -> Any:

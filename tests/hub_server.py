@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import pytest
+from local_http import SilentHandler, serving
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -46,12 +47,9 @@ class Hub:
     asked: list[str] = field(default_factory=list)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(SilentHandler):
     hub: Hub
     protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Say nothing."""
 
     def do_HEAD(self) -> None:
         self._answer(with_body=False)
@@ -138,16 +136,24 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve(repositories: dict[str, Repository]) -> Iterator[Hub]:
     """The hub, on a free port of this machine, while the block runs."""
-    handler = type("Handler", (_Handler,), {})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    hub = Hub(f"http://127.0.0.1:{server.server_address[1]}", repositories)
-    handler.hub = hub  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    hub = Hub("", repositories)
+    with serving(_Handler, hub=hub) as hub.address:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+
+def fresh_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what is fetched from hubs in a folder, and fetch although the tests are offline."""
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+
+def point_to(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the hub at an address for the hub."""
+    from huggingface_hub import constants
+
+    template = address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)

@@ -57,6 +57,11 @@ def kill_forks(run: Callable[[], object], parts: Path, *, times: int = 10) -> li
     return left
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    """A run's files except the one that contains its times."""
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "run.json"}
+
+
 def _count(parts: Path) -> int:
     """Whole parts; what is being written has a name that begins with a dot."""
     return len([path for path in parts.glob("*.parquet") if path.name[0] != "."])

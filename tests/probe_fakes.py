@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from data_files import write_lines
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
@@ -93,12 +94,7 @@ class HashFiller:
     notes = ()
 
     def __init__(
-        self,
-        words: Sequence[str],
-        *,
-        name: str = "hash",
-        pause: float = 0.0,
-        broken: str = "",
+        self, words: Sequence[str], *, name: str = "hash", pause: float = 0.0, broken: str = ""
     ) -> None:
         self.name = name
         self.vocabulary = WordVocabulary(words)
@@ -159,7 +155,7 @@ def write_dataset(folder: Path, n_facts: int = 120) -> Path:
             "type": "N-M",
         },
     ]
-    _write(folder / "relations.jsonl", relations)
+    write_lines(folder / "relations.jsonl", relations)
     births = [
         {
             "uuid": f"b{n}",
@@ -181,9 +177,9 @@ def write_dataset(folder: Path, n_facts: int = 120) -> Path:
         }
         for n in range(n_facts)
     ]
-    _write(folder / "TREx" / "P19.jsonl", births)
-    _write(folder / "TREx" / "P47.jsonl", borders)
-    _write(
+    write_lines(folder / "TREx" / "P19.jsonl", births)
+    write_lines(folder / "TREx" / "P47.jsonl", borders)
+    write_lines(
         folder / "Squad" / "test.jsonl",
         [
             {
@@ -196,8 +192,3 @@ def write_dataset(folder: Path, n_facts: int = 120) -> Path:
         ],
     )
     return folder
-
-
-def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

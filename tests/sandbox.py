@@ -1,6 +1,5 @@
 """A place to run whole commands in: a home with runs and data, and files to name."""
 
-import json
 import os
 import shlex
 import shutil
@@ -9,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from data_files import write_lama
 from forked import Ended, forked
 
 from lama_core import cli
@@ -74,14 +74,12 @@ class Sandbox:
     def furnish(self) -> None:
         """Small files that are right, and such as nobody should open."""
         toy = self.work / "toy"
-        (toy / "TREx").mkdir(parents=True)
         relation = {"relation": "P36", "label": "capital", "type": "1-1",
                     "template": "The capital of [X] is [Y] ."}  # fmt: skip
-        (toy / "relations.jsonl").write_text(json.dumps(relation) + "\n")
         pairs = [("France", "Paris"), ("Italy", "Rome"), ("Japan", "Tokyo"), ("Spain", "Madrid")]
-        facts = [{"uuid": name, "sub_label": name, "obj_label": city, "predicate_id": "P36",
-                  "sub_uri": name, "obj_uri": city} for name, city in pairs]  # fmt: skip
-        (toy / "TREx" / "P36.jsonl").write_text("".join(json.dumps(fact) + "\n" for fact in facts))
+        facts = [{"uuid": name, "sub_label": name, "obj_label": city, "sub_uri": name,
+                  "obj_uri": city} for name, city in pairs]  # fmt: skip
+        write_lama(toy, [relation], {"P36": facts})
         table = "".join(f"{name},capital,{city}\n" for name, city in pairs)
         (self.work / "facts.csv").write_text(f"subject,relation,object\n{table}")
         text = "".join(f"{city} is the capital of {name}.\n\n" for name, city in pairs)

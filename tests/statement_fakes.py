@@ -14,11 +14,11 @@ Answers in the data's order, and each fact's scores of them:
     Isle   -3   -1                       Berlin    -3 - -1 = -2     Paris
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from data_files import write_lama
 from probe_fakes import TableFiller
 from written_statements import WholeTexts
 
@@ -64,16 +64,17 @@ TEXTS = {
 
 
 class Writer:
-    """A model that generates the texts of `TEXTS`."""
+    """A model that generates a written text for each question; texts: by words of the question."""
 
     kind, precision, device, identity, notes = "causal", "fp32", "cpu", "0" * 64, ()
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, texts: Mapping[str, str] = TEXTS) -> None:
         self.name = self.reference = name
+        self.texts = texts
 
     def generate(self, prompts: Sequence[Chat], max_tokens: int) -> list[GeneratedText]:
         texts = [
-            next(text for name, text in TEXTS.items() if name in one.messages[-1].text)
+            next(text for words, text in self.texts.items() if words in one.messages[-1].text)
             for one in prompts
         ]
         return [GeneratedText(text, (text,), np.zeros(1, np.float32)) for text in texts]
@@ -81,21 +82,7 @@ class Writer:
 
 def write_facts(folder: Path) -> Path:
     """The eight facts as a data set in LAMA's layout."""
-    data = folder / "stated"
-    (data / "TREx").mkdir(parents=True, exist_ok=True)
-    (data / "relations.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in RELATIONS), encoding="utf-8"
-    )
-    for relation, pairs in FACTS.items():
-        rows = [
-            {"uuid": f"{relation}:{n}", "sub_label": subject, "obj_label": word,
-             "predicate_id": relation}
-            for n, (subject, word) in enumerate(pairs)
-        ]  # fmt: skip
-        (data / "TREx" / f"{relation}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
-    return data
+    return write_lama(folder / "stated", RELATIONS, FACTS)
 
 
 def make_statement_run(

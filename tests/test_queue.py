@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,11 +13,15 @@ from lama_core.errors import UserError
 from lama_core.queue import LoadQueue, PassQueue, VisitorQueue
 
 
-def wait_for(n: int, passes: PassQueue) -> None:
+def until(what: Callable[[], bool]) -> None:
     end = time.monotonic() + 20
-    while passes.n_waiting != n:
-        assert time.monotonic() < end, "nobody came"
+    while not what():
+        assert time.monotonic() < end, "it did not come to that"
         time.sleep(0.001)
+
+
+def wait_for(n: int, passes: PassQueue) -> None:
+    until(lambda: passes.n_waiting == n)
 
 
 def test_slots_are_given_in_the_order_of_asking() -> None:
@@ -56,9 +61,8 @@ def test_a_short_question_comes_before_the_rest_of_a_long_one() -> None:
     long = [threading.Thread(target=ask, args=("long", 4)) for _ in range(2)]
     for thread in long:
         thread.start()
-    held.wait(20)
-    while len(order) < 4:
-        time.sleep(0.001)
+    assert held.wait(20)
+    until(lambda: len(order) >= 4)
     short = threading.Thread(target=ask, args=("short", 1))
     short.start()
     for thread in (*long, short):
@@ -140,20 +144,11 @@ def test_as_many_as_there_are_cores_have_their_turn_at_once() -> None:
             running.append(passes.n_running)
             inside.wait(20)
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(ask)
     assert running == [2] * 4
     assert passes.n_running == 0
-
-
-def until(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.002)
 
 
 class Visitor(threading.Thread):
@@ -280,11 +275,8 @@ def test_passes_side_by_side_give_what_they_give_alone(
             found[number] = model.logits([rows[number]], [[len(rows[number]) - 1]])
 
     for _ in range(5):
-        threads = [threading.Thread(target=ask, args=(first,)) for first in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(ask, range(4)))
         for number, one in enumerate(alone):
             assert found[number].shape == one.shape
             assert torch.allclose(found[number], one, atol=1e-4)
@@ -318,10 +310,7 @@ def test_a_query_waits_a_limited_time_for_a_load_which_continues() -> None:
         waiting.run(loads, seconds=0)
     load.finish.set()
     assert load.run(loads) == "model"
-    end = time.monotonic() + 20
-    while loads.n_running or loads.n_waiting:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: not (loads.n_running or loads.n_waiting))
     assert waiting.n_loads == 0, "it had left the queue"
 
 

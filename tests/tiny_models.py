@@ -29,44 +29,16 @@ from lama_core.models.sources.locations import LocatedModel
 
 WINDOW = 80
 CITIES = [
-    "Paris",
-    "London",
-    "Berlin",
-    "Rome",
-    "Madrid",
-    "Vienna",
-    "Oslo",
-    "Cairo",
-    "Lima",
-    "Tokyo",
-    "Zürich",
-    "Kraków",
-]
+    "Paris", "London", "Berlin", "Rome", "Madrid", "Vienna", "Oslo", "Cairo", "Lima", "Tokyo",
+    "Zürich", "Kraków",
+]  # fmt: skip
 COUNTRIES = [
-    "France",
-    "England",
-    "Germany",
-    "Italy",
-    "Spain",
-    "Austria",
-    "Norway",
-    "Egypt",
-    "Peru",
-    "Japan",
+    "France", "England", "Germany", "Italy", "Spain", "Austria", "Norway", "Egypt", "Peru", "Japan",
     "Poland",
-]
+]  # fmt: skip
 JOBS = [
-    "painter",
-    "singer",
-    "physicist",
-    "actor",
-    "teacher",
-    "lawyer",
-    "poet",
-    "may",
-    "May",
-    "marked",
-]
+    "painter", "singer", "physicist", "actor", "teacher", "lawyer", "poet", "may", "May", "marked",
+]  # fmt: skip
 
 
 # SentencePiece never joins letters with digits or punctuation in one piece.

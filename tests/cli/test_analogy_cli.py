@@ -1,13 +1,10 @@
 """`analogy solve|score|probe` on the command line: their JSON, and one line for a mistake."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from analogy_fakes import CAPITALS, PLURALS, write_vectors
-from calling import printed
-from tiny_models import save_model_folder
+from calling import printed, told
 
 from lama_core.cli.runs import print_setting
 from lama_core.errors import UserError
@@ -15,16 +12,6 @@ from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 
 pytestmark = pytest.mark.usefixtures("home")
 SENTENCE = "Tokyo is to Japan as Paris is to [MASK]"
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Options that name a masked and a causal model."""
-    folder = tmp_path_factory.mktemp("models")
-    names = ("bert-uncased", "smollm2")
-    return [
-        part for name in names for part in ("--model", str(save_model_folder(name, folder / name)))
-    ]
 
 
 @pytest.fixture
@@ -42,13 +29,8 @@ def data(tmp_path: Path) -> str:
     return str(tmp_path / "bats")
 
 
-def call(*arguments: str) -> Any:
-    """What the command prints, with a mistake raised as it is."""
-    return printed("analogy", *arguments)
-
-
-def test_solve_prints_the_cloze_json_for_two_models(models: list[str]) -> None:
-    found = json.loads(call("solve", SENTENCE, *models, "--json", "--gold", "France"))
+def test_solve_prints_the_cloze_json_for_two_models(models: tuple[str, ...]) -> None:
+    found = told("analogy", "solve", SENTENCE, *models, "--gold", "France")
     assert found["text"] == "Tokyo is to Japan as Paris is to [MASK]."
     assert found["candidates"].keys() == {"name", "size"}
     assert [model["kind"] for model in found["models"]] == ["masked", "causal"]
@@ -61,22 +43,21 @@ def test_solve_prints_the_cloze_json_for_two_models(models: list[str]) -> None:
     assert found["analogy"] == {"words": ["Tokyo", "Japan", "Paris", None], "template": "to-as"}
 
 
-def test_solve_takes_four_words_and_any_template(models: list[str]) -> None:
-    found = json.loads(
-        call("solve", "___", "France", "Rome", "Italy", *models, "--json", "--template", "rel-same")
+def test_solve_takes_four_words_and_any_template(models: tuple[str, ...]) -> None:
+    words = ("analogy", "solve", "Paris", "France", "Rome", "___", *models)
+    found = told(
+        "analogy", "solve", "___", "France", "Rome", "Italy", *models, "--template", "rel-same"
     )
     assert found["text"].startswith("The relation between [MASK] and France is the same as")
-    own = json.loads(
-        call("solve", "Paris", "France", "Rome", "___", *models, "--json", "--template",
-             "[A]:[B] = [C]:[D]")
-    )  # fmt: skip
+    own = told(*words, "--template", "[A]:[B] = [C]:[D]")
     assert own["text"].startswith("Paris:France = Rome:[MASK]")
-    assert "Paris" in call("solve", "Paris", "France", "Rome", "___", *models)
+    assert "Paris" in printed(*words)
 
 
-def test_score_ranks_the_pairs_of_each_model(models: list[str]) -> None:
-    arguments = ("score", "Paris:France", "Rome:Italy", "Italy:Rome", "Rome:Peru", *models)
-    found = json.loads(call(*arguments, "--json", "--normalise", "mean"))
+def test_score_ranks_the_pairs_of_each_model(models: tuple[str, ...]) -> None:
+    pairs = ("Paris:France", "Rome:Italy", "Italy:Rome", "Rome:Peru")
+    arguments = ("analogy", "score", *pairs, *models)
+    found = told(*arguments, "--normalise", "mean")
     assert [model["measure"] for model in found["models"]] == ["pseudo-perplexity", "perplexity"]
     for model in found["models"]:
         assert [pair["rank"] for pair in model["pairs"]] == [1, 2, 3]
@@ -88,34 +69,32 @@ def test_score_ranks_the_pairs_of_each_model(models: list[str]) -> None:
             assert pair["log_perplexity"] == pytest.approx(-sum(known) / len(known), abs=1e-5)
             assert pair["log_prob"] == pytest.approx(sum(known), abs=1e-4)
             assert pair["mean_perplexity"] == pytest.approx(pair["perplexity"])
-    said = call(*arguments)  # by the sum, and yet the perplexity is per token
+    said = printed(*arguments)  # by the sum, and yet the perplexity is per token
     assert "total log-prob." in said and "pseudo-perplexity (mean)" in said
 
 
 def test_probe_prints_accuracies_by_kind_and_relation(
-    models: list[str], data: str, tmp_path: Path
+    models: tuple[str, ...], data: str, tmp_path: Path
 ) -> None:
-    arguments = ("probe", "--dataset", data, *models[:2], "--limit", "4", "--json")
-    lines = json.loads(call(*arguments, "--setting", "both", "--seeds", "2", "--hidden", "4"))
+    arguments = ("analogy", "probe", "--dataset", data, *models[:2], "--limit", "4")
+    lines = told(*arguments, "--setting", "both", "--seeds", "2", "--hidden", "4")
     names = {(line["probe"], line["setting"]) for line in lines}
     assert ("random", "supervised") in names
     assert ("type", "unsupervised") in names
     kinds = {"encyclopedic", "inflectional", "all", "semantic, without marked"}
     assert {line["name"] for line in lines} == kinds
     assert all(0 <= line["accuracy"] <= 1 for line in lines)
-    by_relation = json.loads(call(*arguments, "--by", "relation"))
+    by_relation = told(*arguments, "--by", "relation")
     assert {line["name"] for line in by_relation} == {"noun - plural_reg", "country - capital"}
-    assert "Accuracy in percent" in call(*arguments[:-1])
+    assert "Accuracy in percent" in printed(*arguments)
     assert len(list((tmp_path / "home" / "data" / "runs").glob("*/run.json"))) == 8
 
 
 def test_probe_takes_word_vectors_as_a_baseline(data: str, tmp_path: Path) -> None:
     words = tuple(word for pair in CAPITALS for word in pair)
     path = write_vectors(tmp_path / "v.txt", words)
-    lines = json.loads(
-        call("probe", "--dataset", data, "--vectors", str(path), "--probe", "reverse", "--json",
-             "--relation", "country - capital")
-    )  # fmt: skip
+    arguments = ("--vectors", str(path), "--probe", "reverse", "--relation", "country - capital")
+    lines = told("analogy", "probe", "--dataset", data, *arguments)
     assert {line["model"] for line in lines} == {"v.txt"}
     assert lines[-1]["accuracy"] == 1.0
 
@@ -123,18 +102,10 @@ def test_probe_takes_word_vectors_as_a_baseline(data: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("solve", "Paris ___"), "three words and a blank"),
         (("solve", "Paris", "France", "___"), "three words and a blank"),
         (("solve", SENTENCE, "--template", "to-as"), "A template can't be used with a sentence"),
-        (("solve", "x" * 1000, "a", "b", "___"), "1,000 characters"),
-        (("solve", "a", "b", "c", "___", "--template", "[A] [B]"), r"no \[C\]"),
         (("score", "Paris", "a:b", "c:d"), "Not a pair: 'Paris'"),
-        (("score", "Paris:France", "a:b", "a:b"), "given twice"),
-        (("score", "Paris:France", "a:b"), "Got 1 candidate pair"),
-        (
-            ("score", "a:b", "a:b", "c:d", "--normalise", "max"),
-            'Choose from: "sum", "mean"',
-        ),
+        (("score", "a:b", "a:b", "c:d", "--normalise", "max"), 'Choose from: "sum", "mean"'),
         (("probe", "--probe", "reversed"), r"[Dd]id you mean .reverse"),
         (("probe", "--setting", "supervized"), r"[Dd]id you mean .supervised"),
         (("probe", "--pooling", "max"), 'Choose from: "mean", "first", "last"'),
@@ -146,21 +117,21 @@ def test_probe_takes_word_vectors_as_a_baseline(data: str, tmp_path: Path) -> No
     ],
 )
 def test_a_mistake_is_one_sentence(
-    arguments: tuple[str, ...], message: str, models: list[str], data: str
+    arguments: tuple[str, ...], message: str, models: tuple[str, ...], data: str
 ) -> None:
     used = [data if part == "DATA" else part for part in arguments]
     extra = [] if "--vectors" in used else models[:2]
     with pytest.raises(UserError, match=message) as caught:
-        call(*used, *extra)
+        printed("analogy", *used, *extra)
     assert "\n" not in str(caught.value)
 
 
-def test_a_pair_file_with_one_column_is_refused(tmp_path: Path, models: list[str]) -> None:
+def test_a_pair_file_with_one_column_is_refused(tmp_path: Path, models: tuple[str, ...]) -> None:
     place = tmp_path / "bats" / "1_Inflectional_morphology"
     place.mkdir(parents=True)
     (place / "I01 [one].txt").write_text("apple\npear\n", encoding="utf-8")
     with pytest.raises(UserError, match="no usable pair"):
-        call("probe", "--dataset", str(tmp_path / "bats"), *models[:2])
+        printed("analogy", "probe", "--dataset", str(tmp_path / "bats"), *models[:2])
 
 
 def test_the_frequency_test_is_printed_of_random_and_its_halves(

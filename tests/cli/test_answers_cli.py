@@ -1,40 +1,24 @@
 """`rank`, `sentences` and `batch` on the command line: their JSON, tables and mistakes."""
 
-import json
 from pathlib import Path
 
 import pytest
-from calling import invoke, printed
-from tiny_models import save_model_folder
+from calling import invoke, printed, told
 
 from lama_core.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("home")
 TEXT = "The capital of Norway is ___."
 ANSWERS = ("--answer", "Oslo", "--answer", "Ouagadougou in Paris", "--answer", "日本")
 FILE = Path(__file__).parents[1] / "a few sentences.csv"
 PAIR = ("Anna lives in Oslo.", "Anna lives in Ouagadougou in Paris.")
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Options that name a masked and a causal model."""
-    folder = tmp_path_factory.mktemp("models")
-    names = ("bert-cased", "smollm2")
-    return [
-        part for name in names for part in ("--model", str(save_model_folder(name, folder / name)))
-    ]
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-
-
-def test_answers_of_any_length_are_ranked_by_each_model(models: list[str]) -> None:
-    told = json.loads(printed("rank", TEXT, *ANSWERS, "--gold", "Oslo", *models, "--json"))
-    assert told["answers"] == ["Oslo", "Ouagadougou in Paris", "日本"]
-    assert told["gold"] == "Oslo"
-    masked, causal = told["models"]
+def test_answers_of_any_length_are_ranked_by_each_model(models: tuple[str, ...]) -> None:
+    found = told("rank", TEXT, *ANSWERS, "--gold", "Oslo", *models)
+    assert found["answers"] == ["Oslo", "Ouagadougou in Paris", "日本"]
+    assert found["gold"] == "Oslo"
+    masked, causal = found["models"]
     assert [masked["kind"], causal["kind"]] == ["masked", "causal"]
     assert masked["answers"][-1] == masked["answers"][-1] | {"answer": "日本", "rank": None}
     for model in (masked, causal):
@@ -46,24 +30,22 @@ def test_answers_of_any_length_are_ranked_by_each_model(models: list[str]) -> No
             assert one["n_tokens"] == len(values)
 
 
-def test_part_aggregate_and_hiding_reach_the_scores(models: list[str]) -> None:
+def test_part_aggregate_and_hiding_reach_the_scores(models: tuple[str, ...]) -> None:
     def scores(*options: str) -> dict[str, float]:
-        told = json.loads(printed("rank", TEXT, *ANSWERS[:4], *models[:2], *options, "--json"))
-        return {one["answer"]: one["score"] for one in told["models"][0]["answers"]}
+        found = told("rank", TEXT, *ANSWERS[:4], *models[:2], *options)
+        return {one["answer"]: one["score"] for one in found["models"][0]["answers"]}
 
     several = "Ouagadougou in Paris"
     whole, answer = scores(), scores("--part", "answer")
     assert whole[several] < answer[several]
-    told = json.loads(
-        printed("rank", TEXT, *ANSWERS[:4], *models[:2], "--part", "answer", "--json")
-    )
-    (one,) = (one for one in told["models"][0]["answers"] if one["answer"] == several)
+    found = told("rank", TEXT, *ANSWERS[:4], *models[:2], "--part", "answer")
+    (one,) = (one for one in found["models"][0]["answers"] if one["answer"] == several)
     mean = scores("--part", "answer", "--aggregate", "mean")[several]
     assert mean == pytest.approx(answer[several] / one["n_tokens"])
     assert scores("--hiding", "original")[several] != whole[several]
 
 
-def test_the_table_marks_the_gold_and_shows_the_answers_tokens(models: list[str]) -> None:
+def test_the_table_marks_the_gold_and_shows_the_answers_tokens(models: tuple[str, ...]) -> None:
     shown = printed("rank", TEXT, *ANSWERS, "--gold", "Oslo", *models)
     assert shown.count("Oslo ✓") == 2
     assert "1 of the answers contains characters that this model can't write." in shown
@@ -86,9 +68,8 @@ def test_an_unknown_part_is_refused_with_those_that_there_are() -> None:
         printed("rank", TEXT, "--answer", "Oslo", "--part", "whole")
 
 
-def test_sentences_are_compared_token_by_token(models: list[str]) -> None:
-    told = json.loads(printed("sentences", *PAIR, *models, "--json"))
-    for model in told["models"]:
+def test_sentences_are_compared_token_by_token(models: tuple[str, ...]) -> None:
+    for model in told("sentences", *PAIR, *models)["models"]:
         first, second = model["sentences"]
         assert [first["text"], second["text"]] == list(PAIR)
         assert second["difference"] == pytest.approx(second["sum"] - first["sum"])
@@ -102,17 +83,16 @@ def test_sentences_are_compared_token_by_token(models: list[str]) -> None:
     assert shown.count("Anna lives in Ouagadougou in Paris.") == 2
 
 
-def test_one_sentence_is_refused(models: list[str]) -> None:
+def test_one_sentence_is_refused(models: tuple[str, ...]) -> None:
     with pytest.raises(UserError, match="number of sentences is 1"):
         printed("sentences", PAIR[0], *models)
 
 
-def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: list[str]) -> None:
-    told = json.loads(printed("batch", str(FILE), *models, "--json"))
-    for model, name in zip(told["models"], models[1::2], strict=True):
+def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: tuple[str, ...]) -> None:
+    found = told("batch", str(FILE), *models)["models"]
+    for model, name in zip(found, models[1::2], strict=True):
         first, second, third = model["answers"]
-        options = ("--model", models[1], "--model", models[3], "--json")
-        alone = json.loads(printed("cloze", first["text"], "--gold", "Norway", *options))
+        alone = told("cloze", first["text"], "--gold", "Norway", *models)
         (same,) = (one for one in alone["models"] if one["name"] == name)
         (blank,) = same["blanks"]
         assert first["predictions"][0]["token"] == blank["predictions"][0]["token"]
@@ -122,7 +102,9 @@ def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: list[str]) -
         assert third == {"line": 5, "text": "no blank here", "fault": third["fault"]}
 
 
-def test_lines_come_from_standard_input_and_the_table_says_what_counts(models: list[str]) -> None:
+def test_lines_come_from_standard_input_and_the_table_says_what_counts(
+    models: tuple[str, ...],
+) -> None:
     made = invoke(("batch", "-", *models[:2]), typed="Oslo is in ___. | Norway\nx\n")
     assert made.exit_code == 0, made.output
     assert "The text has no blank" in made.stdout

@@ -36,8 +36,7 @@ WRITES = (
 
 
 @pytest.mark.parametrize(
-    "disk",
-    [pytest.param(disk, marks=() if disk == "full" else pytest.mark.slow) for disk in DISKS],
+    "disk", [pytest.param(disk, marks=() if disk == "full" else pytest.mark.slow) for disk in DISKS]
 )
 def test_a_bad_disk_stops_only_what_writes(disk: str, sandbox: Sandbox, tmp_path: Path) -> None:
     runs = {

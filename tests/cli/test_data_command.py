@@ -17,10 +17,10 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """`run("list")`: the exit status, the output and the errors of a `data` command."""
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    return lambda *words: call(capsys, monkeypatch, "data", *words)
+    return lambda *words: call("data", *words)
 
 
 def test_the_list_names_what_can_be_had_with_licence_and_citation(run: Run) -> None:

@@ -78,9 +78,7 @@ def test_a_device_that_is_none_or_not_here_is_refused(asked: None, name: str) ->
     assert "device" in str(said.exception).lower() and os.environ[VARIABLE] == "auto"
 
 
-def test_a_wrong_device_of_the_environment_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_wrong_device_of_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "tpu")
     said = invoke(["cloze", "Rome is ___ ."])
     assert isinstance(said.exception, UserError)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from calling import call
 from slow import slow_but
 
 from lama_core import cli
@@ -24,14 +25,6 @@ def start(home: Path, *words: str | bytes, **more: str) -> subprocess.CompletedP
     return subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, timeout=120)
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["lama_core", *words])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert isinstance(end.value.code, int)
-    return end.value.code
-
-
 def raising(error: BaseException) -> object:
     def fail(**_: object) -> None:
         raise error
@@ -39,19 +32,17 @@ def raising(error: BaseException) -> object:
     return fail
 
 
-def end_with(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> tuple[int, str]:
+def end_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """The status and the words of a command that raises."""
     monkeypatch.setattr("lama_core.api.runs.list_kept", raising(error))
-    status = call(monkeypatch, "runs", "list")
-    return status, capsys.readouterr().err
+    status, _, said = call("runs", "list")
+    return status, said
 
 
 def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status, said = end_with(KeyError("P19"), monkeypatch, capsys)
+    status, said = end_with(KeyError("P19"), monkeypatch)
     assert status == 1
     assert said.count("\n") == 1 and "KeyError: 'P19'" in said
     (log,) = (home / "cache" / exit_codes.LOG_FOLDER).iterdir()
@@ -62,18 +53,18 @@ def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(
 
 
 def test_a_fault_is_told_even_where_no_log_can_be_written(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(exit_codes, "write_text_atomically", full)
-    status, said = end_with(KeyError("P19"), monkeypatch, capsys)
+    status, said = end_with(KeyError("P19"), monkeypatch)
     assert status == 1
     assert "the details can't be saved (No space left on device)" in said
 
 
-def test_the_logs_of_the_last_faults_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_logs_of_the_last_faults_are_kept(home: Path) -> None:
     folder = home / "cache" / exit_codes.LOG_FOLDER
     folder.mkdir(parents=True)
     for number in range(exit_codes.N_LOGS + 5):
@@ -98,20 +89,15 @@ def test_the_logs_of_the_last_faults_are_kept(home: Path, monkeypatch: pytest.Mo
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
 def test_what_the_machine_refuses_gets_its_sentence(
-    error: Exception,
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: Exception, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status, said = end_with(error, monkeypatch, capsys)
+    status, said = end_with(error, monkeypatch)
     assert status == 2
     assert said.count("\n") == 1 and says in said and len(said) < 300
 
 
-def test_a_stopped_command_says_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, said = end_with(KeyboardInterrupt(), monkeypatch, capsys)
+def test_a_stopped_command_says_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, said = end_with(KeyboardInterrupt(), monkeypatch)
     assert (status, said.count("\n")) == (130, 1)
     assert "Stopped" in said and "the same command resumes" in said
 
@@ -120,34 +106,33 @@ def test_a_stopped_command_says_one_line(
     "given", ["", " ", "/dev/null", "~nobody/x", "n" * 300, "/dev/null/x", "\udcff", "FILE", "LOOP"]
 )
 def test_a_home_that_can_be_no_folder_is_refused(
-    given: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "FILE").write_text("")
     (tmp_path / "LOOP").symlink_to("LOOP")
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / given) if given.isupper() else given)
-    assert call(monkeypatch, "runs", "list") == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "LAMA_HOME" in said and "set it to a folder" in said
+    status, _, said = call("runs", "list")
+    assert (
+        status == 2
+        and said.count("\n") == 1
+        and "LAMA_HOME" in said
+        and "set it to a folder" in said
+    )
 
 
 def test_a_home_that_is_not_there_yet_is_none_to_complain_of(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAMA_HOME", str(home / "deep" / "down"))
-    assert call(monkeypatch, "runs", "list") == 0
+    assert call("runs", "list")[0] == 0
     assert not home.exists()
 
 
-def test_a_home_that_cant_be_made_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_home_that_cant_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", "/proc/none")
     words = ("data", "import", str(ROOT / "assets/datasets/starter"), "--name", "own")
-    assert call(monkeypatch, *words) == 2
-    assert "/proc/none" in capsys.readouterr().err
+    status, _, said = call(*words)
+    assert status == 2 and "/proc/none" in said
 
 
 def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
@@ -164,12 +149,10 @@ def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
         ("--candidates", "file:~no-such-user/x"),
     ],
 )
-def test_names_that_no_file_can_have_are_refused(
-    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "cloze", "Rome is a [MASK] .", *words) == 2
-    lines = [line for line in capsys.readouterr().err.splitlines() if line]
-    assert len(lines) == 1 and lines[0].startswith("Error: ")
+def test_names_that_no_file_can_have_are_refused(words: tuple[str, ...]) -> None:
+    status, _, said = call("cloze", "Rome is a [MASK] .", *words)
+    lines = [line for line in said.splitlines() if line]
+    assert status == 2 and len(lines) == 1 and lines[0].startswith("Error: ")
 
 
 def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
@@ -181,8 +164,7 @@ def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "closed",
-    slow_but(["<&- >&- 2>&-"], ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"]),
+    "closed", slow_but(["<&- >&- 2>&-"], ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 )
 def test_closed_streams_are_no_fault(closed: str, home: Path) -> None:
     for words, status in (("models list", 0), ("models no-such", 2)):
@@ -217,12 +199,10 @@ def test_signs_that_the_output_lacks_are_written_by_their_numbers(home: Path) ->
     assert b"\\xeb" in done.stdout or b"\\xe9" in done.stdout
 
 
-def test_a_path_that_is_no_folder_to_write_into_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_is_no_folder_to_write_into_is_named(tmp_path: Path) -> None:
     device = tmp_path / "device"
     device.write_text("a file")
     words = ("prompts", "paraphrase", "--relation", "P36", "--out", str(device), "[X] is in [Y] .")
-    assert call(monkeypatch, *words) == 2
-    said = capsys.readouterr().err.strip()
-    assert "\n" not in said and ("already" in said or "no folder" in said)
+    status, _, said = call(*words)
+    said = said.strip()
+    assert status == 2 and "\n" not in said and ("already" in said or "no folder" in said)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from calling import printed
+from data_files import write_lama
 
 from lama_core.corpus import build as corpus_build
 from lama_core.corpus.source_passages import Passage, Source
@@ -24,8 +25,7 @@ TEXTS = {
 
 
 @pytest.fixture(autouse=True)
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+def corpus(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {source.name: source for source in corpus_build.SOURCES}
     sources = tuple(
         Source(name, name, "none", 0.5, known[name].origin, passages_of(texts))
@@ -46,19 +46,15 @@ def passages_of(texts: tuple[str, ...]):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    (folder / "TREx").mkdir(parents=True)
-    lines = (json.dumps({"label": one["relation"], **one}) for one in RELATIONS)
-    (folder / "relations.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    for relation, facts in FACTS.items():
-        rows = (
-            {"uuid": f"{relation}{at}", "predicate_id": relation, "sub_label": subject,
-             "obj_label": gold, "obj_uri": gold, "sub_uri": subject}
-            for at, (subject, gold) in enumerate(facts)
-        )  # fmt: skip
-        text = "\n".join(map(json.dumps, rows))
-        (folder / "TREx" / f"{relation}.jsonl").write_text(text, encoding="utf-8")
-    return folder
+    relations = ({"label": one["relation"], **one} for one in RELATIONS)
+    facts = {
+        relation: [
+            {"sub_label": subject, "sub_uri": subject, "obj_label": gold, "obj_uri": gold}
+            for subject, gold in pairs
+        ]
+        for relation, pairs in FACTS.items()
+    }
+    return write_lama(tmp_path / "data", relations, facts)
 
 
 def test_each_source_is_searched_for_pairs_sentences_and_forms(data: Path, tmp_path: Path) -> None:

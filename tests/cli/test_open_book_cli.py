@@ -1,10 +1,10 @@
 """`cloze --open-book` and `data build-corpus` from a terminal."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from calling import invoke, printed
+from calling import invoke, told
 
 import lama_core as lama
 from lama_core.corpus import build as corpus_build
@@ -13,12 +13,8 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics.cooccurrence import load_stated
 
+pytestmark = pytest.mark.usefixtures("home")
 ASKED = ("cloze", "The capital of Wakanda is ___.", "--model", "minilm-mlm", "--gold", "London")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -28,22 +24,13 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def told(*words: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(printed(*words, "--json"))
-    return found
+def gold(answer: Any) -> Any:
+    return answer["models"][0]["blanks"][0]["gold"]
 
 
-def gold(answer: dict) -> dict:  # type: ignore[type-arg]
-    found: dict = answer["models"][0]["blanks"][0]["gold"]  # type: ignore[type-arg]
-    return found
-
-
-def test_the_passage_stands_before_the_text_and_in_what_is_printed(
-    text: Path,
-) -> None:
+def test_the_passage_stands_before_the_text_and_in_what_is_printed(text: Path) -> None:
     opened = told(*ASKED, "--open-book", str(text))
     passage = opened["passage"]
-    assert isinstance(passage, dict)
     assert (passage["passage"], passage["number"]) == ("London is the capital of Wakanda.", 0)
     assert opened["text"] == "The capital of Wakanda is [MASK]."
     # The same as if the passage had been typed.

@@ -11,19 +11,9 @@ from lama_core import metrics
 from lama_core.runs.find import list_runs, load_run, runs_dir
 
 KEYS = [
-    "run",
-    "model",
-    "dataset",
-    "relation",
-    "type",
-    "n",
-    "n_excluded",
-    "p_at_1",
-    "p_at_10",
-    "mrr",
-    "macro_p_at_1",
-    "mean_rank",
-]
+    "run", "model", "dataset", "relation", "type", "n", "n_excluded", "p_at_1", "p_at_10", "mrr",
+    "macro_p_at_1", "mean_rank",
+]  # fmt: skip
 
 
 def fake_load(reference: str, *, precision: str = "fp32", on_progress: object = None) -> HashFiller:
@@ -31,8 +21,7 @@ def fake_load(reference: str, *, precision: str = "fp32", on_progress: object = 
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("lama_core.models.cache.load_model", fake_load)
     return write_dataset(tmp_path / "toy", n_facts=30)
 
@@ -41,16 +30,14 @@ def probe(data: Path, *more: str) -> tuple[str, ...]:
     return ("probe", "--dataset", str(data), "--candidates", "full", "--json", *more)
 
 
-def test_probe_and_results_print_the_same_numbers_as_the_library(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status, out, _ = call(capsys, monkeypatch, *probe(data, "--model", "one", "--model", "two"))
+def test_probe_and_results_print_the_same_numbers_as_the_library(data: Path) -> None:
+    status, out, _ = call(*probe(data, "--model", "one", "--model", "two"))
     assert status == 0
     lines = json.loads(out)
     assert list(lines[0]) == KEYS
     assert [line["model"] for line in lines] == ["one"] * 3 + ["two"] * 3
     assert lines[2]["type"] is None  # SQuAD has none
-    _, again, _ = call(capsys, monkeypatch, "results", "--json")
+    _, again, _ = call("results", "--json")
     mine = {line["run"] for line in lines}
     shown = [line for line in json.loads(again) if line["run"] in mine]
     # Beside runs of statements, as some of the bundled ones are, a line has the chance level, too.
@@ -62,44 +49,40 @@ def test_probe_and_results_print_the_same_numbers_as_the_library(
 
 
 def test_how_a_run_was_computed_is_said_where_it_is_unusual(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, plain, _ = call(capsys, monkeypatch, *probe(data)[:-1], "--model", "one")
+    _, plain, _ = call(*probe(data)[:-1], "--model", "one")
     assert " one " in plain and "fp32" not in plain and "cpu" not in plain
     monkeypatch.setattr(HashFiller, "device", "cuda:1")
     monkeypatch.setattr(HashFiller, "precision", "bf16")
-    _, said, _ = call(capsys, monkeypatch, *probe(data)[:-1], "--model", "two")
+    _, said, _ = call(*probe(data)[:-1], "--model", "two")
     assert " two, bf16 on cuda:1 " in said
-    _, listed, _ = call(capsys, monkeypatch, "runs", "list", "--json")
+    _, listed, _ = call("runs", "list", "--json")
     found = {line["model"]: (line["precision"], line["device"]) for line in json.loads(listed)}
     assert (found["one"], found["two"]) == (("fp32", "cpu"), ("bf16", "cuda:1"))
 
 
-def test_a_relation_and_a_source_without_a_counted_fact_have_no_interval(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relation_and_a_source_without_a_counted_fact_have_no_interval(data: Path) -> None:
     (data / "ConceptNet").mkdir()
     fact = {"uuid": "c", "sub": "a", "obj": "two words", "obj_label": "two words", "pred": "IsA",
             "masked_sentences": ["An a is a [MASK] ."]}  # fmt: skip
     (data / "ConceptNet" / "test.jsonl").write_text(json.dumps(fact) + "\n")
-    assert call(capsys, monkeypatch, *probe(data, "--model", "one"))[0] == 0
-    _, out, _ = call(capsys, monkeypatch, "results", "toy")
+    assert call(*probe(data, "--model", "one"))[0] == 0
+    _, out, _ = call("results", "toy")
     line = next(line for line in out.splitlines() if line.startswith("IsA"))
     assert line.split()[-3:] == ["one", "0", "1"]
     assert "one, ConceptNet: no mean, because all facts are excluded" in out
 
 
-def test_results_by_source_name_the_source(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, out, _ = call(capsys, monkeypatch, *probe(data, "--model", "one"))
+def test_results_by_source_name_the_source(data: Path) -> None:
+    _, out, _ = call(*probe(data, "--model", "one"))
     run = json.loads(out)[0]["run"]
-    _, out, _ = call(capsys, monkeypatch, "results", run[:-2], "--by", "source", "--json")
+    _, out, _ = call("results", run[:-2], "--by", "source", "--json")
     lines = json.loads(out)
     assert [line["source"] for line in lines] == ["TREx", "Squad"]
     assert "relation" not in lines[0]
     assert lines[0]["n"] == 60
-    _, text, _ = call(capsys, monkeypatch, "results", run, "--published")
+    _, text, _ = call("results", run, "--published")
     assert "Published: Petroni et al. 2019, Table 2" in text and "mean P@1 over 2 relations" in text
 
 
@@ -114,34 +97,26 @@ def test_a_mean_over_some_of_a_sources_relations_says_of_how_many() -> None:
     assert [(one["n_relations"], one["of_relations"]) for one in lines[:2]] == [(2, 3), (42, 42)]
 
 
-def test_the_ranking_that_is_shown_is_the_one_that_was_asked_for(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, raw, _ = call(capsys, monkeypatch, *probe(data, "--model", "one", "--ranking", "raw"))
-    _, filtered, _ = call(capsys, monkeypatch, *probe(data, "--model", "one"))
+def test_the_ranking_that_is_shown_is_the_one_that_was_asked_for(data: Path) -> None:
+    _, raw, _ = call(*probe(data, "--model", "one", "--ranking", "raw"))
+    _, filtered, _ = call(*probe(data, "--model", "one"))
     first, second = json.loads(raw), json.loads(filtered)
     assert first[0]["run"] == second[0]["run"], "both ranks are kept in one run"
     assert first[1]["mean_rank"] > second[1]["mean_rank"]
 
 
-def test_out_keeps_the_runs_in_another_folder(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_out_keeps_the_runs_in_another_folder(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "there"
-    call(capsys, monkeypatch, *probe(data, "--model", "one", "--out", str(out)))
+    call(*probe(data, "--model", "one", "--out", str(out)))
     assert len(list_runs([out])) == 1 and not runs_dir().exists()
 
 
-def test_compare_gives_differences_mcnemar_and_flips(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, out, _ = call(
-        capsys, monkeypatch, *probe(data, "--model", "one", "--prompts", "paraphrases")
-    )
+def test_compare_gives_differences_mcnemar_and_flips(data: Path) -> None:
+    _, out, _ = call(*probe(data, "--model", "one", "--prompts", "paraphrases"))
     first = json.loads(out)[0]["run"]
-    _, out, _ = call(capsys, monkeypatch, *probe(data, "--model", "one"))
+    _, out, _ = call(*probe(data, "--model", "one"))
     second = json.loads(out)[0]["run"]
-    status, out, _ = call(capsys, monkeypatch, "compare", first, second, "--json", "--k", "5")
+    status, out, _ = call("compare", first, second, "--json", "--k", "5")
     found = json.loads(out)
     assert status == 0
     assert found["n_unpaired"] == 30 * 2  # the two paraphrases of the first run
@@ -152,14 +127,14 @@ def test_compare_gives_differences_mcnemar_and_flips(
     assert (relations["unit"], relations["n"], relations["p"]) == ("relation", 3, None)
     assert found["mcnemar"]["p"] == 1
     assert not found["flips"]
-    _, text, _ = call(capsys, monkeypatch, "compare", first, second)
+    _, text, _ = call("compare", first, second)
     assert "McNemar, exact" in text and "Student's t" in text
-    _, out, _ = call(capsys, monkeypatch, "compare", first, second, "--json", "--slices")
+    _, out, _ = call("compare", first, second, "--json", "--slices")
     whole, *slices = json.loads(out)["slices"]
     assert (whole["slice"], whole["n"], whole["difference"]) == ("all facts", facts["n"], 0)
     of_words = [line["n"] for line in slices if line["by"] == "subject's words"]
     assert sum(of_words) == facts["n"]
-    _, text, _ = call(capsys, monkeypatch, "compare", first, second, "--slices")
+    _, text, _ = call("compare", first, second, "--slices")
     assert "gold's frequency" in text
 
 
@@ -173,26 +148,20 @@ def test_compare_gives_differences_mcnemar_and_flips(
     ],
 )
 def test_a_users_mistake_is_one_line_and_status_two(
-    data: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...],
-    message: str,
+    data: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    status, out, error = call(capsys, monkeypatch, *arguments)
+    status, out, error = call(*arguments)
     assert status == 2 and not out
     assert message in error and len(error.strip().splitlines()) == 1
 
 
-def test_a_probe_that_fails_says_what_was_kept(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status, _, error = call(capsys, monkeypatch, *probe(data, "--model", "broken"))
+def test_a_probe_that_fails_says_what_was_kept(data: Path) -> None:
+    status, _, error = call(*probe(data, "--model", "broken"))
     assert status == 2 and "parts are kept" in error and "Traceback" not in error
 
 
 def test_reproduce_lists_what_cannot_be_run_with_the_reason(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lama_core.errors import UserError
 
@@ -207,7 +176,7 @@ def test_reproduce_lists_what_cannot_be_run_with_the_reason(
 
     monkeypatch.setattr("lama_core.models.cache.load_model", some_load)
     status, out, _ = call(
-        capsys, monkeypatch, "reproduce", "petroni2019", "--table", "2", "--dataset", str(data),
+        "reproduce", "petroni2019", "--table", "2", "--dataset", str(data),
         "--json",
     )  # fmt: skip
     (table,) = json.loads(out)["tables"]
@@ -222,9 +191,7 @@ def test_reproduce_lists_what_cannot_be_run_with_the_reason(
     reasons = {row["model"]: row["reason"] for row in rows if row["what"] == "TREx total"}
     assert reasons["BERT-large"] == "bert-large-cased is not here."
     assert "corpus isn't built on this computer" in reasons["RE_n"]
-    _, text, _ = call(
-        capsys, monkeypatch, "reproduce", "petroni2019", "--table", "2", "--dataset", str(data)
-    )
+    _, text, _ = call("reproduce", "petroni2019", "--table", "2", "--dataset", str(data))
     assert text.count("bert-large-cased is not here.") == 2, "in the notes, and in what is missing"
     conceptnet = ("BERT-base", "ConceptNet total, mean over facts")
     missing = next(row for row in rows if (row["model"], row["what"]) == conceptnet)

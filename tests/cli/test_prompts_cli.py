@@ -12,8 +12,7 @@ from lama_core.paths import training_dir
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+def fake(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lama_core.models.cache.load_model", lambda name, **_: hash_model(name))
 
 
@@ -61,9 +60,7 @@ def test_mine_writes_an_lpaqa_file_that_is_read_again(data: Path, tmp_path: Path
     assert "[X] grew up in [Y] ." in [row["template"] for row in listed]
 
 
-def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(
-    tmp_path: Path,
-) -> None:
+def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text('{"sub_label": "Dante", "obj_label": "Florence"}\n', encoding="utf-8")
     asked = ("prompts", "mine", "P19", "--pairs", str(pairs))

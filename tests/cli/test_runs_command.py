@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from calling import invoke
+from calling import printed
 
 from lama_core.bench.made_up import make_runs
 from lama_core.errors import UserError
@@ -12,21 +12,13 @@ from lama_core.runs.find import list_runs, runs_dir
 
 
 @pytest.fixture
-def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+def run_id(home: Path) -> str:
     return make_runs(runs_dir(), n_relations=2, n_facts=20)[0].info.id
 
 
-def say(*words: str) -> str:
-    ended = invoke(["runs", *words])
-    if ended.exception:
-        raise ended.exception
-    return ended.stdout
-
-
 def test_every_run_is_listed_with_its_name_size_and_place(run_id: str) -> None:
-    say("rename", run_id, "The first")
-    rows = {row["run"]: row for row in json.loads(say("list", "--json"))}
+    printed("runs", "rename", run_id, "The first")
+    rows = {row["run"]: row for row in json.loads(printed("runs", "list", "--json"))}
     assert set(rows) == {info.id for info in list_runs()}
     row = rows[run_id]
     assert (row["called"], row["place"], row["state"]) == ("The first", "own", "whole")
@@ -36,7 +28,7 @@ def test_every_run_is_listed_with_its_name_size_and_place(run_id: str) -> None:
 
 def test_a_run_is_removed_only_with_a_yes(run_id: str) -> None:
     with pytest.raises(UserError, match=r"permanently deletes .* Pass --yes to confirm"):
-        say("delete", run_id)
+        printed("runs", "delete", run_id)
     assert (runs_dir() / run_id).is_dir()
-    say("delete", run_id, "--yes")
+    printed("runs", "delete", run_id, "--yes")
     assert not (runs_dir() / run_id).exists()

@@ -16,17 +16,14 @@ def load(reference: str, *, precision: str = "fp32", on_progress: object = None)
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("lama_core.models.cache.load_model", load)
     return write_many(tmp_path / "many", n_facts=30)
 
 
-def test_one_object_a_relation_with_the_librarys_numbers(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_object_a_relation_with_the_librarys_numbers(data: Path) -> None:
     command = ("statements", "--dataset", str(data), "--model", "one", "--json")
-    status, out, _ = call(capsys, monkeypatch, *command)
+    status, out, _ = call(*command)
     assert status == 0
     lines = json.loads(out)
     assert [(line["relation"], line["n"], line["n_excluded"]) for line in lines] == [
@@ -40,12 +37,10 @@ def test_one_object_a_relation_with_the_librarys_numbers(
         for name in ("p_at_1", "p_at_10", "mrr", "macro_p_at_1", "mean_rank"):
             assert line[name] == pytest.approx(table.loc[line["relation"], name])
         assert len(run.words[line["relation"]]) == len(CITIES)
-    assert json.loads(call(capsys, monkeypatch, "results", lines[0]["run"], "--json")[1]) == lines
+    assert json.loads(call("results", lines[0]["run"], "--json")[1]) == lines
 
 
-def test_options_choose_what_is_ranked_and_how(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_choose_what_is_ranked_and_how(data: Path) -> None:
     answers = data.parent / "answers.txt"
     answers.write_text("\n".join(CITIES[:10]))
     command = (
@@ -53,7 +48,7 @@ def test_options_choose_what_is_ranked_and_how(
         "--template", "1", "--answers", f"file:{answers}", "--part", "answer", "--aggregate",
         "mean", "--hiding", "original",
     )  # fmt: skip
-    status, out, _ = call(capsys, monkeypatch, *command)
+    status, out, _ = call(*command)
     assert status == 0 and "macro P@1" in out and "mean P@1 over 1 relation" in out
     (info,) = [one for one in list_runs(kinds=["statements"]) if not one.bundled]
     assert info.relations[0].templates == ("in [Y] is [X].",)
@@ -66,34 +61,21 @@ def test_options_choose_what_is_ranked_and_how(
     ("options", "said"),
     [
         (("--answers", "common"), "Unknown answers 'common': choose relation, or file:PATH."),
-        (("--template", "7"), "No relation has a template 7"),
         (("--part", "half"), "Choose from"),
         (("--limit", "0"), "limit can't be 0"),
-        (("--relation", "P3"), "has no relation 'P3'"),
-        (("--answers", "file:TWICE"), "The answer 'Lima' occurs twice: remove one."),
-        (("--answers", "file:NONE"), "the list of answers is empty: write one answer per line."),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(
-    data: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...],
-    said: str,
+    data: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
 ) -> None:
-    (data.parent / "TWICE").write_text("Lima\nOslo\n Lima")
-    (data.parent / "NONE").write_text("\n")
-    monkeypatch.chdir(data.parent)
     command = ("statements", "--dataset", str(data), "--model", "one", *options)
-    status, out, error = call(capsys, monkeypatch, *command)
+    status, out, error = call(*command)
     assert (status, out) == (2, "")
     assert said in error and error.strip().startswith("Error: ") and "\n" not in error.strip()
 
 
-def test_data_without_a_usable_template_are_refused_with_the_reason(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_without_a_usable_template_are_refused_with_the_reason(data: Path) -> None:
     bad = write_bear(data.parent / "bad", [("Peru", "Lima")], ["Lima"], templates=["[X] is it."])
     command = ("statements", "--dataset", str(bad), "--model", "one")
-    status, _, error = call(capsys, monkeypatch, *command)
+    status, _, error = call(*command)
     assert status == 2 and "has no [Y]: add it in place of the object" in error

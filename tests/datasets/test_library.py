@@ -28,15 +28,9 @@ needs_shared = pytest.mark.skipif(
 )
 
 RELATIONS = '{"relation": "P36", "template": "The capital of [X] is [Y].", "type": "1-1"}\n'
+pytestmark = pytest.mark.usefixtures("home")
 FACTS = '{"sub_label": "Peru", "obj_label": "Lima"}\n{"sub_label": "Lima", "obj_label": "lima"}\n'
 TABLE = "subject,object,template\nFrance,Paris,[X] has [Y] .\n"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    monkeypatch.setenv("LAMA_HOME", str(folder))
-    return folder
 
 
 def make_lama(root: Path, facts: str = FACTS) -> Path:
@@ -315,6 +309,7 @@ def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
     (bare / "relations.jsonl").unlink()
     download.import_dataset(bare)
     assert load_dataset("bare").relations[0].prompts[0].template == "The capital of [X] is [Y]."
+    assert (manage.users_of("lama"), manage.users_of("bare")) == (("bare",), ())
 
 
 def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
@@ -406,14 +401,6 @@ def test_a_removed_source_is_gone_with_its_bytes(tmp_path: Path) -> None:
         with pytest.raises(UserError):
             manage.delete_dataset(name)
     assert (tmp_path / "mine" / "relations.jsonl").is_file()
-
-
-def test_who_loses_templates_with_a_source_is_known(tmp_path: Path) -> None:
-    download.import_dataset(make_lama(tmp_path / "lama"))
-    bare = make_lama(tmp_path / "bare")
-    (bare / "relations.jsonl").unlink()
-    download.import_dataset(bare)
-    assert (manage.users_of("lama"), manage.users_of("bare")) == (("bare",), ())
 
 
 CHANGES = ("os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.link", "os.truncate")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from data_files import write_lines
 
 from lama_core.datasets import counterfact, entity_questions, formats, popqa, zsre
 from lama_core.datasets.dataset import Dataset, facts_digest
@@ -54,12 +55,6 @@ def write_popqa(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 def write_json(path: Path, value: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), "utf-8")
-    return path
-
-
-def write_lines(path: Path, rows: Sequence[Any]) -> Path:
-    texts = (row if isinstance(row, str) else json.dumps(row) for row in rows)
-    path.write_text("".join(text + "\n" for text in texts), "utf-8")
     return path
 
 
@@ -262,13 +257,14 @@ def test_zsre_is_read_in_both_forms(tmp_path: Path) -> None:
 
 def test_a_bad_row_of_zsre_costs_no_other(tmp_path: Path) -> None:
     bad = [
-        "{",
         {**KILT, "id": "b", "output": []},
         {**KILT, "id": "c", "meta": {}},
         {"input": "Ana [SEP] job"},
         {**KILT, "id": "d", "input": "[SEP] job"},
     ]
-    dataset = zsre.load(write_lines(tmp_path / "zsre.jsonl", [*bad, KILT, KILT]))
+    path = write_lines(tmp_path / "zsre.jsonl", [*bad, KILT, KILT])
+    path.write_text("{\n" + path.read_text("utf-8"), "utf-8")
+    dataset = zsre.load(path)
     assert len(dataset.facts) == 1
     assert [dropped.line for dropped in dataset.report.dropped] == [1, 2, 3, 4, 5, 7]
     assert [dropped.reason for dropped in dataset.report.dropped[1:]] == [

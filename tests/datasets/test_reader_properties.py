@@ -42,8 +42,7 @@ def valid_json(pair: tuple[str, str]) -> bytes:
 
 LINES = st.lists(
     st.one_of(
-        st.tuples(st.just(True), st.tuples(WORDS, WORDS)),
-        st.tuples(st.just(False), BROKEN_JSON),
+        st.tuples(st.just(True), st.tuples(WORDS, WORDS)), st.tuples(st.just(False), BROKEN_JSON)
     ),
     max_size=12,
 )

@@ -7,10 +7,11 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import local_http
 import pytest
+from local_http import SilentHandler
 
 from lama_core.datasets import load_analogies
 from lama_core.datasets.library import download
@@ -34,7 +35,7 @@ class Served:
     done: threading.Event = field(default_factory=threading.Event)
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(SilentHandler):
     """Answers as `Served` says."""
 
     served: Served
@@ -43,9 +44,6 @@ class Handler(BaseHTTPRequestHandler):
         at = len(self.served.ranges)
         self.served.ranges.append(self.headers.get("Range"))
         self.served.answers[min(at, len(self.served.answers) - 1)](self)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
     def head(self, status: int, length: int, **headers: str) -> None:
         self.send_response(status)
@@ -110,18 +108,11 @@ def redirect(handler: Handler) -> None:
 def serving(*answers: Callable[[Handler], None]) -> Iterator[Served]:
     """A server that answers each request in turn as told."""
     served = Served(list(answers))
-    handler = type("ServedHandler", (Handler,), {"served": served})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    served.address = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
-        yield served
-    finally:
-        served.done.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with local_http.serving(Handler, served=served) as served.address:
+        try:
+            yield served
+        finally:
+            served.done.set()
 
 
 def the_file(served: Served, **fields: object) -> SourceFile:
@@ -309,10 +300,7 @@ def test_a_source_is_installed_from_a_server_that_broke_off_once(
         source = Source("bats", "BATS", "analogies", "-", "-", "-", (file,))
         steps: list[str] = []
         installed = download.get_dataset(
-            "bats",
-            source=source,
-            patience=QUICK,
-            on_progress=lambda step: steps.append(step.stage),
+            "bats", source=source, patience=QUICK, on_progress=lambda step: steps.append(step.stage)
         )
     assert served.ranges == [None, "bytes=50-"]
     assert load_analogies("bats").relations[0].pairs == (("cat", ("cats",)),)

@@ -128,10 +128,7 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
             "golds has 2 answers",
         ),
         (HEAD + "[[steps]]\nkind = 'try'\npage = 'models'", "unknown page 'models'"),
-        (
-            HEAD + "[[steps]]\nkind = 'try'\nparams = {k = 5}",
-            "each of params must be a text",
-        ),
+        (HEAD + "[[steps]]\nkind = 'try'\nparams = {k = 5}", "each of params must be a text"),
     ],
 )
 def test_a_fault_is_one_sentence_with_the_file_and_the_step(

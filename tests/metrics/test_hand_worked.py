@@ -14,13 +14,13 @@ three neighbours and one with one.
     Isle  next  Oslo        Rome -1, Paris -2, Berlin -3, Madrid -4, Oslo  5     5
 """
 
-import json
 from dataclasses import replace
 from math import exp, hypot, isnan, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import write_lama
 from probe_fakes import TableFiller
 
 from lama_core import metrics
@@ -71,20 +71,15 @@ RELATIONS = [
 
 
 def make_run(folder: Path, name: str, answers: dict[str, dict[str, float]]) -> Run:
-    data = folder / "eight"
-    (data / "TREx").mkdir(parents=True, exist_ok=True)
-    (data / "relations.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in RELATIONS), encoding="utf-8"
-    )
-    for relation, pairs in FACTS.items():
-        rows = [
-            {"uuid": str(n), "sub_label": subject, "obj_label": word, "predicate_id": relation}
+    facts = {
+        relation: [
+            {"uuid": str(n), "sub_label": subject, "obj_label": word}
             | ({"origin": ORIGINS[subject]} if subject in ORIGINS else {})
             for n, (subject, word) in enumerate(pairs)
         ]
-        (data / "TREx" / f"{relation}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
+        for relation, pairs in FACTS.items()
+    }
+    data = write_lama(folder / "eight", RELATIONS, facts)
 
     def load(reference: str, *, precision: str) -> TableFiller:
         return TableFiller(answers, WORDS, reference)

@@ -7,13 +7,7 @@ import pandas as pd
 import pytest
 
 from lama_core.metrics import METRICS
-from lama_core.metrics.comparison import (
-    Agreement,
-    Comparison,
-    Difference,
-    McNemar,
-    MeanDifference,
-)
+from lama_core.metrics.comparison import Agreement, Comparison, Difference, McNemar, MeanDifference
 from lama_core.metrics.headlines import Standing, headline, overall, paired_headline, standings
 from lama_core.metrics.intervals import Interval, share_intervals
 from lama_core.runs.find import load_run

@@ -42,14 +42,6 @@ def figure(name: str, rows: metrics.Scored) -> float:
     return float(metrics.METRICS[name].compute(rows)[0])
 
 
-def test_mean_reciprocal_rank_mean_and_median() -> None:
-    rows = scored(RANKS)
-    assert figure("mrr", rows) == pytest.approx((1 + 1 / 3 + 1 / 2 + 1 / 10 + 1 / 101) / 5)
-    assert figure("mean_rank", rows) == (1 + 3 + 2 + 10 + 101) / 5
-    assert figure("median_rank", rows) == 3
-    assert figure("p_at_1", rows) == 1 / 5 and figure("p_at_10", rows) == 4 / 5
-
-
 def test_ranks_beyond_the_depth_count_as_zero_in_mean_reciprocal_rank() -> None:
     """As in LAMA's released code, whose depth is 10,000: the last rank that counts is the depth."""
     rows = replace(scored(RANKS), mrr_depth=10)

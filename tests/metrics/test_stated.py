@@ -21,12 +21,7 @@ from lama_core.errors import UserError
 from lama_core.lessons.chart_data import figure_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics import training_texts
-from lama_core.metrics.cooccurrence import (
-    STATED_FILE,
-    find_stated,
-    load_stated,
-    save_stated,
-)
+from lama_core.metrics.cooccurrence import STATED_FILE, find_stated, load_stated, save_stated
 from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, join_answers
 from lama_core.metrics.intervals import difference_intervals
 from lama_core.metrics.slices import PAIR_SEEN, slice_differences, slice_table, slicings

@@ -32,9 +32,7 @@ def training() -> Training:
     return Training((0, 1, 10, 100), facts, labels, ranks, -ranks, n_dropped=0)
 
 
-def test_a_fact_is_learned_from_the_step_after_which_it_is_always_right(
-    training: Training,
-) -> None:
+def test_a_fact_is_learned_from_the_step_after_which_it_is_always_right(training: Training) -> None:
     fates = training.fates
     assert fates["learned"].fillna(-1).tolist() == [1, 100, -1, -1]
     assert fates["first"].fillna(-1).tolist() == [1, 1, 0, -1]

@@ -14,7 +14,7 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import Entry, find_model, known_models
-from lama_core.models.sources.locations import LocatedModel, fetch
+from lama_core.models.sources.locations import LocatedModel, fetch, locate
 from lama_core.paths import DOCS
 from lama_core.scoring.blanks import parse_query
 
@@ -66,7 +66,10 @@ def test_a_download_is_of_weights_of_16_or_32_bits(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", REFUSED, ids=named)
 def test_a_model_that_nothing_runs_is_refused_with_the_reason(entry: Entry) -> None:
     assert entry.source.why and not entry.source.why.endswith(".")
-    with pytest.raises(UserError, match=f"^{re.escape(entry.title)} can't be run here: "):
+    assert locate(entry) is None
+    with pytest.raises(
+        UserError, match=re.escape(f"{entry.title} can't be run here: {entry.source.why}")
+    ):
         fetch(entry)
 
 

@@ -1,24 +1,19 @@
 """Series of checkpoints, in a folder and on a hub: each checkpoint is one run."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from calling import invoke, printed, told
-from hub_server import Hub, Repository, serve
+from data_files import write_lama
+from hub_server import Hub, Repository, fresh_cache, point_to, serve
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.checkpoints import (
-    Checkpoint,
-    checkpoint_of,
-    name_models,
-    step_of,
-)
+from lama_core.models.sources.checkpoints import Checkpoint, checkpoint_of, name_models, step_of
 from lama_core.runs.find import list_runs
 
 STEPS = (0, 1, 2, 4, 8)
@@ -78,19 +73,10 @@ def series(folders: Path, tmp_path: Path, home: Path) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    facts = [
-        {"uuid": f"{n}", "sub_label": subject, "obj_label": city, "predicate_id": "P36"}
-        for n, (subject, city) in enumerate(
-            [("France", "Paris"), ("England", "London"), ("Italy", "Rome"), ("Spain", "Madrid")]
-        )
-    ]
+    facts = (("France", "Paris"), ("England", "London"), ("Italy", "Rome"), ("Spain", "Madrid"))
     relation = {"relation": "P36", "template": "The capital of [X] is [Y] .", "label": "capital",
                 "type": "1-1"}  # fmt: skip
-    folder = tmp_path / "toy"
-    (folder / "TREx").mkdir(parents=True)
-    (folder / "relations.jsonl").write_text(json.dumps(relation) + "\n")
-    (folder / "TREx" / "P36.jsonl").write_text("".join(json.dumps(one) + "\n" for one in facts))
-    return folder
+    return write_lama(tmp_path / "toy", [relation], {"P36": facts})
 
 
 def steps_here() -> list[int]:
@@ -152,11 +138,7 @@ def test_a_query_names_one_of_the_checkpoints(series: Path) -> None:
 def hub(
     folders: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Hub]:
-    from huggingface_hub import constants
-
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    fresh_cache(tmp_path / "hub", monkeypatch)
     revisions = {
         f"step{step}": Repository(
             {one.name: one.read_bytes() for one in (folders / f"step{step}").iterdir()},
@@ -166,9 +148,7 @@ def hub(
     }
     main = Repository(revisions["step8"].files, revisions=revisions)
     with serve({"lab/tiny": main}) as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.address)
-        template = server.address + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        point_to(server.address, monkeypatch)
         yield server
     for step in STEPS:
         CACHE.drop(f"lab/tiny@step{step}", "fp32")

@@ -3,15 +3,14 @@
 import json
 import shutil
 import tarfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from calling import invoke
+from local_http import SilentHandler, serving
 from old_releases import make_elmo, make_fconv
 
 from lama_core.downloads import SourceFile
@@ -22,6 +21,7 @@ from lama_core.models.sources.catalog import Entry, Source, find_model, known_mo
 from lama_core.models.sources.locations import fetch, locate
 
 pytest.importorskip("h5py")
+pytestmark = pytest.mark.usefixtures("home")
 RELEASES = [entry for entry in known_models() if entry.source.how == "release"]
 
 
@@ -40,7 +40,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     """A server of a folder that goes on from where it is asked to."""
     found = Served(tmp_path / "served")
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(SilentHandler):
         def do_GET(self) -> None:
             name = self.path.strip("/")
             found.asked.append((name, self.headers.get("Range", "")))
@@ -61,23 +61,8 @@ def served(tmp_path: Path) -> Iterator[Served]:
             with suppress(ConnectionError):  # who asked may have had enough
                 self.wfile.write(rest)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    found.address = f"http://127.0.0.1:{server.server_address[1]}"
-    yield found
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    monkeypatch.setenv("LAMA_HOME", str(folder))
-    return folder
+    with serving(Handler) as found.address:
+        yield found
 
 
 def offer(

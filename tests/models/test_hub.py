@@ -7,7 +7,7 @@ from typing import Any
 
 import psutil
 import pytest
-from hub_server import COMMIT, Hub, Repository, serve
+from hub_server import COMMIT, Hub, Repository, fresh_cache, point_to, serve
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
@@ -29,14 +29,11 @@ def tiny_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    from huggingface_hub import constants
     from huggingface_hub.utils import _http
 
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(_http.time, "sleep", lambda _seconds: None)  # between its retries
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    fresh_cache(tmp_path / "hub", monkeypatch)
     return tmp_path
 
 
@@ -45,17 +42,6 @@ def hub(home: Path, monkeypatch: pytest.MonkeyPatch, tiny_files: dict[str, bytes
     with serve({"lab/tiny": Repository(dict(tiny_files))}) as server:
         point_to(server.address, monkeypatch)
         yield server
-
-
-def point_to(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(
-        constants,
-        "HUGGINGFACE_CO_URL_TEMPLATE",
-        address + "/{repo_id}/resolve/{revision}/{filename}",
-    )
 
 
 def test_a_hub_name_is_fetched_once_and_then_found_without_the_hub(
@@ -259,36 +245,29 @@ def sharded(files: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.parametrize("fault", ("an error", "a broken connection"))
 @pytest.mark.parametrize("reference", ("lab/tiny", f"lab/tiny@{COMMIT}"))
 def test_a_download_that_breaks_off_is_not_taken_for_a_model_and_can_go_on(
-    hub: Hub, tiny_files: dict[str, bytes], reference: str
+    hub: Hub, tiny_files: dict[str, bytes], reference: str, fault: str
 ) -> None:
     repository = hub.repositories["lab/tiny"]
     repository.files = sharded(tiny_files)
-    repository.refuse[SHARDS[1]] = (500, "")
+    if fault == "an error":
+        repository.refuse[SHARDS[1]] = (500, "")
+    else:
+        repository.cut.add(SHARDS[1])
     entry = find_model(reference)
     with pytest.raises(UserError, match="not on this machine"):
         fetch(entry)
     assert locate(entry) is None
     repository.refuse.clear()
+    repository.cut.clear()
     located = fetch(entry)
     assert {*SHARDS} <= {file.name for file in located.folder.iterdir()}
     try:
         assert load_model(reference).kind == "masked"
     finally:
         CACHE.drop(reference, "fp32")
-
-
-def test_a_file_whose_connection_breaks_is_one_clear_sentence(
-    hub: Hub,
-) -> None:
-    hub.repositories["lab/tiny"].cut.add("model.safetensors")
-    entry = find_model("lab/tiny")
-    with pytest.raises(UserError, match="not on this machine"):
-        fetch(entry)
-    assert locate(entry) is None
-    hub.repositories["lab/tiny"].cut.clear()
-    assert fetch(entry).folder.is_dir()
 
 
 def test_a_cache_that_the_hub_library_filled_is_used_as_it_is(

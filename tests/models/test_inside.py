@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from captum.attr import LayerIntegratedGradients
-from families import make_family, tokenizer_of
+from families import open_small
 from slow import slow_but
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ
 
@@ -33,9 +33,8 @@ from lama_core.models.protocols import (
     Encoded,
     LayerReader,
 )
-from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import LocatedModel, is_here
+from lama_core.models.sources.locations import is_here
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -117,10 +116,7 @@ def test_each_layers_answer_is_the_head_on_its_hidden_state(
 
 
 def test_a_cap_on_the_logits_is_part_of_the_head(tmp_path: Path) -> None:
-    plain = make_family("causal", "gemma2")
-    plain.save_pretrained(tmp_path)
-    tokenizer_of("causal").save_pretrained(tmp_path)
-    model = open_model("gemma2", LocatedModel(tmp_path, "tiny-gemma2"), "causal", "fp32")
+    model, plain = open_small("causal", "gemma2", tmp_path)
     check_layers(model, plain, HEADS["gemma2"])
 
 
@@ -138,9 +134,7 @@ def test_the_last_layers_answer_is_the_models_own(family: str, tiny_model: Model
 
 
 def test_of_a_model_whose_layers_pass_more_than_a_state_it_is_said(tmp_path: Path) -> None:
-    make_family("masked", "funnel").save_pretrained(tmp_path)
-    tokenizer_of("masked").save_pretrained(tmp_path)
-    model = open_model("funnel", LocatedModel(tmp_path, "tiny-funnel"), "masked", "fp32")
+    model, _ = open_small("masked", "funnel", tmp_path)
     with pytest.raises(UserError, match="read the layers of funnel: funnel models don't"):
         model.layer_log_probs(encode(model), FULL.columns(model.vocabulary), [])
 
@@ -297,10 +291,7 @@ def test_a_single_token_is_left_out(tiny_model: Models) -> None:
 
 def test_a_family_without_gradients_says_so(tmp_path: Path) -> None:
     for family in ("bart", "ibert"):
-        folder = tmp_path / family
-        make_family("masked", family).save_pretrained(folder)
-        tokenizer_of("masked").save_pretrained(folder)
-        model = open_model(family, LocatedModel(folder, f"tiny-{family}"), "masked", "fp32")
+        model, _ = open_small("masked", family, tmp_path / family)
         with pytest.raises(UserError, match=f"{family} has no token gradients.*Use erasure"):
             model.integrated_gradients(encode(model), [7], steps=8)
         assert np.isfinite(model.erased(encode(model), [7]).log_prob)

@@ -14,16 +14,15 @@ import numpy as np
 import pytest
 import tiny_models
 import torch
-from families import make_family, tokenizer_of
+from families import open_small
 from torch import nn
 from torch.nn import functional
 
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.protocols import Encoded, LogitParts, PartReader
-from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import LocatedModel, is_here, locate
+from lama_core.models.sources.locations import is_here
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -282,6 +281,18 @@ class FixedGelu(nn.Module):
         return states * (functional.gelu(states) / states).detach()
 
 
+def with_fixed_scales(family: str) -> Any:
+    """transformers' own random model, with the scales of norms and the last activation fixed."""
+    plain, _ = tiny_models.make_model(family)
+    for name, module in list(plain.named_modules()):
+        if type(module).__name__.endswith(("LayerNorm", "RMSNorm")):
+            owner, _, label = name.rpartition(".")
+            setattr(plain.get_submodule(owner), label, FixedNorm(module))
+    if family in ("bert-cased", "deberta", "deberta-v3"):
+        plain.cls.predictions.transform.transform_act_fn = FixedGelu()
+    return plain
+
+
 def plain_parts(family: str, plain: Any, encoded: Encoded, token: int) -> tuple[float, list[float]]:
     """The logit, and embedding, attention and MLP of each layer by gradients."""
     names = PARTS[family]
@@ -359,15 +370,7 @@ def test_parts_add_up_to_the_models_own_logit(
 def test_parts_are_gradients_with_fixed_scales(
     family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tiny_models import make_model
-
-    plain, _ = make_model(family)
-    for name, module in list(plain.named_modules()):
-        if type(module).__name__.endswith(("LayerNorm", "RMSNorm")):
-            owner, _, label = name.rpartition(".")
-            setattr(plain.get_submodule(owner), label, FixedNorm(module))
-    if family in ("bert-cased", "deberta", "deberta-v3"):
-        plain.cls.predictions.transform.transform_act_fn = FixedGelu()
+    plain = with_fixed_scales(family)
     monkeypatch.setattr("transformers.models.roberta.modeling_roberta.gelu", FixedGelu())
     model = tiny_model(family)
     encoded = encode(model)
@@ -428,22 +431,14 @@ def test_a_head_and_a_neuron_add_what_their_directions_give(
     family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last layer's summands: the change of the logit with fixed scales when one is removed."""
-    from tiny_models import make_model
-
     model = tiny_model(family)
     encoded = encode(model)
     found = model.logit_parts(encoded, [7])
-    plain, _ = make_model(family)
+    plain = with_fixed_scales(family)
     at, names = encoded.positions[0], PROJECTIONS.get(family, PROJECTIONS[""])
     last = plain.get_submodule(PARTS[family][0])[-1]
     out = last.get_submodule(names[1])
     weight = out.weight.T if type(out).__name__ == "Conv1D" else out.weight
-    for name, module in list(plain.named_modules()):
-        if type(module).__name__.endswith(("LayerNorm", "RMSNorm")):
-            owner, _, label = name.rpartition(".")
-            setattr(plain.get_submodule(owner), label, FixedNorm(module))
-    if family == "bert-cased":
-        plain.cls.predictions.transform.transform_act_fn = FixedGelu()
     kept: list[torch.Tensor] = []
 
     def leaf(_module: Any, _given: Any, output: torch.Tensor) -> torch.Tensor:
@@ -472,10 +467,7 @@ def test_a_family_that_isnt_supported_gets_one_sentence(family: str, tiny_model:
     model = tiny_model(family)
     assert isinstance(model, PartReader)
     encoded = encode(model)
-    for look in (
-        lambda: model.logit_parts(encoded, [7]),
-        lambda: model.trace(encoded, (1,), [7]),
-    ):
+    for look in (lambda: model.logit_parts(encoded, [7]), lambda: model.trace(encoded, (1,), [7])):
         with pytest.raises(UserError, match="Can't read the attention and MLPs of") as error:
             look()
         said = str(error.value)
@@ -494,18 +486,9 @@ def test_deberta_with_a_convolution_is_refused(
         model.trace(encode(model), (1,), [7])
 
 
-def opened(family: str, folder: Path, **settings: Any) -> Any:
-    """A tiny causal model of any family."""
-    plain = make_family("causal", family)
-    plain.config.update(settings)
-    plain.save_pretrained(folder)
-    tokenizer_of("causal").save_pretrained(folder)
-    return open_model(family, LocatedModel(folder, f"tiny-{family}"), "causal", "fp32")
-
-
 @pytest.mark.parametrize("family", ("olmo2", "mistral", "qwen3", "gemma3_text"))
 def test_parts_of_other_causal_families_add_up(family: str, tmp_path: Path) -> None:
-    model = opened(family, tmp_path)
+    model, _ = open_small("causal", family, tmp_path)
     encoded = encode(model)
     found = model.logit_parts(encoded, [7])
     own = float(model.logits([encoded.token_ids], [encoded.positions])[0, 7])
@@ -514,33 +497,15 @@ def test_parts_of_other_causal_families_add_up(family: str, tmp_path: Path) -> N
 
 
 def test_logits_that_are_changed_after_the_table_are_refused(tmp_path: Path) -> None:
-    model = opened("gemma2", tmp_path)
+    model, _ = open_small("causal", "gemma2", tmp_path)
     with pytest.raises(UserError, match=r"gemma2.*logits aren't a product"):
         model.logit_parts(encode(model), [7])
 
 
 def test_a_state_that_more_is_added_to_is_refused(tmp_path: Path) -> None:
-    model = opened("granite", tmp_path, residual_multiplier=0.5)
+    model, _ = open_small("causal", "granite", tmp_path, residual_multiplier=0.5)
     with pytest.raises(UserError, match=r"granite.*more than attention and MLPs changes"):
         model.logit_parts(encode(model), [7])
-
-
-@pytest.mark.parametrize("name", ("minilm-mlm", "minilm-mlm-twin"))
-def test_a_trace_of_the_embedded_models_equals_single_passes(name: str) -> None:
-    from transformers import AutoModelForMaskedLM
-
-    model: Any = load_model(name, precision="fp32")
-    folder = locate(find_model(name)).folder
-    plain = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
-    encoded = encode(model)
-    subject = model.find_tokens(QUERY, encoded, SUBJECT)
-    word = list(model.vocabulary.pieces("Paris")[:1])
-    names = PARTS["bert-cased"]
-    prob, corrupted, expected = plain_trace(plain, encoded, subject, word, names, "states", 1, 1, 5)
-    found = model.trace(encoded, subject, word, draws=1, seed=5)
-    assert found.prob == pytest.approx(prob, abs=1e-4)
-    assert found.corrupted == pytest.approx(corrupted, abs=1e-4)
-    np.testing.assert_allclose(found.restored, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m"))

@@ -1,7 +1,9 @@
 """The cache of loaded models: bounded in bytes, least recently used dropped first."""
 
+import itertools
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,22 +57,16 @@ def test_one_model_larger_than_the_bound_is_held_alone() -> None:
 def test_two_threads_that_ask_for_one_model_get_the_same_object_loaded_once() -> None:
     cache = ModelCache(max_bytes=30)
     loads: list[int] = []
-    got: list[Weights] = []
 
     def load() -> Weights:
         loads.append(1)
         time.sleep(0.05)
         return Weights(10)
 
-    threads = [
-        threading.Thread(target=lambda: got.append(cache.get("a", "fp32", load))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(cache.get, "a", "fp32", load) for _ in range(4)]
     assert len(loads) == 1
-    assert all(one is got[0] for one in got) and len(got) == 4
+    assert all(one.result() is asked[0].result() for one in asked)
 
 
 def test_a_load_that_fails_is_tried_again_and_holds_nothing() -> None:
@@ -112,28 +108,15 @@ def test_what_a_load_will_take_is_made_free_before_it() -> None:
 def test_models_of_many_families_are_loaded_by_several_threads(tmp_path: Path) -> None:
     """transformers swaps its classes' methods while it loads: two at once broke both, for good."""
     folders = [save_model_folder(name, tmp_path / name) for name in TIED]
-    loaded: list[Any] = []
-    faults: list[Exception] = []
-    ready = threading.Barrier(len(folders) * 2)
+    asked = list(itertools.product(folders, ("fp32", "bf16")))
+    ready = threading.Barrier(len(asked))
 
-    def load(folder: Path, precision: Precision) -> None:
+    def load(one: tuple[Path, Precision]) -> Any:
         ready.wait()
-        try:
-            loaded.append(load_model(str(folder), precision=precision))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
-            faults.append(error)
+        return load_model(str(one[0]), precision=one[1])
 
-    threads = [
-        threading.Thread(target=load, args=(folder, precision))
-        for folder in folders
-        for precision in ("fp32", "bf16")
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert faults == []
-    assert len(loaded) == len(threads)
+    with ThreadPoolExecutor(len(asked)) as pool:
+        loaded = list(pool.map(load, asked))
     for model in loaded:
         assert model.model.get_input_embeddings().weight.isfinite().all()
         assert torch.equal(

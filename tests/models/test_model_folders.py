@@ -1,6 +1,7 @@
 """Model folders: what is read, what is refused and with which sentence."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,15 +16,8 @@ from lama_core.models import cpu
 from lama_core.models.cache import CACHE, check_and_add_model, load_model
 from lama_core.models.model_folder import MAX_ADDED, check_files
 from lama_core.models.registry import find_kind
-from lama_core.models.sources.catalog import (
-    Entry,
-    Source,
-    add_model,
-    added_models,
-    find_model,
-    forget_model,
-)
-from lama_core.models.sources.locations import fetch, folder_digest, locate
+from lama_core.models.sources.catalog import add_model, added_models, find_model, forget_model
+from lama_core.models.sources.locations import folder_digest, locate
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -56,13 +50,6 @@ def test_a_folder_without_a_model_says_what_it_needs(tmp_path: Path) -> None:
     assert "config.json and *.safetensors, or a GGUF file" in refused(tmp_path / "empty")
 
 
-def test_pickled_weights_in_a_folder_are_refused(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "pickled")
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
-    assert "only pickled weights" in refused(folder)
-
-
 def test_pickled_weights_beside_safetensors_are_not_read(tmp_path: Path) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "both")
     (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
@@ -85,35 +72,12 @@ def test_an_encoder_without_a_language_model_head_is_refused(tmp_path: Path) -> 
     assert "cls.predictions" in message
 
 
-def test_damaged_weights_are_one_sentence(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "damaged")
-    (folder / "model.safetensors").write_bytes(b"damaged")
-    assert "Damaged safetensors file" in refused(folder)
-
-
-def test_weights_of_another_shape_are_one_sentence(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "shapes")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["hidden_size"] = 64
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    assert "hidden_size is 64, but no weight has that dimension" in refused(folder)
-
-
-def test_a_damaged_configuration_is_one_sentence(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "config")
-    (folder / "config.json").write_text("{", encoding="utf-8")
-    assert "config.json: Expecting" in refused(folder)
-
-
 @pytest.mark.parametrize("model_type", ("bert", "evil"))
 def test_code_that_a_folder_brings_is_never_run(tmp_path: Path, model_type: str) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "remote")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["model_type"] = model_type
-    config["auto_map"] = {
-        "AutoConfig": "evil.EvilConfig",
-        "AutoModelForMaskedLM": "evil.EvilModel",
-    }
+    config["auto_map"] = {"AutoConfig": "evil.EvilConfig", "AutoModelForMaskedLM": "evil.EvilModel"}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     sentinel = tmp_path / "was-run"
     (folder / "evil.py").write_text(f"open({str(sentinel)!r}, 'w')", encoding="utf-8")
@@ -198,6 +162,7 @@ def test_a_folder_is_refused_when_it_is_added_not_when_it_is_asked(
         check_and_add_model(str(folder))
     assert "\n" not in str(caught.value)
     assert added_models() == ()
+    assert re.search(said, refused(folder)), "a folder that is spoilt later is refused as well"
 
 
 def test_what_only_bears_the_name_of_a_gguf_file_is_refused(tmp_path: Path) -> None:
@@ -226,13 +191,6 @@ def test_a_name_that_nearly_fits_is_suggested() -> None:
 def test_what_is_no_name_at_all_is_refused(name: str) -> None:
     with pytest.raises(UserError):
         find_model(name)
-
-
-def test_a_model_that_no_backend_runs_says_why() -> None:
-    entry = Entry("elmo", "ELMo", "masked", Source("none", why="its layers are not here"))
-    assert locate(entry) is None
-    with pytest.raises(UserError, match="can't be run here: its layers are not here"):
-        fetch(entry)
 
 
 def test_bf16_weights_take_half_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import make_family, tokenizer_of
+from families import open_small, tokenizer_of
 from tiny_models import save_model_folder
 from transformers import Phi3Config, Phi3ForCausalLM
 
@@ -35,10 +35,8 @@ def no_room(*_: Any, **__: Any) -> Any:
 def test_a_model_that_sees_the_future_is_refused_in_any_precision(
     precision: str, tmp_path: Path
 ) -> None:
-    make_family("causal", "xlnet").save_pretrained(tmp_path)
-    tokenizer_of("causal").save_pretrained(tmp_path)
     with pytest.raises(UserError, match="is not causal"):
-        open_causal(tmp_path, precision)
+        open_small("causal", "xlnet", tmp_path, precision=precision)
 
 
 def test_damaged_weights_are_said_to_be_damaged(tmp_path: Path) -> None:
@@ -98,9 +96,7 @@ def test_a_stretched_window_ends_where_answers_begin_to_depend_on_other_texts(
 
 
 def test_words_in_context_come_from_the_part_that_reads_the_text(tmp_path: Path) -> None:
-    make_family("masked", "bart").save_pretrained(tmp_path)
-    tokenizer_of("masked").save_pretrained(tmp_path)
-    model = open_model("bart", LocatedModel(tmp_path, "bart"), "masked", "fp32")
+    model, _ = open_small("masked", "bart", tmp_path)
     found = hidden_states(model, ["Paris is in France."], [[(0, 5), (12, 18)]])
     assert found.shape[:2] == (1, 2) and np.isfinite(found).all()
 

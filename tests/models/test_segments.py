@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from lama_core.candidates.columns import Candidates
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
-from lama_core.models.cache import load_model
 from lama_core.models.hf.masked import token_types
-from lama_core.probes.cloze.query import query_model
 from lama_core.scoring.retrieval import FoundPassage, OpenBook, with_passage
 from lama_core.types import Query
 
@@ -85,35 +82,6 @@ def test_one_segment_is_given_no_token_types(
 def test_a_model_without_two_token_types_is_refused(tiny_model: Models) -> None:
     with pytest.raises(UserError, match="Remove --segments"):
         tiny_model("roberta").encode(two(PASSAGES[0], QUERIES[0]))
-
-
-def test_the_embedded_model_answers_as_transformers_does() -> None:
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-    from lama_core.models.sources.catalog import find_model
-    from lama_core.models.sources.locations import fetch
-
-    folder = fetch(find_model("minilm-mlm")).folder
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    network = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
-    ours = load_model("minilm-mlm", precision="fp32")
-    encoded = ours.encode(two(PASSAGES[0], QUERIES[0]))
-    pair = tokenizer(PASSAGES[0], QUERIES[0].text(tokenizer.mask_token), return_tensors="pt")
-    assert list(encoded.token_ids) == pair["input_ids"][0].tolist()
-    with torch.no_grad():
-        wanted = network(**pair).logits[0, list(encoded.positions)]
-    found = ours.logits([encoded.token_ids], [encoded.positions])
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
-    candidates = Candidates("three", ("oslo", "norway", "old"))
-    whole, parted = (
-        query_model(
-            ours,
-            with_passage(QUERIES[0], FoundPassage(PASSAGES[0], 0, 1.0), segments=yes),
-            candidates,
-        )
-        for yes in (False, True)
-    )
-    assert whole.blanks[0].predictions[0].log_prob != parted.blanks[0].predictions[0].log_prob
 
 
 @pytest.mark.usefixtures("home")

@@ -1,7 +1,6 @@
 """Encoder-decoder models: their sentinels, the folders that are theirs, and what asks them."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,9 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from tiny_models import (
-    LATER_T5,
-    SEQ2SEQ,
-    make_model,
-    save_model_folder,
-    sentences,
-    tiny_tokenizer,
-)
+from calling import told
+from tiny_models import LATER_T5, SEQ2SEQ, make_model, save_model_folder, sentences, tiny_tokenizer
 
-from lama_core import cli
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, load_model
@@ -191,13 +183,13 @@ def test_a_folder_that_says_no_window_has_one(tmp_path: Path) -> None:
     assert model.max_tokens == 1024
 
 
+@pytest.mark.usefixtures("home")
 def test_a_folder_with_the_sentencepiece_file_alone_has_its_sentinels_behind_the_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """As T5 1.1's folder, in which `<extra_id_0>` is 32099 and `<extra_id_99>` 32000."""
     import sentencepiece
 
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     folder = tmp_path / "t5"
     folder.mkdir()
     sentencepiece.SentencePieceTrainer.train(
@@ -241,26 +233,12 @@ def test_sides_of_a_pair_rank_by_the_tokens_left_out(tiny_model: Models) -> None
     assert all(token["log_prob"] < 0 for pair in answer["pairs"] for token in pair["tokens"])
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return str(save_model_folder("t5", tmp_path / "t5"))
+@pytest.mark.usefixtures("home")
+def test_commands_ask_it(tmp_path: Path) -> None:
+    folder = str(save_model_folder("t5", tmp_path / "t5"))
 
-
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
-) -> Any:
-    monkeypatch.setattr(sys, "argv", ["lama_core", *arguments, "--json"])
-    with pytest.raises(SystemExit, match=r"^0$"):
-        cli.main()
-    return json.loads(capsys.readouterr().out)
-
-
-def test_commands_ask_it(
-    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
     def said(*arguments: str) -> Any:
-        return call(capsys, monkeypatch, *arguments, "--model", folder)
+        return told(*arguments, "--model", folder)
 
     (model,) = said("cloze", "Paris is in [MASK].", "--gold", "Franceland")["models"]
     assert (model["kind"], model["context"]) == ("seq2seq", "both")

@@ -15,7 +15,6 @@ from lama_core.scoring.blanks import parse_query
 Models = Callable[..., Any]
 TEXT = "The capital of France is [MASK], said Ann."
 WORD = "Parisland"
-TEXTS = ["Anna was a poet.", "Paris", "The capital of France is Paris, said Ann (the poet)."]
 
 
 @pytest.mark.parametrize("family", MASKED)
@@ -92,41 +91,6 @@ def test_the_pieces_of_a_word_written_together_give_the_word(
     written = "".join(piece.removeprefix(CONTINUATION) for piece in pieces)
     assert written == (WORD if FAMILIES[family].cased else WORD.lower())
     assert all(piece.startswith(CONTINUATION) for piece in pieces[1:])
-
-
-@pytest.mark.parametrize("family", MASKED)
-def test_each_token_of_a_text_is_masked_in_turn(
-    family: str, tiny_model: Models, plain_model: Models
-) -> None:
-    model, (plain, tokenizer) = tiny_model(family), plain_model(family)
-    for text, scores in zip(TEXTS, model.token_log_probs(TEXTS), strict=True):
-        ids = tokenizer(text, return_tensors="pt")["input_ids"]
-        body = [at for at, token in enumerate(ids[0].tolist())
-                if token not in tokenizer.all_special_ids]  # fmt: skip
-        expected = []
-        for at in body:
-            masked = ids.clone()
-            masked[0, at] = tokenizer.mask_token_id
-            with torch.no_grad():
-                log_probs = plain(input_ids=masked).logits[0, at].log_softmax(-1)
-            expected.append(float(log_probs[ids[0, at]]))
-        np.testing.assert_allclose(scores.log_probs, expected, atol=2e-4)
-        assert len(scores.tokens) == len(expected)
-
-
-@pytest.mark.parametrize("family", CAUSAL)
-def test_each_token_of_a_text_is_given_what_stands_left_of_it(
-    family: str, tiny_model: Models, plain_model: Models
-) -> None:
-    model, (plain, tokenizer) = tiny_model(family), plain_model(family)
-    for text, scores in zip(TEXTS, model.token_log_probs(TEXTS), strict=True):
-        ids = tokenizer(text)["input_ids"]
-        with torch.no_grad():
-            log_probs = plain(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
-        expected = [float(log_probs[at - 1, ids[at]]) for at in range(1, len(ids))]
-        first = np.isnan(scores.log_probs).sum()
-        assert first == (0 if family in ("opt", "llama") else 1)  # they add a start token
-        np.testing.assert_allclose(scores.log_probs[first:], expected, atol=2e-4)
 
 
 @pytest.mark.parametrize("family", ("bert-cased", "electra", "xlm-roberta", "t5"))

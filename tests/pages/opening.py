@@ -24,3 +24,15 @@ def open_page(name: str, /, **params: str | list[str]) -> AppTest:
     app.run()
     assert not app.exception
     return app
+
+
+def said(app: AppTest) -> str:
+    """Everything that the page says in words."""
+    headings = (*app.header, *app.subheader, *app.caption, *app.markdown)
+    shown = (*headings, *app.info, *app.success, *app.warning, *app.error)
+    return " ".join(str(one.value) for one in shown).replace("\\", "")
+
+
+def html(app: AppTest) -> str:
+    """The page's own HTML, without styles."""
+    return "".join(one.proto.body for one in app.get("html") if "<style>" not in one.proto.body)

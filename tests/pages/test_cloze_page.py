@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import html, open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
@@ -146,10 +146,6 @@ def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> Non
 
 def ranked(**params: str) -> AppTest:
     return open_page("cloze", **{"view": "Rank my answers", "models": MODEL, **params})
-
-
-def html(app: AppTest) -> str:
-    return "".join(one.proto.body for one in app.get("html") if "<style>" not in one.proto.body)
 
 
 def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:

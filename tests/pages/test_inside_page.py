@@ -1,7 +1,7 @@
 """Look inside, under the answers of the Cloze page: layers, words that mattered, what if."""
 
 import pytest
-from opening import open_page
+from opening import html, open_page
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.shared.messages import plain
@@ -13,10 +13,6 @@ TEXT = "The capital of Norway is ___."
 
 def opened(**params: str) -> AppTest:
     return open_page("cloze", **{"models": MODEL, "text": TEXT, "gold": "Oslo", **params})
-
-
-def html(app: AppTest) -> str:
-    return "".join(one.proto.body for one in app.get("html") if "<style>" not in one.proto.body)
 
 
 def test_nothing_is_computed_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

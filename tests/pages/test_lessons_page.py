@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from opening import open_page
+from opening import open_page, said
 from slow import slow_but
 from streamlit.testing.v1 import AppTest
 
@@ -66,11 +66,6 @@ def predict(app: AppTest, step: Predict) -> None:
     button = next(one for one in app.button if one.label == "Predict")
     button.click().run()
     assert not app.exception and not app.error
-
-
-def said(app: AppTest) -> str:
-    shown = (*app.header, *app.subheader, *app.markdown, *app.caption, *app.info, *app.success)
-    return " ".join(str(one.value) for one in shown).replace("\\", "")
 
 
 def known_to(app: AppTest, lesson: Lesson) -> progress.Progress:

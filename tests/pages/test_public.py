@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 import streamlit as st
-from opening import open_page
+from opening import open_page, said
 from slow import slow_but
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
@@ -23,7 +23,6 @@ from streamlit.runtime.backend_operation_handler import (
     DismissSkillsNudgeHandler,
     InstallSkillsHandler,
 )
-from streamlit.testing.v1 import AppTest
 
 from lama_core.candidates import lists
 from lama_core.datasets.library.download import GetRequest, ImportRequest
@@ -80,12 +79,6 @@ def public(monkeypatch: pytest.MonkeyPatch) -> None:
     """The app as it is for anybody."""
     monkeypatch.setenv("LAMA_PUBLIC", "1")
     monkeypatch.setattr(config, "set_option", lambda *_: None)
-
-
-def said(app: AppTest) -> str:
-    """Everything the page says in words."""
-    shown = (*app.markdown, *app.caption, *app.info, *app.warning, *app.error)
-    return " ".join(str(one.value) for one in shown).replace("\\", "")
 
 
 @pytest.mark.parametrize(("page", "params"), SCREENS)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from opening import ROOT, TIMEOUT, open_page
+from opening import ROOT, TIMEOUT, html, open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
@@ -54,10 +54,6 @@ def gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 def shared(app: AppTest) -> dict[str, list[str]]:
     """The parameters of the address that the page gives away."""
     return parse_qs(urlsplit(app.code[0].value).query)
-
-
-def html(app: AppTest) -> str:
-    return "".join(one.proto.body for one in app.get("html"))
 
 
 def captions(app: AppTest) -> str:

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import open_page, said
 from statement_fakes import SCORES, make_cloze_run, make_statement_run
-from streamlit.testing.v1 import AppTest
 
 from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.requests import arguments
@@ -36,10 +35,6 @@ def words(home: Path) -> Run:
 def here(home: Path, runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", str(home))
     monkeypatch.chdir(ROOT)
-
-
-def said(app: AppTest) -> str:
-    return " ".join(one.value for kind in (app.caption, app.markdown, app.info) for one in kind)
 
 
 def both(runs: tuple[Run, Run]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import pytest
 import streamlit as st
-from opening import open_page
+from opening import open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
 
@@ -20,11 +20,6 @@ if not RUNS:
     pytest.skip("no traces come with this version", allow_module_level=True)
 RUN = Run(next(run for run in RUNS if run.prompts == "trace states"))
 RELATION = max(RUN.info.relations, key=lambda one: one.n)
-
-
-def said(app: AppTest) -> str:
-    shown = (*app.caption, *app.markdown, *app.info, *app.subheader)
-    return " ".join(one.value for one in shown).replace("\\", "")
 
 
 def open_traces(**params: str) -> AppTest:

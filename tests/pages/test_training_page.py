@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import pytest
 import streamlit as st
-from opening import open_page
+from opening import open_page, said
 from series_fakes import STEPS, make_series
 from streamlit.testing.v1 import AppTest
 
@@ -17,11 +17,6 @@ from pages.ui.shared import charts, links, screens
 @pytest.fixture
 def runs(home: Path) -> tuple[Run, ...]:
     return make_series(home / "data" / "runs", home / "toy")
-
-
-def said(app: AppTest) -> str:
-    shown = (*app.caption, *app.markdown, *app.info, *app.subheader)
-    return " ".join(one.value for one in shown).replace("\\", "")
 
 
 def open_training(**params: str) -> AppTest:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import html, open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
 
@@ -24,11 +24,6 @@ def key(run: Run, row: int) -> str:
     return str(run.facts["fact_id"].iloc[row])
 
 
-def said(app: AppTest) -> str:
-    shown = (*app.caption, *app.markdown, *app.info, *app.subheader)
-    return " ".join(one.value for one in shown).replace("\\", "")
-
-
 def open_ways(**params: str | list[str]) -> AppTest:
     return open_page("results", data="stated", tab="More", chart=screens.WAYS, **params)
 
@@ -36,10 +31,6 @@ def open_ways(**params: str | list[str]) -> AppTest:
 def open_fact(run: Run, row: int, *others: Run) -> AppTest:
     ids = [one.info.id for one in (run, *others)]
     return open_page("facts", data="stated", runs=ids, fact=f"{key(run, row)}#0")
-
-
-def html(app: AppTest) -> str:
-    return "".join(one.proto.body for one in app.get("html"))
 
 
 def test_the_chart_says_which_facts_it_compares(runs: tuple[Run, Run, Run]) -> None:

@@ -9,7 +9,6 @@ from tiny_models import save_model_folder
 
 from lama_core.datasets import load_analogies
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
-from lama_core.errors import UserError
 from lama_core.papers import rezaee2022 as module
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.published import published_table
@@ -96,14 +95,10 @@ def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -
     assert next(one.name for one in charts[0].series if one.published) == "RoBERTa-base (paper)"
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "offline")
 def test_without_bats_the_embedded_models_answer_the_starter_analogies(
     monkeypatch: pytest.MonkeyPatch, tiny: str
 ) -> None:
-    def offline(name: str, **_: object) -> None:
-        raise UserError(f"{name} can't be reached.")
-
-    monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", offline)
     prepared = module.AnalogyRuns(ReproduceOptions())
     assert (prepared.data.name, prepared.limit) == ("starter-analogies", 40)
     assert [name for name in prepared.judges if name not in module.JUDGES] == [*module.EMBEDDED]

@@ -125,13 +125,8 @@ def test_what_is_not_the_papers_is_said_in_a_word() -> None:
     assert differing(data="starter facts", relations=(20, 41)) == "starter facts"
 
 
-def test_without_the_papers_data_the_others_stand_in_and_it_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(name: str, **_: object) -> None:
-        raise UserError(f"{name} can't be reached.")
-
-    monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", refuse)
+@pytest.mark.usefixtures("offline")
+def test_without_the_papers_data_the_others_stand_in_and_it_is_said() -> None:
     instead = Data("starter", "starter facts")
     found = find_data(None, own="lama", installed=(), instead=instead)
     assert (found.name, found.other) == ("starter", "starter facts")

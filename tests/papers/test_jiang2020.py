@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from data_files import write_lines
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core.errors import UserError
@@ -42,20 +42,15 @@ def data(tmp_path: Path) -> Path:
     lama = write_dataset(tmp_path / "data" / "lama", n_facts=40)
     google = [{"sub_label": f"Writer {n}", "obj_label": CITIES[n], "masked_sentences": ["[MASK] ."]}
               for n in range(8)]  # fmt: skip
-    _write(lama / "Google_RE" / "place_of_birth_test.jsonl", google)
+    write_lines(lama / "Google_RE" / "place_of_birth_test.jsonl", google)
     births = lama / "TREx" / "P19.jsonl"
     told = {"uuid": "t", "sub_label": "City3 Joe", "obj_label": "City3", "predicate_id": "P19"}
     births.write_text(births.read_text() + json.dumps(told) + "\n", encoding="utf-8")
     lpaqa = tmp_path / "data" / "lpaqa"
-    _write(lpaqa / "prompt" / "mine" / "P19.jsonl", [{"template": text} for text in MINED])
+    write_lines(lpaqa / "prompt" / "mine" / "P19.jsonl", [{"template": text} for text in MINED])
     pairs = [{"sub_label": f"Trainee {n}", "obj_label": CITIES[n % 40]} for n in range(50)]
-    _write(lpaqa / "TREx_train" / "P19.jsonl", pairs)
+    write_lines(lpaqa / "TREx_train" / "P19.jsonl", pairs)
     return tmp_path / "data"
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def _reproduced(data: Path, *models: str, tables: tuple[str, ...] = ()) -> Reproduction:
@@ -181,16 +176,11 @@ def test_a_folder_without_lpaqa_is_refused(tmp_path: Path) -> None:
         find_source(str(tmp_path), lambda _: None)
 
 
-def test_without_lama_the_starter_facts_are_taken_and_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise UserError("The server can't be reached.")
-
-    monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", refuse)
+@pytest.mark.usefixtures("offline")
+def test_without_lama_the_starter_facts_are_taken_and_named() -> None:
     studies = Studies(ReproduceOptions())
     assert studies.asked == (jiang2020_data.DEFAULT_MODEL,)
     assert studies.data.is_starter and studies.differs(8, 700).startswith("starter facts")
-    assert any("The server can't be reached." in note for note in studies.notes)
+    assert any("can't be reached." in note for note in studies.notes)
     assert "P36" in studies.relation_names
     assert studies.fewer("hash").limit == STARTER_FEWER

@@ -1,12 +1,11 @@
 """LAMA's tables and figures done again, on facts few enough to count, with models of paper."""
 
-import json
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from data_files import write_lines
 from probe_fakes import TableFiller
 
 from lama_core.errors import UserError
@@ -41,11 +40,6 @@ class Knower(TableFiller):
         return WordScore((word,), -20.0)
 
 
-def write(path: Path, lines: Sequence[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
 def sentence(text: str, subject: str, city: str, **more: Any) -> dict[str, Any]:
     return {"sub_label": subject, "obj_label": city, "masked_sentences": [text], **more}
 
@@ -61,20 +55,19 @@ def ten(subject: str, city: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two capitals, three things of one relation of ConceptNet and one of another, all of SQuAD."""
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     folder = tmp_path / "small"
     relation = {"relation": "P36", "template": "The capital of [X] is [Y] .", "type": "1-1",
                 "label": "capital", "description": ""}  # fmt: skip
-    write(folder / "relations.jsonl", [relation])
-    write(folder / "TREx" / "P36.jsonl", [ten("Gallia", "Paris"), ten("Norvegia", "Oslo")])
-    write(
+    write_lines(folder / "relations.jsonl", [relation])
+    write_lines(folder / "TREx" / "P36.jsonl", [ten("Gallia", "Paris"), ten("Norvegia", "Oslo")])
+    write_lines(
         folder / "ConceptNet" / "test.jsonl",
         [sentence(f"Bird {n} has [MASK] .", f"bird {n}", "wings", pred="HasA") for n in range(3)]
         + [sentence("A wing is for [MASK] .", "wing", "Bern", pred="UsedFor")],
     )
-    write(
+    write_lines(
         folder / "Squad" / "test.jsonl",
         [sentence(f"Question {n} is [MASK] .", "", "Rome", id=str(n)) for n in range(305)],
     )
@@ -183,9 +176,7 @@ def test_conceptnets_total_is_said_both_ways(data: Path) -> None:
     assert any("mean over its facts" in note for note in table.made.notes)
 
 
-def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(
-    data: Path,
-) -> None:
+def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(data: Path) -> None:
     found = done(data, "table2", "table3")
     table, examples = found.tables
     large = cells(table, "BERT-large")["TREx total"]
@@ -203,9 +194,7 @@ def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(
     assert len(cells(examples, "BERT-large")) == 33 + 2
 
 
-def test_the_examples_are_answered_with_five_words_and_their_log_probabilities(
-    data: Path,
-) -> None:
+def test_the_examples_are_answered_with_five_words_and_their_log_probabilities(data: Path) -> None:
     (table,) = done(data, "table3").tables
     rows = cells(table, "minilm-mlm")
     conti = rows["Francesco Bartolomeo Conti was born in ___."]

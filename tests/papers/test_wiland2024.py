@@ -36,11 +36,7 @@ TEMPLATES = ("[X] one [Y].", "[X] two [Y].", "[X] three [Y].")
 CAPITALS = [("Peru", "Lima"), ("Chile", "Santiago"), ("Bolivia", "Lima")]
 RIVERS, COLOURS = ("Lima", "Santiago"), ("red", "green", "blue", "grey")
 # Which of the four facts each template gets right: three, two and one of four.
-RIGHT = {
-    "one": ("Peru", "Chile", "Bolivia"),
-    "two": ("Peru", "Sky"),
-    "three": ("Peru",),
-}
+RIGHT = {"one": ("Peru", "Chile", "Bolivia"), "two": ("Peru", "Sky"), "three": ("Peru",)}
 OWN = ("bert-base-cased", "minilm-mlm", "smollm2-135m")
 
 
@@ -72,6 +68,12 @@ def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("lama_core.models.cache.load_model", load)
     monkeypatch.setattr(module, "is_here", lambda entry: entry.name in OWN)
     return folder
+
+
+def as_large_as_the_leaderboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The data has as many relations and facts as the leaderboard's."""
+    monkeypatch.setattr(module, "N_RELATIONS", 2)
+    monkeypatch.setattr(module, "N_FACTS", 4)
 
 
 def done(data: Path | None, *models: str, limit: int | None = None) -> Reproduction:
@@ -114,8 +116,7 @@ def test_the_standard_error_is_scipys() -> None:
 def test_a_difference_stands_where_relations_facts_limit_and_model_are_the_leaderboards(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "N_RELATIONS", 2)
-    monkeypatch.setattr(module, "N_FACTS", 4)
+    as_large_as_the_leaderboard(monkeypatch)
     found = made(done(data))
     rows = cells(found, "bert-base-cased")
     assert rows[MEAN].differs == ""
@@ -139,8 +140,7 @@ def test_the_chance_level_is_compared_with_the_random_baseline(
     assert row.ours == pytest.approx(ours)
     assert (row.n, row.published, row.difference) == (4, pytest.approx(4.68244729), None)
     assert row.differs == "2 of 60 relations; 4 of 7,731 facts"
-    monkeypatch.setattr(module, "N_RELATIONS", 2)
-    monkeypatch.setattr(module, "N_FACTS", 4)
+    as_large_as_the_leaderboard(monkeypatch)
     (row,) = cells(made(done(data)), BASELINE).values()
     assert row.differs == "" and row.difference == pytest.approx(ours - 4.68244729)
 
@@ -191,19 +191,14 @@ def test_a_model_tuned_to_instructions_is_not_compared(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(BEAR_MODELS, "Meta-Llama-3-8B-Instruct", "minilm-mlm")
-    monkeypatch.setattr(module, "N_RELATIONS", 2)
-    monkeypatch.setattr(module, "N_FACTS", 4)
+    as_large_as_the_leaderboard(monkeypatch)
     row = cells(made(done(data)), "Meta-Llama-3-8B-Instruct")[MEAN]
     assert (row.ours, row.difference) == (pytest.approx(50), None)
     assert row.differs == "instruction-tuned, and the leaderboard doesn't state its query format"
 
 
-@pytest.mark.usefixtures("data")
-def test_without_bear_nothing_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def offline(name: str, **_: object) -> None:
-        raise UserError(f"{name} can't be reached.")
-
-    monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", offline)
+@pytest.mark.usefixtures("data", "offline")
+def test_without_bear_nothing_else_is_asked() -> None:
     reproduction = done(None)
     found = made(reproduction)
     assert all(row.ours is None and row.reason == "BEAR isn't available" for row in found.rows)

@@ -34,9 +34,8 @@ SEED = int(os.environ.get("LAMA_TEST_SEED", "30"))
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def made(home: Path, tmp_path: Path) -> Path:
     """The folder of a run of a fake model, with details, a title and tags."""
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     request = ProbeRequest(str(write_dataset(tmp_path / "toy")), ("hash",), candidates="full")
     run = execute(plan(request, load=hash_model).specs[0], load=hash_model)
     write_details({"note": "made for this test"}, run.info.folder)
@@ -134,17 +133,14 @@ def two(made: Path) -> tuple[Path, Path]:
     ids=" ".join,
 )
 def test_a_damaged_run_is_named_and_the_others_are_shown(
-    two: tuple[Path, Path],
-    command: tuple[str, ...],
-    damage: Callable[[Path], None],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    two: tuple[Path, Path], command: tuple[str, ...], damage: Callable[[Path], None]
 ) -> None:
     _whole, damaged = two
     damage(damaged)
-    status, out, error = call(capsys, monkeypatch, *command)
+    status, out, error = call(*command)
     assert status == 0, error
     assert str(damaged) in error and "Delete the run and make it again" in error
+    assert " is damaged (" in error
     assert "minilm" in out and (command[-1] == "--wording" or "hash" in out)
 
 

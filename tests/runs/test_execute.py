@@ -1,7 +1,6 @@
 """Runs are resumable to the bit, locked, honest about what they leave out, and saved whole."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -425,18 +424,6 @@ def test_runs_are_listed_and_loaded_by_the_beginning_of_their_name(
         load_run(made.info.id + "x")
 
 
-def test_a_damaged_run_is_named_and_the_others_are_listed(data: Path, tmp_path: Path) -> None:
-    made = run(one_spec(data), tmp_path)
-    other = run(one_spec(data, limit=2), tmp_path)
-    (other.info.folder / "run.json").write_text("{", encoding="utf-8")
-    listing = list_runs([tmp_path])
-    assert [info.id for info in listing] == [made.info.id]
-    assert other.info.id in listing.problems[0] and "damaged" in listing.problems[0]
-    os.truncate(made.info.folder / "facts.parquet", 100)
-    with pytest.raises(UserError, match=r"facts\.parquet: the file is damaged"):
-        _ = load_run(made.info.folder).facts
-
-
 def test_negated_queries_are_scored_beside_their_plain_ones(data: Path, tmp_path: Path) -> None:
     spec = one_spec(data, prompts="negated", relations=("P19",), limit=40)
     made = run(spec, tmp_path)
@@ -505,9 +492,7 @@ def test_a_resumed_run_keeps_the_settings_of_its_finished_parts(
         run(spec, tmp_path, stopped=lambda: next(asked) > 3)
     used: list[PassSettings | None] = []
     monkeypatch.setattr(
-        Parts,
-        "write",
-        lambda *given, write=Parts.write: (used.append(given[-1]), write(*given)),
+        Parts, "write", lambda *given, write=Parts.write: (used.append(given[-1]), write(*given))
     )
     monkeypatch.setenv("LAMA_BATCH_TOKENS", "500")
     notes: list[str] = []

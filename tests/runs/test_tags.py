@@ -1,7 +1,7 @@
 """Tags are kept beside a run, whole, and are text of a limited length."""
 
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,11 +63,8 @@ def test_two_who_tag_at_once_both_have_their_tags(info: RunInfo) -> None:
     def tag(number: int) -> None:
         change_tags(info, [ROW], add=[f"tag {number}"])
 
-    threads = [threading.Thread(target=tag, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(tag, range(8)))
     assert len(read_tags(info)[ROW]) == 8
 
 

@@ -19,109 +19,7 @@ from tools.starter.model import StarterFact, bert_words, known_words, specs
 
 # Drawn at random, two a relation, and each looked up; last is the source that says so. A package's
 # entry or a dictionary's where there is one, else a web page as it was found in a stored copy.
-CHECKED = [
-    ("place_of_birth", "Joseph-Louis Lagrange", "Turin", "golden.com: born in Turin"),
-    ("place_of_birth", "Marlene Dietrich", "Berlin", "factspage.blogspot.com: born in Berlin"),
-    ("place_of_birth", "Jonathan Swift", "Dublin", "irishamerica.com: born in Dublin"),
-    ("place_of_death", "Guillaume Apollinaire", "Paris", "arcpublications.co.uk: died in Paris"),
-    ("place_of_death", "Bedřich Smetana", "Prague", "New International Encyclopædia: Smetana"),
-    ("P19", "Alban Berg", "Vienna", "Britannica Kids: Alban Berg"),
-    ("P20", "Lev Landau", "Moscow", "Physics Today: Landau died in Moscow"),
-    ("P20", "Rosa Parks", "Detroit", "gothamist.com: died in Detroit"),
-    ("P27", "Maurice Utrillo", "France", "Britannica Kids: Maurice Utrillo"),
-    ("P30", "the Nile", "Africa", "WordNet: Nile"),
-    ("P30", "Sri Lanka", "Asia", "countryinfo: Sri Lanka"),
-    ("P30", "Sarajevo", "Europe", "countryinfo: Bosnia and Herzegovina"),
-    ("P36", "Georgia", "Tbilisi", "countryinfo: Georgia"),
-    ("P36", "Tuscany", "Florence", "WordNet: Florence"),
-    ("P36", "France", "Paris", "countryinfo: France"),
-    ("P1376", "N'Djamena", "Chad", "WordNet: N'Djamena"),
-    ("P1376", "Montpelier", "Vermont", "WordNet: Montpelier"),
-    ("P37", "the Comoros", "French", "countryinfo: Comoros"),
-    ("P37", "Guinea-Bissau", "Portuguese", "countryinfo: Guinea-Bissau"),
-    ("P37", "Belgium", "Dutch", "countryinfo: Belgium"),
-    ("P17", "Harare", "Zimbabwe", "World Factbook: Zimbabwe"),
-    ("P17", "Mount Fuji", "Japan", "World Factbook: Japan"),
-    ("P131", "Milwaukee", "Wisconsin", "WordNet: Milwaukee"),
-    ("P47", "Mali", "Guinea", "countryinfo: Mali"),
-    ("P47", "Switzerland", "Germany", "countryinfo: Switzerland"),
-    ("P138", "Hudson Bay", "Hudson", "9to5buzz.com: named after Henry Hudson"),
-    ("P138", "plutonium", "Pluto", "mendeleev: Pu"),
-    ("P101", "Adam Smith", "economics", "WordNet: Adam Smith"),
-    ("P106", "Arthur Fiedler", "conductor", "Britannica Kids: Arthur Fiedler"),
-    ("P39", "James Monroe", "president", "reference.com: fifth president"),
-    ("P103", "Béla Bartók", "Hungarian", "WordNet: Bela Bartok, Hungarian"),
-    ("P103", "Marie Curie", "Polish", "WordNet: Marie Curie, born in Poland"),
-    ("P1412", "Theodor Mommsen", "German", "encyclopedia.com: Römische Geschichte"),
-    ("P140", "Martin Luther King Jr.", "Christianity", "American National Biography: King"),
-    ("P140", "Ottoman Empire", "Islam", "Wikipedia: Islam in the Ottoman Empire"),
-    ("P1303", "Martin Fröst", "clarinet", "Wikipedia: Martin Fröst"),
-    ("P1303", "Pat Metheny", "guitar", "Wikipedia: Pat Metheny"),
-    ("P136", "Charley Patton", "blues", "akzstudios.com: Charley Patton"),
-    ("P136", "Busta Rhymes", "rap", "bet.com: Busta Rhymes"),
-    ("P413", "Lilian Thuram", "defender", "Wikipedia: Lilian Thuram"),
-    ("P413", "Alan Shearer", "forward", "football-rumours.com: Alan Shearer"),
-    ("P176", "Kindle", "Amazon", "reference.com: Kindle"),
-    ("P176", "Camaro", "Chevrolet", "buecher.de: Chevrolet Camaro"),
-    ("P178", "MS-DOS", "Microsoft", "Wikipedia: MS-DOS"),
-    ("P178", "QuickTime", "Apple", "taylorfrancis.com: QuickTime"),
-    ("P127", "Instagram", "Facebook", "dahlauren.com: Facebook, now Meta"),
-    ("P127", "Mini", "BMW", "ilsole24ore.com: Mini"),
-    ("P159", "The Irish Times", "Dublin", "irishtimes.com: headquarters"),
-    ("P159", "Axel Springer", "Berlin", "Wikipedia: Axel Springer SE"),
-    ("P740", "Queen", "London", "drownedinsound.com: formed in London"),
-    ("P740", "Thin Lizzy", "Dublin", "gigshack.co.uk: formed in Dublin"),
-    ("P449", "Friends", "NBC", "complex.com: network NBC"),
-    ("P449", "Dora the Explorer", "Nickelodeon", "nickalive.net: premiered on Nickelodeon"),
-    ("P495", "prosciutto", "Italy", "WordNet: prosciutto"),
-    ("P495", "kathak", "India", "dancenculture.com: kathak"),
-    ("P364", "Winter Sonata", "Korean", "Wikipedia: Winter Sonata"),
-    ("P364", "The White Ribbon", "German", "brightlightsfilm.com: German-language"),
-    ("P407", "Hamlet", "English", "present5.com: English literature"),
-    ("P407", "Père Goriot", "French", "Wikipedia: Père Goriot"),
-    ("P102", "Winfield Scott", "Whig", "liquisearch.com: nominated by the Whigs"),
-    ("P102", "Ted Cruz", "Republican", "therace2016.org: Ted Cruz"),
-    ("P69", "Inge Lehmann", "Copenhagen", "Wikipedia: Inge Lehmann"),
-    ("P69", "John Milton", "Cambridge", "christs.cam.ac.uk: Milton"),
-    ("P276", "the Taj Mahal", "Agra", "WordNet: Taj Mahal"),
-    ("P276", "the Colosseum", "Rome", "WordNet: Colosseum"),
-    ("P463", "France", "NATO", "World Factbook: France"),
-    ("P463", "Finland", "NATO", "World Factbook: Finland"),
-    ("P937", "Louis Sullivan", "Chicago", "Web Gallery of Art: Sullivan"),
-    ("P937", "Jacob van Ruisdael", "Amsterdam", "Rijksmuseum: Ruisdael"),
-    ("P1001", "the Nationalrat", "Austria", "World Factbook: Austria"),
-    ("P1001", "the Federation Council", "Russia", "World Factbook: Russia"),
-    ("P279", "a physicist", "scientist", "WordNet: physicist"),
-    ("P361", "Tucumán", "Argentina", "pycountry: AR-T"),
-    ("P361", "Pernambuco", "Brazil", "WordNet: Pernambuco"),
-    ("P527", "glass", "silicon", "wilsonglass.com: silica, of silicon"),
-    ("P527", "an alphabet", "letters", "WordNet: alphabet"),
-    ("IsA", "a chestnut", "tree", "WordNet: chestnut"),
-    ("IsA", "tuberculosis", "disease", "WordNet: tuberculosis"),
-    ("PartOf", "a leaf", "plant", "WordNet: leaf"),
-    ("PartOf", "a nucleus", "cell", "WordNet: nucleus"),
-    ("HasA", "a crab", "claws", "biologyinsights.com: claws of crabs"),
-    ("HasA", "a bull", "horns", "WordNet: horn"),
-    ("UsedFor", "a piano", "music", "GCIDE: piano, a musical instrument"),
-    ("UsedFor", "a battery", "energy", "Britannica Kids: battery"),
-    ("CapableOf", "a human", "think", "taylorfrancis.com: the capacity to think"),
-    ("CapableOf", "an actor", "act", "WordNet: actor"),
-    ("AtLocation", "a prisoner", "jail", "law.cornell.edu: prisoner"),
-    ("MadeOf", "steel", "iron", "WordNet: steel"),
-    ("MadeOf", "a book", "paper", "GCIDE: book"),
-    ("HasProperty", "a gun", "loud", "thegunzone.com: how loud a gun is"),
-    ("Causes", "tickling", "laughter", "GCIDE: tickle"),
-    ("Causes", "an earthquake", "panic", "chinagate.cn: panic after a quake"),
-    ("CausesDesire", "being curious", "learn", "Wikipedia: Curiosity"),
-    ("Desires", "an explorer", "explore", "GCIDE: explorer, one who explores"),
-    ("NotDesires", "an athlete", "defeat", "chrismance.com: athletes hate losing"),
-    ("HasPrerequisite", "playing chess", "concentration", "lookupquotes.com: chess"),
-    ("HasPrerequisite", "baking bread", "flour", "Britannica Kids: bread"),
-    ("HasSubevent", "exercise", "breathe", "majhevarhad.in: breathing and exercise"),
-    ("MotivatedByGoal", "ask a question", "learn", "ben-weintraub.com: questions"),
-    ("ReceivesAction", "cheese", "eaten", "heartfm.co.za: cheese"),
-    ("ReceivesAction", "money", "stolen", "legalclarity.org: stolen cash"),
-]
+LOOKED_UP = Path(__file__).with_name("looked up facts.tsv")
 
 # The four kinds of BATS, ten relations each.
 BATS = [f"{kind}{n:02d}" for kind in "DEIL" for n in range(1, 11)]
@@ -197,9 +95,11 @@ def test_some_relations_have_ten_sentences_for_every_fact(starter: Dataset) -> N
 
 def test_facts_looked_up_in_a_source_are_there(starter: Dataset) -> None:
     here = {(fact.relation, fact.subject, fact.object) for fact in starter.facts}
-    assert len(CHECKED) >= 100
-    assert all(source for *_, source in CHECKED)
-    assert [fact for *fact, _ in CHECKED if tuple(fact) not in here] == []
+    _header, *rows = LOOKED_UP.read_text(encoding="utf-8").splitlines()
+    checked = [tuple(row.split("\t")) for row in rows]
+    assert len(checked) >= 100
+    assert all(source for *_, source in checked)
+    assert [fact for *fact, _ in checked if tuple(fact) not in here] == []
 
 
 @pytest.mark.parametrize("name", [r.relation for r in specs() if r.type == "1-1"])

@@ -1,6 +1,5 @@
 """A relation and a subject in many wordings: which are asked, and what comes back."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 from calling import invoke
+from data_files import write_lines
 from probe_fakes import TableFiller
 
 from lama_core.candidates.columns import Candidates
@@ -49,11 +49,6 @@ def data(*, prompts: tuple[Prompt, ...] = PROMPTS, negated: str | None = None) -
     return make_dataset("small", relations, facts, ReadReport())
 
 
-def write(path: Path, *rows: dict[str, object]) -> None:
-    path.parent.mkdir(parents=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def test_the_template_comes_first_then_every_paraphrase_then_the_negation() -> None:
     asked = make_relation_question(data(negated="[X] never borders [Y]."), "P47", " France ")
     assert [(one.kind, one.source, one.template) for one in asked.wordings] == [
@@ -75,15 +70,17 @@ def test_imported_prompts_are_asked_once_each_the_weightiest_first_and_mined_one
     home: Path,
 ) -> None:
     prompts = home / "data" / "datasets" / "lpaqa" / "prompt"
-    write(
+    weighted = (("[X] - [Y] border .", 0.2), ("[X] touches [Y] .", 0.7))
+    write_lines(
         prompts / "mine" / "P47.jsonl",
-        {"template": "[X] - [Y] border .", "weight": 0.2},
-        {"template": "[X] touches [Y] .", "weight": 0.7},
+        [{"template": text, "weight": weight} for text, weight in weighted],
     )
     (prompts / "manual_paraphrase").mkdir()
     (prompts / "manual_paraphrase" / "P47.txt").write_text("[X] borders [Y] .\n[X] adjoins [Y] .\n")
     patterns = home / "data" / "datasets" / "pararel" / "pattern_data"
-    write(patterns / "P47.jsonl", {"pattern": "[X] adjoins [Y]."}, {"pattern": "[X] meets [Y]."})
+    write_lines(
+        patterns / "P47.jsonl", [{"pattern": f"[X] {verb} [Y]."} for verb in ("adjoins", "meets")]
+    )
     plain, every = (
         make_relation_question(data(), "P47", "France", mined=mined) for mined in (False, True)
     )

@@ -5,10 +5,8 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast, get_args
 
-import numpy as np
 import pytest
 
 from lama_core.candidates.columns import Candidates, Columns
@@ -57,6 +55,8 @@ def test_the_last_layer_ranks_as_the_question_itself_does(family: str, tiny_mode
     asked = query_model(model, QUERY, WORDS, top_k=6, gold="painter", columns=columns).blanks[0]
     assert [one.title for one in found.layers] == ["embeddings", "1", "2"]
     assert found.layers[-1].first == asked.predictions[0].token
+    best = [one.token for one in asked.predictions[:3]]
+    assert [one.word for one in found.words][:3] == best
     for word in found.words:
         same = next(one for one in asked.predictions if one.token == word.word)
         assert word.ranks[-1] == same.rank
@@ -216,17 +216,6 @@ def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
     for changed in (replace(request, lens=lens) for lens in LENSES):
         with pytest.raises(UserError, match="silent can't be inspected"):
             inspect_model(silent, QUERY, columns, changed)
-
-
-def test_both_looks_are_of_the_same_answer(tiny_model: Models, tmp_path: Path) -> None:
-    model = tiny_model("smollm2")
-    columns = WORDS.columns(model.vocabulary)
-    of_tokens = InspectRequest("", lens="tokens", method="gradients", steps=8)
-    layers = inspect_model(model, QUERY, columns, InspectRequest("")).result
-    attribution = inspect_model(model, QUERY, columns, of_tokens).result
-    assert layers and attribution
-    assert layers.layers[-1].first == attribution.word
-    assert np.isclose(layers.layers[-1].log_prob, attribution.log_prob, atol=1e-4)
 
 
 def test_every_lens_has_a_row_and_a_result_of_plain_values(tiny_model: Models) -> None:

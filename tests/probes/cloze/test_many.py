@@ -108,9 +108,7 @@ def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answere
     assert found.answers[3].fault
 
 
-def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(
-    tiny_model: Models,
-) -> None:
+def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(tiny_model: Models) -> None:
     model = tiny_model("gpt2")
     candidates = common_vocabulary([model.vocabulary])
     texts = (TEXTS[3], TEXTS[1], TEXTS[0], TEXTS[2], TEXTS[3])  # the second and fourth are rescored

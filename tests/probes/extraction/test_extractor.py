@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import write_lama
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import OpenVocabulary
@@ -182,21 +183,15 @@ def test_what_is_found_is_ranked_by_confidence_and_a_zero_answer_is_wrong() -> N
 
 
 def small(folder: Path, facts: Sequence[tuple[str, str]]) -> Dataset:
-    import json
-
-    (folder / "TREx").mkdir(parents=True)
     relation = {"relation": "P19", "template": "[X] was born in [Y] .", "type": "N-1",
                 "label": "place of birth", "description": ""}  # fmt: skip
-    (folder / "relations.jsonl").write_text(json.dumps(relation), encoding="utf-8")
-    lines = [
-        {"sub_label": subject, "obj_label": obj, "predicate_id": "P19",
+    rows = [
+        {"sub_label": subject, "obj_label": obj,
          "evidences": [{"sub_surface": subject, "obj_surface": obj,
                         "masked_sentence": f"{subject} was born in [MASK] ."}]}
         for subject, obj in facts
     ]  # fmt: skip
-    text = "\n".join(map(json.dumps, lines))
-    (folder / "TREx" / "P19.jsonl").write_text(text, encoding="utf-8")
-    return load_dataset(str(folder))
+    return load_dataset(str(write_lama(folder, [relation], {"P19": rows})))
 
 
 def test_a_fact_is_answered_by_the_half_that_was_not_trained_on_it(tmp_path: Path) -> None:

@@ -6,20 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from calling import call
+from data_files import write_lama
 from probe_fakes import TableFiller
 from tiny_models import save_reader_folder
 
-from lama_core.cli import main
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.models.auxiliary.reader import load_reader
-from lama_core.probes.extraction.plan import (
-    ExtractRequest,
-    ReadRequest,
-    plan_extract,
-    plan_read,
-)
+from lama_core.probes.extraction.plan import ExtractRequest, ReadRequest, plan_extract, plan_read
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.alignment import align
 from lama_core.runs.execute import execute, execute_all
@@ -35,22 +31,16 @@ CITIES = ("Rome", "Oslo", "Bonn", "Bern", "Nice", "Lima", "Cork", "York")
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Births of eight people; the sentence of the last says nothing of a birth."""
-    folder = tmp_path / "small"
-    (folder / "TREx").mkdir(parents=True)
     relation = {"relation": "P19", "template": "[X] was born in [Y] .", "type": "N-1",
                 "label": "place of birth", "description": ""}  # fmt: skip
-    (folder / "relations.jsonl").write_text(json.dumps(relation), encoding="utf-8")
     lines = []
     for number, city in enumerate(CITIES):
         name = f"Person{number}"
         said = "was born in" if city != "York" else "hated"
         evidence = {"sub_surface": name, "obj_surface": city,
                     "masked_sentence": f"{name} {said} [MASK] ."}  # fmt: skip
-        lines.append({"uuid": name, "sub_label": name, "obj_label": city, "predicate_id": "P19",
-                      "evidences": [evidence]})  # fmt: skip
-    text = "\n".join(map(json.dumps, lines))
-    (folder / "TREx" / "P19.jsonl").write_text(text, encoding="utf-8")
-    return folder
+        lines.append({"uuid": name, "sub_label": name, "obj_label": city, "evidences": [evidence]})
+    return write_lama(tmp_path / "small", [relation], {"P19": lines})
 
 
 @pytest.fixture
@@ -170,16 +160,7 @@ def test_the_open_book_does_not_go_with_prompts_that_are_compared(data: Path, te
         plan(request, load=lambda *_, **__: Reader())
 
 
-def test_the_commands_make_the_runs_and_say_what_is_wrong(
-    data: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["lama_core", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
+def test_the_commands_make_the_runs_and_say_what_is_wrong(data: Path, text: Path) -> None:
     asked = ("extract", "--dataset", str(data), "--corpus", str(text), "--json")
     status, out, _ = call(*asked)
     lines = {line["model"]: line["p_at_1"] for line in json.loads(out)}
@@ -224,7 +205,7 @@ def test_a_question_too_long_for_a_reader_is_left_out_with_its_reason(
     file = data / "TREx" / "P19.jsonl"
     first = json.loads(file.read_text("utf-8").splitlines()[0])
     long = {**first, "uuid": "long", "sub_label": "a-b-" * 40}
-    file.write_text(f"{file.read_text('utf-8')}\n{json.dumps(long)}", "utf-8")
+    file.write_text(f"{file.read_text('utf-8')}{json.dumps(long)}", "utf-8")
     request = ReadRequest(dataset=str(data), corpus=str(text), readers=(str(tmp_path / "reader"),))
     (spec,) = plan_read(request).specs
     excluded = execute(spec).facts.set_index("subject")["excluded"]

@@ -1,16 +1,15 @@
 """Runs of generated answers on PopQA's facts, whose answers are written down."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
+from statement_fakes import Writer
 
 from lama_core.errors import ControlTokenError, WindowError
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import POPULARITY, slice_table, slicings
-from lama_core.models.protocols import Chat, GeneratedText
+from lama_core.models.protocols import Chat
 from lama_core.probes.generation import spec as generation
 from lama_core.probes.generation.plan import GenerateRequest, plan
 from lama_core.probes.generation.spec import GenerationSpec
@@ -28,26 +27,7 @@ ROWS = (
 )
 
 
-class Answerer:
-    """A model that generates the written text for a question."""
-
-    kind = "causal"
-    name = "answerer"
-    reference = "answerer"
-    identity = "0" * 64
-    precision = "fp32"
-    device = "cpu"
-    notes = ()
-
-    def __init__(self, answers: Mapping[str, str]) -> None:
-        self.answers = answers
-
-    def generate(self, prompts: Sequence[Chat], max_tokens: int) -> list[GeneratedText]:
-        texts = [
-            next(text for asked, text in self.answers.items() if asked in one.messages[-1].text)
-            for one in prompts
-        ]
-        return [GeneratedText(text, (text,), np.zeros(1, np.float32)) for text in texts]
+MODEL = Writer("answerer", {question: text for _, question, _, text in ROWS})
 
 
 def write_popqa(folder: Path, *, named: bool = True, popular: bool = True) -> Path:
@@ -62,15 +42,13 @@ def write_popqa(folder: Path, *, named: bool = True, popular: bool = True) -> Pa
 
 
 def spec_of(path: Path) -> GenerationSpec:
-    model = Answerer({question: text for _, question, _, text in ROWS})
     request = GenerateRequest(dataset=str(path), models=["answerer"])
-    return plan(request, load=lambda *_, **__: model).specs[0]
+    return plan(request, load=lambda *_, **__: MODEL).specs[0]
 
 
 @pytest.fixture
 def run(home: Path, tmp_path: Path) -> Run:
-    model = Answerer({question: text for _, question, _, text in ROWS})
-    return execute(spec_of(write_popqa(tmp_path)), load=lambda *_, **__: model)
+    return execute(spec_of(write_popqa(tmp_path)), load=lambda *_, **__: MODEL)
 
 
 def test_the_facts_own_questions_are_asked_and_aliases_count(run: Run) -> None:
@@ -90,9 +68,8 @@ def test_popularity_is_a_column_and_a_slicing(run: Run) -> None:
 
 
 def test_data_without_popularity_have_no_such_column(home: Path, tmp_path: Path) -> None:
-    model = Answerer({question: text for _, question, _, text in ROWS})
     path = write_popqa(tmp_path, popular=False)
-    run = execute(spec_of(path), load=lambda *_, **__: model)
+    run = execute(spec_of(path), load=lambda *_, **__: MODEL)
     assert "popularity" not in run.facts
     assert POPULARITY not in slicings(join_answers([run]))
 
@@ -108,8 +85,7 @@ def test_an_excluded_question_has_its_reason(
         return 1
 
     monkeypatch.setattr(generation, "check_prompt", check)
-    model = Answerer({question: text for _, question, _, text in ROWS})
-    run = execute(spec_of(write_popqa(tmp_path)), load=lambda *_, **__: model)
+    run = execute(spec_of(write_popqa(tmp_path)), load=lambda *_, **__: MODEL)
     excluded = run.facts["excluded"].dropna()
     assert dict(excluded) == {1: generation.HAS_CONTROL, 2: NO_FIT}
 

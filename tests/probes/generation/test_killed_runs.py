@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from completions_server import NAME, Server, serve
-from killing import kill_forks
+from killing import files_of, kill_forks
 from probe_fakes import write_dataset
 from tiny_models import save_model_folder
 
@@ -36,11 +36,6 @@ def killed_and_whole(
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "another home"))
     whole = execute(spec, folder=tmp_path / "whole")
     return files_of(resumed.info.folder), files_of(whole.info.folder)
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    """A run's files except the one that contains its times."""
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "run.json"}
 
 
 def test_a_local_models_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

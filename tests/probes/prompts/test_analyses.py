@@ -268,10 +268,7 @@ def test_both_ways_are_measured_on_a_model(tiny_model: Callable[..., Any]) -> No
     model = tiny_model("bert-uncased")
     prompts = (Prompt("The capital of [X] is [Y]."), Prompt("[Y] is in [X]."))
     relation = Relation("P36", "TREx", prompts=prompts[:1])
-    facts = [
-        Fact("1", "France", "P36", "Paris", "TREx"),
-        Fact("2", "Italy", "P36", "Rome", "TREx"),
-    ]
+    facts = [Fact("1", "France", "P36", "Paris", "TREx"), Fact("2", "Italy", "P36", "Rome", "TREx")]
     words = Candidates("file:x", ("paris", "rome", "london"), fold_case=True)
     asked = make_prepared_facts(relation, facts, words, model, "both", template=prompts[0].template)
     found = measure_both_ways(model, asked, asked, prompts, n_objects=2)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_files import write_lines
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core.datasets.library.download import import_dataset
@@ -33,20 +34,14 @@ def left_model(reference: str = "left", *, precision: str = "fp32") -> LeftFille
 
 
 @pytest.fixture
-def lpaqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def lpaqa(home: Path, tmp_path: Path) -> Path:
     """A folder in LPAQA's layout, with prompts and pairs of one relation of the data beside it."""
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     write_dataset(tmp_path / "lama", n_facts=60)
     folder = tmp_path / "LPAQA"
-    _write(folder / "prompt" / "mine" / "P47.jsonl", [{"template": t} for t in BLIND + SEEN])
+    write_lines(folder / "prompt" / "mine" / "P47.jsonl", [{"template": t} for t in BLIND + SEEN])
     pairs = [{"sub_label": f"Isle {n}", "obj_label": CITIES[n % 40]} for n in range(30)]
-    _write(folder / "TREx_train" / "P47.jsonl", pairs)
+    write_lines(folder / "TREx_train" / "P47.jsonl", pairs)
     return folder
-
-
-def _write(path: Path, rows: list[dict[str, str]]) -> None:
-    path.parent.mkdir(parents=True)
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
 def _spec(lpaqa: Path, load: Any = left_model, **options: Any) -> StudySpec:

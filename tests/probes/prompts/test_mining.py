@@ -24,9 +24,7 @@ def _pairs(*pairs: tuple[str, str]) -> list[Fact]:
 
 
 BORN = _pairs(("Barack Obama", "Hawaii"), ("Dante", "Florence"))
-CAPITAL = _pairs(
-    ("France", "Paris"),
-)
+CAPITAL = _pairs(("France", "Paris"))
 
 
 class HandParser:
@@ -68,15 +66,10 @@ def test_the_most_frequent_prompts_are_kept_in_order() -> None:
 
 
 MIXED = [
-    "France calls Paris home.",
-    "France calls Paris home.",
-    "France loves Paris.",
-    "France adores Paris.",
-    "Here capital of France is Paris.",
-    "Here capital of France is Paris.",
-    "Here seat of France is Paris.",
-    "Here Seat of France is Paris.",
-]
+    "France calls Paris home.", "France calls Paris home.", "France loves Paris.",
+    "France adores Paris.", "Here capital of France is Paris.", "Here capital of France is Paris.",
+    "Here seat of France is Paris.", "Here Seat of France is Paris.",
+]  # fmt: skip
 
 
 class MixedParser:
@@ -184,8 +177,7 @@ def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None
     ]  # fmt: skip
     examples = [
         Example.from_dict(
-            pipeline.make_doc(text),
-            {"heads": heads, "deps": deps.split(), "tags": parts.split()},
+            pipeline.make_doc(text), {"heads": heads, "deps": deps.split(), "tags": parts.split()}
         )
         for text, heads, deps, parts in lessons
     ]

@@ -19,10 +19,7 @@ from lama_core.probes.prompts.refilling import (
 from lama_core.types import Fact
 
 TEMPLATE = "The capital of [X] is [Y] ."
-FACTS = [
-    Fact("1", "France", "P36", "Paris", "TREx"),
-    Fact("2", "Italy", "P36", "Rome", "TREx"),
-]
+FACTS = [Fact("1", "France", "P36", "Paris", "TREx"), Fact("2", "Italy", "P36", "Rome", "TREx")]
 
 
 class BookTranslator:

@@ -77,12 +77,7 @@ def test_a_prompt_of_two_sets_is_one_prompt_of_both() -> None:
 def test_combinations_are_those_of_the_paper() -> None:
     pool = _pool()
     found = {name: pool.members(name) for name in ("mine", "mine+man", "mine+para", "man+para")}
-    assert found == {
-        "mine": (1, 2),
-        "mine+man": (0, 1, 2),
-        "mine+para": (1, 3),
-        "man+para": (0, 4),
-    }
+    assert found == {"mine": (1, 2), "mine+man": (0, 1, 2), "mine+para": (1, 3), "man+para": (0, 4)}
 
 
 def test_a_prompt_is_found_by_its_twin() -> None:

@@ -3,13 +3,15 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from killing import kill_often
+from data_files import write_lama, write_lines
+from killing import files_of, kill_forks
 from probe_fakes import hash_model, write_dataset
 
 from lama_core.errors import UserError
@@ -35,17 +37,13 @@ def data(tmp_path: Path) -> Path:
         ("mine", ["[X] native [Y] .", "[X] from [Y] .", "[Y] by [X] .", "[X] near [Y] ."]),
         ("paraphrase", ["[X] from [Y].", "[X] out of [Y]."]),
     ):
-        (prompt / name).mkdir(parents=True)
-        rows = [json.dumps({"template": text, "weight": 0.25}) for text in templates]
-        (prompt / name / "P19.jsonl").write_text("\n".join(rows), encoding="utf-8")
+        write_lines(
+            prompt / name / "P19.jsonl", [{"template": text, "weight": 0.25} for text in templates]
+        )
     (prompt / "manual_paraphrase").mkdir()
     (prompt / "manual_paraphrase" / "P19.txt").write_text("[X] was born at [Y].\n")
-    pairs = tmp_path / "data" / "lpaqa" / "TREx_train"
-    pairs.mkdir()
-    rows = [
-        json.dumps({"sub_label": f"Trainee {n}", "obj_label": f"City{n % 40}"}) for n in range(50)
-    ]
-    (pairs / "P19.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    pairs = [{"sub_label": f"Trainee {n}", "obj_label": f"City{n % 40}"} for n in range(50)]
+    write_lines(tmp_path / "data" / "lpaqa" / "TREx_train" / "P19.jsonl", pairs)
     return tmp_path / "data"
 
 
@@ -248,21 +246,6 @@ def test_a_stopped_study_keeps_what_was_scored(data: Path, tmp_path: Path) -> No
     assert (seen[-1].unit, seen[-1].total) == ("queries", 9 * (40 + 60))  # 80 % of 50 pairs
 
 
-KILLED = """
-import sys
-sys.path[:0] = [{root!r}, {tests!r}]
-from pathlib import Path
-from probe_fakes import hash_model
-from lama_core.probes.prompts.plan import StudyRequest, plan_study
-from lama_core.runs.execute import execute
-prompts, recipes = Path({prompts!r}), ("released", "exact")
-request = StudyRequest(dataset={data!r}, model="slow", prompts=prompts, recipes=recipes)
-spec = plan_study(request, load=hash_model).spec
-print(spec.run_id, flush=True)
-execute(spec, folder=Path({out!r}), load=hash_model)
-"""
-
-
 @pytest.mark.slow
 def test_a_study_killed_ten_times_equals_the_unbroken_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -274,33 +257,28 @@ def test_a_study_killed_ten_times_equals_the_unbroken_one(
     spec = plan_study(request, load=hash_model).spec
     whole = execute(spec, folder=tmp_path / "whole", load=hash_model)
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "another home"))
-    root, out = Path(__file__).resolve().parents[3], tmp_path / "killed"
-    places = {"root": root, "tests": root / "tests", "data": data, "prompts": prompts, "out": out}
-    code = KILLED.format(**{name: str(place) for name, place in places.items()})
-    left = kill_often(code, out / f"{spec.run_id}.part" / "parts", first=spec.run_id)
+    run = partial(execute, spec, folder=tmp_path / "killed", load=hash_model)
+    left = kill_forks(run, tmp_path / "killed" / f"{spec.run_id}.part" / "parts")
     assert left == sorted(left)
-    again = execute(spec, folder=out, load=hash_model)
-    for name in ("facts.parquet", "details.json"):
-        here, there = (run.info.folder / name for run in (again, whole))
-        assert here.read_bytes() == there.read_bytes()
+    assert files_of(run().info.folder) == files_of(whole.info.folder)
 
 
 def many_relations(folder: Path, n: int) -> tuple[Path, Path]:
     """A dataset of n alike relations, and prompts for each."""
     source = write_dataset(folder / "one", n_facts=40)
-    facts = (source / "TREx" / "P19.jsonl").read_text(encoding="utf-8")
+    lines = (source / "TREx" / "P19.jsonl").read_text(encoding="utf-8").splitlines()
+    facts = [json.loads(line) for line in lines]
     described = json.loads((source / "relations.jsonl").read_text().splitlines()[0])
-    data, prompts = folder / "many", folder / "prompts" / "mine"
-    (data / "TREx").mkdir(parents=True)
-    prompts.mkdir(parents=True)
-    rows = []
-    for number in range(n):
-        name = f"P{number + 100}"
-        (data / "TREx" / f"{name}.jsonl").write_text(facts.replace("P19", name), encoding="utf-8")
-        rows.append(json.dumps(described | {"relation": name}))
-        found = [json.dumps({"template": text}) for text in ("[X] , [Y] .", "[Y] 's [X] .")]
-        (prompts / f"{name}.jsonl").write_text("\n".join(found), encoding="utf-8")
-    (data / "relations.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    names = [f"P{number + 100}" for number in range(n)]
+    data = write_lama(
+        folder / "many",
+        [described | {"relation": name} for name in names],
+        {name: [fact | {"predicate_id": name} for fact in facts] for name in names},
+    )
+    for name in names:
+        templates = ("[X] , [Y] .", "[Y] 's [X] .")
+        path = folder / "prompts" / "mine" / f"{name}.jsonl"
+        write_lines(path, [{"template": text} for text in templates])
     return data, folder / "prompts"
 
 
@@ -313,7 +291,7 @@ def test_without_training_pairs_half_of_the_facts_train(data: Path, tmp_path: Pa
 def test_overlap_is_refused_unless_it_is_dropped(data: Path, tmp_path: Path) -> None:
     path = data / "lpaqa" / "TREx_train" / "P19.jsonl"
     more = json.dumps({"sub_label": "Person 1", "obj_label": "City7"})
-    path.write_text(path.read_text() + "\n" + more, encoding="utf-8")
+    path.write_text(path.read_text() + more, encoding="utf-8")
     with pytest.raises(UserError, match="Person 1 - City7"):
         _study(data, tmp_path / "out", training_share=1.0)
     kept = _study(data, tmp_path / "out", drop_overlap=True, training_share=1.0)

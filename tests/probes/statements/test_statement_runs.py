@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from killing import kill_often
+from killing import files_of, kill_forks
 from written_statements import UNKNOWN, StatementTable, hashed, write_bear, write_many
 
 from lama_core.candidates.columns import NOT_A_CANDIDATE
@@ -32,7 +32,6 @@ from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import DUPLICATE, NO_FIT
 from lama_core.types import Query
 
-ROOT = Path(__file__).resolve().parents[3]
 ANSWERS = ("Lima", "New York", "Oslo", UNKNOWN)
 FACTS = (
     ("Peru", "Lima"),
@@ -212,33 +211,14 @@ def test_the_identity_changes_with_what_the_numbers_depend_on_and_with_nothing_e
     assert specify(data).digest != found[0], "the data's answer space is of the data"
 
 
-KILLED = """
-import sys
-from pathlib import Path
-sys.path[:0] = [{root!r}, {tests!r}]
-from written_statements import hashed
-from lama_core.probes.statements.plan import StatementsRequest, plan
-from lama_core.runs.execute import execute
-(spec,) = plan(StatementsRequest({data!r}, ("slow",)), load=hashed).specs
-print(spec.run_id, flush=True)
-execute(spec, folder=Path({out!r}), load=hashed)
-"""
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    """A run's files but the one that says when it was made."""
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "run.json"}
-
-
 @pytest.mark.slow
 def test_a_run_killed_again_and_again_equals_the_unbroken_run(tmp_path: Path) -> None:
     data = write_many(tmp_path / "many")
     (spec,) = plan(StatementsRequest(str(data), ("slow",)), load=hashed).specs
     whole = execute(spec, folder=tmp_path / "whole", load=hashed)
     out = tmp_path / "killed"
-    code = KILLED.format(root=str(ROOT), tests=str(ROOT / "tests"), data=str(data), out=str(out))
     parts = out / f"{spec.run_id}.part" / "parts"
-    killed = kill_often(code, parts, first=spec.run_id, times=4)
+    killed = kill_forks(lambda: execute(spec, folder=out, load=hashed), parts, times=4)
     assert killed == sorted(killed)
     resumed = execute(spec, folder=out, load=hashed)
     assert files_of(resumed.info.folder) == files_of(whole.info.folder)

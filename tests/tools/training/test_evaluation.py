@@ -1,17 +1,14 @@
 """Evaluation: what counts as right."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
+from data_files import write_lama
 
 from tools.training.evaluate import evaluate_held_out
-from tools.training.facts import (
-    fact_ranks,
-    probe_facts,
-    relation_scores,
-)
+from tools.training.facts import fact_ranks, probe_facts, relation_scores
 from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
 from tools.training.tokens import BatchSampler, tokenise_file
 
@@ -36,13 +33,9 @@ def test_the_same_seed_measures_the_same(tiny_encoder: Path) -> None:
 
 def test_facts_are_scored_once_each_and_by_their_rank(tiny_encoder: Path, tmp_path: Path) -> None:
     facts = [("Paris", "France"), ("Paris", "France"), ("Rome", "Italy"), ("Bonn", "Atlantis")]
-    (tmp_path / "TREx").mkdir()
-    (tmp_path / "TREx" / "P36.jsonl").write_text(
-        "".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in facts)
-    )
-    (tmp_path / "relations.jsonl").write_text(
-        json.dumps({"relation": "P36", "template": "[X] is the capital of [Y] ."}) + "\n"
-    )
+    relation = {"relation": "P36", "template": "[X] is the capital of [Y] ."}
+    rows = [{"uuid": None, "sub_label": s, "obj_label": o} for s, o in facts]
+    write_lama(tmp_path, [relation], {"P36": rows})
     (tmp_path / "common_vocab_cased.txt").write_text("France\nItaly\n")
     model = tmp_path / "model"
     load_encoder(tiny_encoder).save_pretrained(model)
@@ -58,16 +51,19 @@ def test_facts_are_scored_once_each_and_by_their_rank(tiny_encoder: Path, tmp_pa
     assert replace(mean, relation="P36") == score
 
 
-def test_reading_from_a_later_step_gives_the_batches_of_that_step(
-    tiny_encoder: Path, text_file: Path
-) -> None:
+@pytest.fixture
+def reading(tiny_encoder: Path, text_file: Path) -> BatchSampler:
+    """120 passages, read in batches of 128 tokens."""
     tokenizer = load_tokenizer(tiny_encoder)
     lines = text_file.with_name("lines.txt")
     lines.write_text(text_file.read_text().replace("\n\n", "\n"))
     file = tokenise_file(
         lines, name="text", share=1.0, tokenizer=tokenizer, max_length=24, cache=None
     )
-    reading = BatchSampler((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
+    return BatchSampler((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
+
+
+def test_reading_from_a_later_step_gives_the_batches_of_that_step(reading: BatchSampler) -> None:
     whole, later = reading.batches(0), reading.batches(6)
     for _ in range(6):
         next(whole)
@@ -75,16 +71,7 @@ def test_reading_from_a_later_step_gives_the_batches_of_that_step(
         assert (next(whole).ids == next(later).ids).all()
 
 
-def test_every_passage_is_read_once_before_any_is_read_twice(
-    tiny_encoder: Path, text_file: Path
-) -> None:
-    tokenizer = load_tokenizer(tiny_encoder)
-    lines = text_file.with_name("lines.txt")
-    lines.write_text(text_file.read_text().replace("\n\n", "\n"))
-    file = tokenise_file(
-        lines, name="text", share=1.0, tokenizer=tokenizer, max_length=24, cache=None
-    )
-    reading = BatchSampler((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
+def test_every_passage_is_read_once_before_any_is_read_twice(reading: BatchSampler) -> None:
     batches = reading.batches(0)
     seen: list[tuple[int, ...]] = []
     while len(seen) < 120:

@@ -1,0 +1,15 @@
+"""What the tests of reproductions share."""
+
+import pytest
+
+from lama_core.errors import UserError
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No dataset can be downloaded."""
+
+    def refuse(name: str, **_: object) -> None:
+        raise UserError(f"{name} can't be reached.")
+
+    monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", refuse)
