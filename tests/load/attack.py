@@ -153,7 +153,8 @@ def main() -> None:
         if not url:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             more = {"LAMA_PUBLIC": "1", "PYTHONPATH": str(given.checkout)}
-            more["STREAMLIT_SERVER_ALLOWED_HOSTS"] = NAME
+            if given.nginx:
+                more["STREAMLIT_SERVER_ALLOWED_HOSTS"] = NAME
             app = running_app(place / "home", root=given.checkout, **more)
             url = stack.enter_context(app).url
         if given.nginx:
