@@ -20,6 +20,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 from rich.console import Console
 
+import lama_core
 from lama_core.cli import make_app
 from lama_core.metrics.relation_figures import figures_text
 from lama_core.requests import PROGRAM
@@ -111,6 +112,8 @@ def _library() -> Iterator[tuple[str, str, str]]:
         shown = [name for name in names if name.rpartition(".")[2] not in NOT_SHOWN]
         first, *others = (f"::: {name}\n" for name in shown)
         title = f"{first}    options:\n      heading_level: 1\n"
+        if folder == LIBRARY:
+            title += f"      members: {[name for name in lama_core.__all__ if name[0] != '_']}\n"
         yield folder.name, f"library/{folder.name}.md", "\n".join((title, *others))
 
 
