@@ -24,10 +24,11 @@ NO_BF16 = (
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """A CPU: its name, and those of its instruction sets that speed up matrix products."""
+    """A CPU: its name, those of its instruction sets that speed up matrix products, its vendor."""
 
     title: str
     instruction_sets: tuple[str, ...]
+    vendor: str = ""
 
     def __str__(self) -> str:
         return f"{self.title} ({', '.join(self.instruction_sets) or 'instruction sets unknown'})"
@@ -43,14 +44,20 @@ def find_cpu() -> Cpu:
 
         ask = getattr(torch.cpu, "get_capabilities", dict)  # torch 2.7 doesn't have it
         found = Cpu("", _known({name for name, value in ask().items() if value is True}))
-    return Cpu(found.title or platform.processor() or platform.machine(), found.instruction_sets)
+    title = found.title or platform.processor() or platform.machine()
+    return Cpu(title, found.instruction_sets, found.vendor or platform.processor())
 
 
 def read_cpuinfo(text: str) -> Cpu:
     """Return the CPU that Linux describes in /proc/cpuinfo; the title is empty if it has none."""
     title = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
-    return Cpu(title[1].strip() if title else "", _known(set(flags[1].split()) if flags else set()))
+    vendor = re.search(r"^vendor_id\s*:\s*(.+)$", text, re.MULTILINE)
+    return Cpu(
+        title[1].strip() if title else "",
+        _known(set(flags[1].split()) if flags else set()),
+        vendor[1] if vendor else "",
+    )
 
 
 def _known(flags: set[str]) -> tuple[str, ...]:
@@ -60,6 +67,12 @@ def _known(flags: set[str]) -> tuple[str, ...]:
 def has_bf16() -> bool:
     """Whether the CPU has instructions for bf16. Without them, bf16 is slower than fp32."""
     return any(name in BF16 for name in find_cpu().instruction_sets)
+
+
+def mkl_lacks_avx512() -> bool:
+    """Whether MKL doesn't use the CPU's AVX-512 instructions, because the CPU isn't Intel's."""
+    cpu = find_cpu()
+    return "AMD" in cpu.vendor and bool({"avx512f", "avx512_f"} & {*cpu.instruction_sets})
 
 
 def computed_precision(precision: str, device: str) -> str:

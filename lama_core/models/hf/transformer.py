@@ -27,6 +27,7 @@ from lama_core.models.devices import (
     to_cpu,
     tokens_per_pass,
 )
+from lama_core.models.hf.products import packed_bytes, use_faster_products
 from lama_core.models.protocols import Context, Encoded, Scored, Scores, StatementScores, WordScore
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 from lama_core.models.whole_words import WordVocabulary
@@ -58,6 +59,7 @@ class Transformer(HasDevice):
         self.name = name
         self.identity = identity
         self.model = model.eval().requires_grad_(False)
+        use_faster_products(model)
         self.tokenizer = tokenizer
         self.max_tokens = window(model, tokenizer)
         self.precision = "bf16" if next(model.parameters()).dtype == torch.bfloat16 else "fp32"
@@ -81,6 +83,11 @@ class Transformer(HasDevice):
     def encode(self, query: Query, context: Context) -> Encoded:
         """Encode a query; raise UserError if it doesn't fit the model's window."""
         raise NotImplementedError
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the weights in memory, with the copies for faster products."""
+        return super().n_bytes + packed_bytes(self.model)
 
     @property
     def tokens_per_pass(self) -> int:
