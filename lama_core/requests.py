@@ -35,7 +35,7 @@ from typing import (
 
 import msgspec
 
-from lama_core.errors import UserError, choose
+from lama_core.errors import UserError, choose, did_you_mean
 from lama_core.progress import OnNote, OnProgress, ignore, log_note
 
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: valid in JSON, invalid in UTF-8
@@ -141,6 +141,16 @@ class Request:
             _check(choice, getattr(self, choice.name))
 
 
+# What an error calls the types of msgspec.
+_TYPES = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "None",
+}
 _CHOICES: dict[type, tuple[RequestField, ...]] = {}
 
 
@@ -206,9 +216,10 @@ def _check(choice: RequestField, value: Any) -> None:
     try:
         msgspec.convert(value, choice.checked, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        reason = str(error).replace("`", "").split(" - at ")[0]
+        reason = str(error).split(" - at ")[0].lower()
+        reason = re.sub("`(.*?)`", lambda kind: _TYPES.get(kind[1], kind[1]), reason)
         shown = ascii(value) if isinstance(value, float | int) else repr(str(value)[:LONGEST])
-        raise UserError(f"{choice.label} can't be {shown}: {reason.lower()}.") from error
+        raise UserError(f"{choice.label} can't be {shown}: {reason}.") from error
 
 
 def _each(value: Any) -> tuple[Any, ...]:
@@ -347,8 +358,28 @@ class Function(Generic[P, Asked, Answer, Shown]):
         self.__signature__ = _signature(self.request)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Shown:
-        """Return the result for a notebook; the arguments are the fields of the request."""
+        """Return the result for a notebook; the arguments are the fields of the request.
+
+        Raises:
+            TypeError: If an argument is missing, unknown or given by position without being
+                positional; names the function, and the most similar argument.
+        """
+        try:
+            self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"lama.{self.__name__}(): {error}{self._advice(kwargs)}") from None
         return self._shown(self.answer(cast(Any, self.request)(*args, **kwargs)))
+
+    def _advice(self, given: Iterable[str]) -> str:
+        """Return the end of the message for a wrong call: a similar name, or how to call."""
+        known = self.__signature__.parameters
+        for name in given:
+            if name not in known:
+                return did_you_mean(name, known)
+        positional = [one.name for one in request_fields(self.request) if one.is_positional]
+        if not positional:
+            return ". Name every argument"
+        return f". By position: {', '.join(positional)}; name the other arguments"
 
     def answer(self, request: Asked) -> Answer:
         """Return the full result of a request.

@@ -154,7 +154,7 @@ def test_mistakes_are_a_sentence() -> None:
         lama.fill("No blank.")
     with pytest.raises(UserError, match="did you mean"):
         lama.fill(TEXT, models=["minilm-mlmm"])
-    with pytest.raises(UserError, match="top k can't be 0: expected int >= 1"):
+    with pytest.raises(UserError, match="top k can't be 0: expected an integer >= 1"):
         lama.fill(TEXT, top_k=0)
     with pytest.raises(UserError, match="--answer needs --lens tokens"):
         lama.inspect(TEXT, answer="Rome")
