@@ -5,7 +5,7 @@ P@k values are between 0 and 1.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -210,17 +210,22 @@ class ComparedWays:
 def model_names(runs: Sequence[Run]) -> dict[str, str]:
     """Return run id -> label: the model, then prompts and precision if not the default.
 
-    Runs with the same label also get the beginning of their digests, with which their ids end.
+    Runs with the same label also get the dataset, and if that is the same, the end of their ids.
     """
     names = {}
     for info in (run.info for run in runs):
         prompts = "" if info.prompts == "manual" else info.prompts
         how = settings_text(info.precision, info.device)
         names[info.id] = ", ".join(filter(None, (info.model, prompts, how)))
-    n_runs = Counter(names.values())
-    for info in (run.info for run in runs):
-        if n_runs[names[info.id]] > 1:
-            names[info.id] += f", {info.digest[:10]}"
+    endings: tuple[Callable[[RunInfo], str], ...] = (
+        lambda info: f" on {info.dataset}",
+        lambda info: f", {info.id[-10:]}",
+    )
+    for ending in endings:
+        n_runs = Counter(names.values())
+        for info in (run.info for run in runs):
+            if n_runs[names[info.id]] > 1:
+                names[info.id] += ending(info)
     return names
 
 
