@@ -15,7 +15,7 @@ import dataclasses
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -404,9 +404,19 @@ def _signature(kind: type[Request]) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
+def _for_python(help_text: str, names: Mapping[str, str]) -> str:
+    """Return a field's help with lists instead of repeated options; names: option -> argument."""
+    text = help_text.replace("; repeat for ", "; a list for ")
+    return re.sub("--[a-z][a-z-]*", lambda option: names.get(option[0], option[0]), text)
+
+
 def _documented(doc: str, kind: type[Request]) -> str:
     """Return a docstring with the request's fields as `Args`, inserted before `Returns`."""
-    lines = [f"    {choice.name}: {choice.help_text}" for choice in request_fields(kind)]
+    names = {choice.option: f"`{choice.name}`" for choice in request_fields(kind)}
+    lines = [
+        f"    {choice.name}: {_for_python(choice.help_text, names)}"
+        for choice in request_fields(kind)
+    ]
     lines.append("    on_progress: Called with a `lama_core.progress.Progress` for each step.")
     lines.append("    on_note: Called with each message for the user, such as a fallback.")
     head, heading, rest = inspect.cleandoc(doc).partition("Returns:")

@@ -95,6 +95,7 @@ def test_a_function_has_the_fields_of_its_request() -> None:
         "Fill the blanks of a text with each model's most probable words.\n\nArgs:\n"
     )
     assert "    top_k: Number of predictions to show.\n" in doc
+    assert "; a list for several.\n" in doc and "    segments: With `open_book`, for BERT" in doc
     assert doc.index("    on_note:") < doc.index("Returns:") < doc.index(">>> import")
 
 
