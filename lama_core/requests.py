@@ -367,19 +367,21 @@ class Function(Generic[P, Asked, Answer, Shown]):
         try:
             self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"lama.{self.__name__}(): {error}{self._advice(kwargs)}") from None
+            raise TypeError(f"lama.{self.__name__}(): {self._misuse(error, kwargs)}") from None
         return self._shown(self.answer(cast(Any, self.request)(*args, **kwargs)))
 
-    def _advice(self, given: Iterable[str]) -> str:
-        """Return the end of the message for a wrong call: a similar name, or how to call."""
+    def _misuse(self, error: TypeError, named: Iterable[str]) -> str:
+        """Return what is wrong with a call, for an error message."""
         known = self.__signature__.parameters
-        for name in given:
+        for name in named:
             if name not in known:
-                return did_you_mean(name, known)
-        positional = [one.name for one in request_fields(self.request) if one.is_positional]
-        if not positional:
-            return ". Name every argument"
-        return f". By position: {', '.join(positional)}; name the other arguments"
+                return f"unknown argument {name!r}{did_you_mean(name, known)}"
+        if "too many positional" not in str(error):
+            return str(error)
+        by_position = [one.name for one in known.values() if one.kind is not one.KEYWORD_ONLY]
+        if not by_position:
+            return "name every argument"
+        return f"only {', '.join(by_position)} can be given without a name"
 
     def answer(self, request: Asked) -> Answer:
         """Return the full result of a request.

@@ -167,13 +167,20 @@ def test_mistakes_are_a_sentence() -> None:
 
 def test_a_wrong_call_names_the_function_and_the_nearest_argument() -> None:
     call: Any = lama.fill
-    with pytest.raises(TypeError, match=r"lama\.fill\(\): .*'model' \(did you mean 'models'\?\)"):
+    with pytest.raises(
+        TypeError, match=r"lama.fill\(\): unknown argument 'model' \(did you mean 'models'\?\)"
+    ):
         call(TEXT, model=MODEL)
-    with pytest.raises(TypeError, match=r"By position: text; name the other arguments"):
+    with pytest.raises(TypeError, match=r"lama.fill\(\): only text can be given without a name"):
         call(TEXT, MODEL)
     call = lama.probe
     with pytest.raises(TypeError, match=r"lama\.probe\(\): missing a required argument: 'models'"):
         call("starter", relations=["P36"])
+
+
+def test_reproduce_takes_the_paper_by_position() -> None:
+    with pytest.raises(UserError, match="did you mean 'petroni2019'"):
+        lama.reproduce("petroni")
 
 
 def test_runs_and_data_are_printed_as_a_few_lines() -> None:
