@@ -178,6 +178,12 @@ def test_a_wrong_call_names_the_function_and_the_nearest_argument() -> None:
         call("starter", relations=["P36"])
 
 
+def test_a_subject_without_facts_is_noted_with_the_nearest_one() -> None:
+    notes: list[str] = []
+    lama.relation("P36", subject="Norwai", on_note=notes.append)
+    assert "starter has no fact of P36 with the subject 'Norwai' (did you mean 'Norway'?)." in notes
+
+
 def test_reproduce_takes_the_paper_by_position() -> None:
     with pytest.raises(UserError, match="did you mean 'petroni2019'"):
         lama.reproduce("petroni")
