@@ -394,7 +394,10 @@ class Function(Generic[P, Asked, Answer, Shown]):
 
 
 def _signature(kind: type[Request]) -> inspect.Signature:
-    """Return the request's constructor signature with plain types and resolved defaults."""
+    """Return the request's constructor signature with plain types and resolved defaults.
+
+    The callbacks, which few calls give, come last.
+    """
     by_name = {choice.name: choice for choice in request_fields(kind)}
     parameters = []
     for name, parameter in inspect.signature(kind).parameters.items():
@@ -403,6 +406,7 @@ def _signature(kind: type[Request]) -> inspect.Signature:
             if choice.always:
                 parameter = parameter.replace(default=choice.default)
         parameters.append(parameter)
+    parameters.sort(key=lambda one: (one.kind, one.name in ("on_progress", "on_note")))
     return inspect.Signature(parameters)
 
 

@@ -280,7 +280,7 @@ def _without_partial_runs(request: ResultsRequest, runs: Sequence[Run]) -> list[
         run.info.id for run in runs if run.info.n + run.info.n_excluded < most[_setting(run.info)]
     ]
     if partial:
-        few = ", ".join(partial[:3]) + ", ..." * (len(partial) > 3)
+        few = ", ".join(partial[:3]) + f" and {len(partial) - 3} more" * (len(partial) > 3)
         request.on_note(
             f"Not shown: {counted(len(partial), 'run')} on fewer facts than another run of the "
             f"same model, data and prompts: {few}. Name runs, or pass --unaligned, to see them."
