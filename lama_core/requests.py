@@ -15,7 +15,7 @@ import dataclasses
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -35,7 +35,7 @@ from typing import (
 
 import msgspec
 
-from lama_core.errors import UserError, choose
+from lama_core.errors import UserError, choose, did_you_mean
 from lama_core.progress import OnNote, OnProgress, ignore, log_note
 
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: valid in JSON, invalid in UTF-8
@@ -141,6 +141,16 @@ class Request:
             _check(choice, getattr(self, choice.name))
 
 
+# What an error calls the types of msgspec.
+_TYPES = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "None",
+}
 _CHOICES: dict[type, tuple[RequestField, ...]] = {}
 
 
@@ -206,9 +216,10 @@ def _check(choice: RequestField, value: Any) -> None:
     try:
         msgspec.convert(value, choice.checked, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        reason = str(error).replace("`", "").split(" - at ")[0]
+        reason = str(error).split(" - at ")[0].lower()
+        reason = re.sub("`(.*?)`", lambda kind: _TYPES.get(kind[1], kind[1]), reason)
         shown = ascii(value) if isinstance(value, float | int) else repr(str(value)[:LONGEST])
-        raise UserError(f"{choice.label} can't be {shown}: {reason.lower()}.") from error
+        raise UserError(f"{choice.label} can't be {shown}: {reason}.") from error
 
 
 def _each(value: Any) -> tuple[Any, ...]:
@@ -347,8 +358,30 @@ class Function(Generic[P, Asked, Answer, Shown]):
         self.__signature__ = _signature(self.request)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Shown:
-        """Return the result for a notebook; the arguments are the fields of the request."""
+        """Return the result for a notebook; the arguments are the fields of the request.
+
+        Raises:
+            TypeError: If an argument is missing, unknown or given by position without being
+                positional; names the function, and the most similar argument.
+        """
+        try:
+            self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"lama.{self.__name__}(): {self._misuse(error, kwargs)}") from None
         return self._shown(self.answer(cast(Any, self.request)(*args, **kwargs)))
+
+    def _misuse(self, error: TypeError, named: Iterable[str]) -> str:
+        """Return what is wrong with a call, for an error message."""
+        known = self.__signature__.parameters
+        for name in named:
+            if name not in known:
+                return f"unknown argument {name!r}{did_you_mean(name, known)}"
+        if "too many positional" not in str(error):
+            return str(error)
+        by_position = [one.name for one in known.values() if one.kind is not one.KEYWORD_ONLY]
+        if not by_position:
+            return "name every argument"
+        return f"only {', '.join(by_position)} can be given without a name"
 
     def answer(self, request: Asked) -> Answer:
         """Return the full result of a request.
@@ -361,7 +394,10 @@ class Function(Generic[P, Asked, Answer, Shown]):
 
 
 def _signature(kind: type[Request]) -> inspect.Signature:
-    """Return the request's constructor signature with plain types and resolved defaults."""
+    """Return the request's constructor signature with plain types and resolved defaults.
+
+    The callbacks, which few calls give, come last.
+    """
     by_name = {choice.name: choice for choice in request_fields(kind)}
     parameters = []
     for name, parameter in inspect.signature(kind).parameters.items():
@@ -370,12 +406,23 @@ def _signature(kind: type[Request]) -> inspect.Signature:
             if choice.always:
                 parameter = parameter.replace(default=choice.default)
         parameters.append(parameter)
+    parameters.sort(key=lambda one: (one.kind, one.name in ("on_progress", "on_note")))
     return inspect.Signature(parameters)
+
+
+def _for_python(help_text: str, names: Mapping[str, str]) -> str:
+    """Return a field's help with lists instead of repeated options; names: option -> argument."""
+    text = help_text.replace("; repeat for ", "; a list for ")
+    return re.sub("--[a-z][a-z-]*", lambda option: names.get(option[0], option[0]), text)
 
 
 def _documented(doc: str, kind: type[Request]) -> str:
     """Return a docstring with the request's fields as `Args`, inserted before `Returns`."""
-    lines = [f"    {choice.name}: {choice.help_text}" for choice in request_fields(kind)]
+    names = {choice.option: f"`{choice.name}`" for choice in request_fields(kind)}
+    lines = [
+        f"    {choice.name}: {_for_python(choice.help_text, names)}"
+        for choice in request_fields(kind)
+    ]
     lines.append("    on_progress: Called with a `lama_core.progress.Progress` for each step.")
     lines.append("    on_note: Called with each message for the user, such as a fallback.")
     head, heading, rest = inspect.cleandoc(doc).partition("Returns:")

@@ -15,6 +15,7 @@ import pytest
 from calling import told
 
 import lama_core as lama
+from lama_core.api.results import model_names
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
 from lama_core.metrics.score_tables import ResultsRequest
@@ -29,6 +30,7 @@ from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.probes.statements.typed_answers import RankRequest
 from lama_core.requests import Function, Request, arguments, python_call
+from lama_core.runs.find import load_run
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,6 +95,7 @@ def test_a_function_has_the_fields_of_its_request() -> None:
         "Fill the blanks of a text with each model's most probable words.\n\nArgs:\n"
     )
     assert "    top_k: Number of predictions to show.\n" in doc
+    assert "; a list for several.\n" in doc and "    segments: With `open_book`, for BERT" in doc
     assert doc.index("    on_note:") < doc.index("Returns:") < doc.index(">>> import")
 
 
@@ -154,12 +157,64 @@ def test_mistakes_are_a_sentence() -> None:
         lama.fill("No blank.")
     with pytest.raises(UserError, match="did you mean"):
         lama.fill(TEXT, models=["minilm-mlmm"])
-    with pytest.raises(UserError, match="top k can't be 0: expected int >= 1"):
+    with pytest.raises(UserError, match="top k can't be 0: expected an integer >= 1"):
         lama.fill(TEXT, top_k=0)
     with pytest.raises(UserError, match="--answer needs --lens tokens"):
         lama.inspect(TEXT, answer="Rome")
     with pytest.raises(UserError, match="There is no run 'nothing'"):
         lama.load_run("nothing")
+
+
+def test_a_wrong_call_names_the_function_and_the_nearest_argument() -> None:
+    call: Any = lama.fill
+    with pytest.raises(
+        TypeError, match=r"lama.fill\(\): unknown argument 'model' \(did you mean 'models'\?\)"
+    ):
+        call(TEXT, model=MODEL)
+    with pytest.raises(TypeError, match=r"lama.fill\(\): only text can be given without a name"):
+        call(TEXT, MODEL)
+    call = lama.probe
+    with pytest.raises(TypeError, match=r"lama\.probe\(\): missing a required argument: 'models'"):
+        call("starter", relations=["P36"])
+
+
+def test_a_subject_without_facts_is_noted_with_the_nearest_one() -> None:
+    notes: list[str] = []
+    lama.relation("P36", subject="Norwai", on_note=notes.append)
+    assert "starter has no fact of P36 with the subject 'Norwai' (did you mean 'Norway'?)." in notes
+
+
+def test_reproduce_takes_the_paper_by_position() -> None:
+    with pytest.raises(UserError, match="did you mean 'petroni2019'"):
+        lama.reproduce("petroni")
+
+
+def test_runs_and_data_are_printed_as_a_few_lines() -> None:
+    runs = lama.probe(**FACTS, limit=2)
+    assert repr(runs) == f"{runs[0].info.id}: 2 rows, 0 excluded, {runs[0].info.folder}"
+    assert repr(lama.load_dataset("starter")) == "Dataset('starter': 62 relations, 13,272 facts)"
+
+
+def test_a_run_of_a_few_facts_does_not_restrict_the_other_results() -> None:
+    before = lama.results(by="source")
+    (run,) = lama.probe(**FACTS, limit=2)
+    notes: list[str] = []
+    pd.testing.assert_frame_equal(lama.results(by="source", on_note=notes.append), before)
+    assert any(note.startswith("Not shown: 1 run on fewer facts") for note in notes)
+    assert any(run.info.id in note for note in notes)
+    assert run.info.id in set(lama.results(own=True)["run"])
+    assert set(lama.results([run.info.id, RUN])["n"]) == {0, 2}
+    with pytest.raises(UserError, match=rf"{run.info.id} \(2 rows\)"):
+        lama.load_run("starter-minilm_mlm-manual")
+
+
+def test_runs_with_the_same_label_are_told_apart() -> None:
+    (run,) = lama.probe(**FACTS, limit=2)
+    runs = [load_run(name) for name in (RUN, run.info.id, "starter-smollm2_135m-manual")]
+    assert list(model_names(runs).values()) == [
+        "minilm-mlm on starter, 02b4fd1cd1", f"minilm-mlm on starter, {run.info.id[-10:]}",
+        "smollm2-135m",
+    ]  # fmt: skip
 
 
 def run_cells(cells: Sequence[str]) -> list[str]:

@@ -128,14 +128,14 @@ def test_a_value_that_looks_like_an_option_is_joined_to_its_option() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("top_k", 0, "top k can't be 0: expected int >= 1"),
-        ("top_k", True, "top k can't be True: expected int"),
+        ("top_k", 0, "top k can't be 0: expected an integer >= 1"),
+        ("top_k", True, "top k can't be True: expected an integer"),
         ("gold", "\ud800", "not valid text"),
         ("precision", "fp3", "did you mean 'fp32'"),
         ("models", (), "No model is chosen"),
         ("models", ("a", "a"), "chosen twice"),
         ("models", ("a", 1), "model can't be"),
-        ("text", None, "text can't be 'None': expected str"),
+        ("text", None, "text can't be 'None': expected text"),
     ],
 )
 def test_a_wrong_value_is_refused_in_a_sentence(field: str, value: Any, said: str) -> None:

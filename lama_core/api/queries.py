@@ -11,6 +11,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import load_dataset
 from lama_core.datasets.passages import load_corpus
+from lama_core.errors import did_you_mean
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
 from lama_core.models.devices import settings_text as settings_text
@@ -162,13 +163,16 @@ fill = Function(
 
 
 def _relation(request: RelationRequest) -> RelationAnswer:
+    dataset = load_dataset(request.dataset)
     question = make_relation_question(
-        load_dataset(request.dataset),
-        request.relation,
-        request.subject,
-        request.gold,
-        mined=request.mined,
+        dataset, request.relation, request.subject, request.gold, mined=request.mined
     )
+    if not question.objects:
+        known = dict.fromkeys(fact.subject for fact in dataset.facts_of(request.relation))
+        request.on_note(
+            f"{dataset.name} has no fact of {request.relation} with the subject "
+            f"{request.subject!r}{did_you_mean(request.subject, known)}."
+        )
     models, words = _load_with_words(request)
     return query_wordings_of_models(models, question, words, **_options(request))
 

@@ -4,7 +4,8 @@ P@k values are between 0 and 1.
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -207,12 +208,24 @@ class ComparedWays:
 
 
 def model_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return run id -> label: the model, then prompts and precision if not the default."""
+    """Return run id -> label: the model, then prompts and precision if not the default.
+
+    Runs with the same label also get the dataset, and if that is the same, the end of their ids.
+    """
     names = {}
     for info in (run.info for run in runs):
         prompts = "" if info.prompts == "manual" else info.prompts
         how = settings_text(info.precision, info.device)
         names[info.id] = ", ".join(filter(None, (info.model, prompts, how)))
+    endings: tuple[Callable[[RunInfo], str], ...] = (
+        lambda info: f" on {info.dataset}",
+        lambda info: f", {info.id[-10:]}",
+    )
+    for ending in endings:
+        n_runs = Counter(names.values())
+        for info in (run.info for run in runs):
+            if n_runs[names[info.id]] > 1:
+                names[info.id] += ending(info)
     return names
 
 
@@ -246,10 +259,37 @@ def _results(
     if request.ways:
         return _ways(request, chosen)
     if not request.own:
+        if not request.runs:
+            chosen = _without_partial_runs(request, chosen)
         chosen = [*align(chosen)]
         if note := _alignment_note(chosen):
             request.on_note(note)
     return _slices(request, chosen) if request.slices else Results(request, tuple(chosen))
+
+
+def _without_partial_runs(request: ResultsRequest, runs: Sequence[Run]) -> list[Run]:
+    """Return the runs without those of part of the facts, which would restrict all others.
+
+    A run of `probe --limit 20` has fewer facts than the bundled run of the same model, data and
+    prompts; alignment would score every model on these 20 facts only.
+    """
+    most: dict[Hashable, int] = {}
+    for info in (run.info for run in runs):
+        most[_setting(info)] = max(info.n + info.n_excluded, most.get(_setting(info), 0))
+    partial = [
+        run.info.id for run in runs if run.info.n + run.info.n_excluded < most[_setting(run.info)]
+    ]
+    if partial:
+        few = ", ".join(partial[:3]) + f" and {len(partial) - 3} more" * (len(partial) > 3)
+        request.on_note(
+            f"Not shown: {counted(len(partial), 'run')} on fewer facts than another run of the "
+            f"same model, data and prompts: {few}. Name runs, or pass --unaligned, to see them."
+        )
+    return [run for run in runs if run.info.id not in partial]
+
+
+def _setting(info: RunInfo) -> Hashable:
+    return info.kind, info.data_digest, info.prompts, info.model, info.precision, info.device
 
 
 def _alignment_note(runs: Sequence[Run]) -> str:

@@ -40,6 +40,7 @@ from lama_core.probes.tracing.roles import RoleEffect as RoleEffect
 from lama_core.probes.tracing.roles import average_effects
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request
+from lama_core.rounding import counted
 from lama_core.runs import find
 from lama_core.runs.execute import RunStopped, execute_all
 from lama_core.runs.facts_table import read_columns
@@ -78,6 +79,13 @@ class Runs(Sequence[Run]):
     def __len__(self) -> int:
         """Return the number of runs."""
         return len(self.runs)
+
+    def __repr__(self) -> str:
+        """Return a line for each run: its name, its rows and its folder."""
+        return "\n".join(
+            f"{info.id}: {info.n:,} rows, {info.n_excluded:,} excluded, {info.folder}"
+            for info in (run.info for run in self.runs)
+        )
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -293,7 +301,8 @@ def _trace(request: TraceRequest) -> TraceRuns:
         rows = read_columns(run.info.folder / FACTS_FILE).to_pylist()
         effects += average_effects(rows, model=run.info.model, restore=request.restore)
         for reason, n in run.details["reasons"].items():
-            request.on_note(f"{run.info.model}: {n:,} facts are excluded: {reason}.")
+            are = "is" if n == 1 else "are"
+            request.on_note(f"{run.info.model}: {counted(n, 'fact')} {are} excluded: {reason}.")
     return TraceRuns(request, runs.runs, tuple(effects))
 
 
@@ -373,7 +382,9 @@ def load_run(name: str | Path) -> "pd.DataFrame":
         name: The run's name, a unique beginning of it, or its folder.
 
     Returns:
-        A DataFrame. `excluded` is the reason of an excluded row; ranks start at 1.
+        A DataFrame. `excluded` is the reason of an excluded row, whose ranks are missing; ranks
+        start at 1. For a generated answer, rank 1 means that the text is right, and 2147483647 that
+        it isn't, so that only P@1 can be computed from these ranks.
 
     Raises:
         UserError: If there is no such run, or several names begin like this.

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -41,19 +42,42 @@ def print_json(value: Any) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = ""
 ) -> None:
-    """Print a table on standard output; columns of numbers are right-aligned."""
+    """Print a table on standard output; columns of numbers are right-aligned.
+
+    Cells are broken at spaces; words only if the columns' longest words don't fit next to each
+    other.
+    """
+    console = Console(width=None if sys.stdout.isatty() else 160)
     table = Table(box=None, pad_edge=False)
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    for number, column in enumerate(columns):
-        cells = [row[number] for row in texts if row[number]]
+    columns_of_texts = [
+        [column, *(row[number] for row in texts if row[number])]
+        for number, column in enumerate(columns)
+    ]
+    widths = _widths(columns_of_texts, console.width - 2 * (len(columns) - 1))
+    for (column, *cells), width in zip(columns_of_texts, widths, strict=True):
         is_numeric = bool(cells) and all(_NUMBER.match(cell) for cell in cells)
-        table.add_column(column, justify="right" if is_numeric else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if is_numeric else "left"
+        table.add_column(column, justify=justify, overflow="fold", width=width)
     for row in texts:
         table.add_row(*map(Text, row))  # Text: brackets in a cell aren't markup
-    console = Console(width=None if sys.stdout.isatty() else 160)
     if title:
         console.print(Text(title))
     console.print(table)
+
+
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int | None]:
+    """Return the width of each column, so that no word is broken; None if they need more room."""
+    words = [
+        max(cell_len(word) for cell in cells for word in [*cell.split(), ""]) for cells in columns
+    ]
+    widths = [max(map(cell_len, cells)) for cells in columns]
+    if sum(words) > room:
+        return [None] * len(columns)
+    while sum(widths) > room:
+        _, widest = max((width, n) for n, width in enumerate(widths) if width > words[n])
+        widths[widest] -= 1
+    return [*widths]
 
 
 def size(n_bytes: int | None) -> str:

@@ -28,7 +28,7 @@ from lama_core.api.queries import (
     shown_tokens,
 )
 from lama_core.cli import commands, output
-from lama_core.rounding import fixed
+from lama_core.rounding import counted, fixed
 
 N_HEADS = 10  # attention heads to print
 
@@ -146,7 +146,7 @@ def print_rank(answer: RankAnswer) -> None:
                 )
                 for row in model.answers
             ],
-            title=f"{model.name}: {len(model.answers):,} answers, part {request.part}"
+            title=f"{model.name}: {counted(len(model.answers), 'answer')}, part {request.part}"
             + _computed(model),
         )
         for note in model.notes(gold):

@@ -84,6 +84,7 @@ def _print_scores(found: Results) -> None:
     first, *others = found.figures
     others = [metric for metric in others if found.frame[metric.name].notna().any()]
     names, chance_columns = model_names(found.runs), found.chance_columns
+    ranking = f"{request.ranking} ranking" if request.ranking else "each run's ranking"
     group = "relation" if request.by == "relation" else "source"
     output.print_table(
         (
@@ -111,7 +112,7 @@ def _print_scores(found: Results) -> None:
             )
             for line in found.frame.to_dict("records")
         ],
-        title=f"By {request.by}, {request.ranking or 'own'} ranking; P@ and Freq in percent; "
+        title=f"By {request.by}, {ranking}; P@ and Freq in percent; "
         + (f"chance: P@{request.k} of a random order; " if chance_columns else "")
         + "intervals: "
         + (METHOD if request.by == "relation" else METHOD_OF_MEANS),

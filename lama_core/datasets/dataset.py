@@ -17,6 +17,7 @@ from typing import Any, Generic, Literal, TypeVar
 import orjson
 
 from lama_core.errors import UserError, did_you_mean
+from lama_core.rounding import counted
 from lama_core.types import Fact, Relation
 
 BLANK = "[MASK]"
@@ -72,7 +73,7 @@ class ReadReport:
 
     def summary(self, *, limit: int = 10) -> str:
         """Return the number of excluded lines, the first `limit` of them, and the notes."""
-        lines = [f"{len(self.dropped)} line(s) excluded"] if self.dropped else []
+        lines = [f"{counted(len(self.dropped), 'line')} excluded"] if self.dropped else []
         lines += [f"  {dropped}" for dropped in self.dropped[:limit]]
         if len(self.dropped) > limit:
             lines.append(f"  ... and {len(self.dropped) - limit} more")
@@ -120,6 +121,11 @@ class Dataset(_OfRelations[Relation]):
     digest: str
     licence: str = ""
     citation: str = ""
+
+    def __repr__(self) -> str:
+        """Return the name and the numbers of relations and facts; the facts are too many."""
+        n_facts = counted(len(self.facts), "fact")
+        return f"Dataset({self.name!r}: {counted(len(self.relations), 'relation')}, {n_facts})"
 
     @cached_property
     def _facts_by_relation(self) -> dict[str, tuple[Fact, ...]]:

@@ -111,7 +111,7 @@ FORMATS: tuple[Format, ...] = (
 def detect(path: Path) -> Format:
     """Return the format of the data at `path`. Raises UserError if it is unknown."""
     if not path.exists():
-        raise UserError(f"no such file or folder: {path}")
+        raise UserError(f"No such file or folder: {path}.")
     for form in FORMATS:
         if form.reads_file(path) if path.is_file() else form.find_root(path):
             return form

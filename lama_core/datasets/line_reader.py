@@ -140,10 +140,10 @@ class Reading:
 
     def nothing(self, path: Path, what: str) -> UserError:
         """Return the error for a dataset without any usable fact, row or pair (`what`)."""
-        first = f". The first: {self.dropped[0]}" if self.dropped else ""
         n = len(self.dropped)
         lines = "1 line was" if n == 1 else f"{n:,} lines were"
-        return UserError(f"{path} has no usable {what}: {lines} excluded{first}")
+        why = f"{lines} excluded. The first: {self.dropped[0]}" if n else f"it has no {what}s"
+        return UserError(f"{path} has no usable {what}: {why}")
 
     def dataset_of_questions(
         self, path: Path, name: str | None, source: str, what: str, **about: str
@@ -230,7 +230,9 @@ def _text(line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Rejected(f"not valid UTF-8 (byte {error.start + 1})") from error
+        raise Rejected(
+            f"not valid UTF-8 (byte {error.start + 1}): save the file as UTF-8"
+        ) from error
 
 
 def _object(line: bytes) -> JsonObject:

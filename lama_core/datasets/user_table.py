@@ -159,7 +159,10 @@ def load(
         if _can_be_queried(fact, relations):
             facts.append(fact)
         else:
-            reason = f"nothing to query: {fact.relation} has no template, and the row no sentence"
+            reason = (
+                f"nothing to query: {fact.relation} has no template, and the row no sentence; add "
+                "one, or give a template (--template)"
+            )
             reading.drop(path, lines[fact.id], reason)
     for relation in columns.templates:
         if relation and relation not in relations:
@@ -271,7 +274,7 @@ def _check_header(path: Path, header: tuple[str, ...], columns: Columns) -> None
     if any(not columns.of(role) and not set(header) & set(ROLES[role]) for role in _NEEDED):
         raise UserError(
             f"{path} needs the columns subject and object in its first line; its columns are: "
-            f"{shown}"
+            f"{shown}. Name the columns of subjects and objects (--subject, --object)"
         )
 
 
@@ -282,6 +285,10 @@ def csv_rows(
     path = reading.root
     lines = reading.lines(path)
     _, first = next(lines, (0, ""))
+    if reading.dropped:
+        raise UserError(f"{path}: the first line can't be read: {reading.dropped[0].reason}.")
+    if not first:
+        raise UserError(f"{path} is empty.")
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=first.count)
     try:
         header = tuple(

@@ -60,7 +60,10 @@ class ResultsRequest(Request):
 
     runs: Annotated[
         Sequence[str],
-        argument("Names of runs (or their beginnings), or folders of runs. Default: all."),
+        argument(
+            "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
+            "the same model, data and prompts only those with the most facts."
+        ),
     ] = ()
     by: Annotated[By, option("One row per relation, source or type of relation.")] = "relation"
     ranking: Annotated[

@@ -43,9 +43,7 @@ class ReproduceOptions(Request):
     command: ClassVar[tuple[str, ...]] = ("reproduce",)
     python: ClassVar[str] = "reproduce"
 
-    paper: Annotated[str, argument("petroni2019, jiang2020, rezaee2022 or wiland2024.")] = field(
-        default="", kw_only=True
-    )
+    paper: Annotated[str, argument("petroni2019, jiang2020, rezaee2022 or wiland2024.")] = ""
     dataset: Annotated[
         str | None,
         option(

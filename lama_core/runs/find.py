@@ -11,6 +11,7 @@ from pathlib import Path
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folders_in
 from lama_core.paths import ASSETS, data_dir
+from lama_core.rounding import counted
 from lama_core.runs.info import DIGESTED, FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
 from lama_core.runs.parts import PART, PARTS
 
@@ -121,7 +122,7 @@ def load_run(
     *,
     kinds: Sequence[str] = (),
     what: str = "run",
-    remedy: str = "`results` lists the available runs",
+    remedy: str = "`runs` lists the finished runs",
 ) -> Run:
     """Load a run by its name, by a unique beginning of its name, or from the folder `name`.
 
@@ -146,9 +147,13 @@ def load_run(
     if len(matches) == 1:
         return Run(matches[0])
     if matches:
-        names = ", ".join(info.id for info in matches)
+        names = ", ".join(
+            f"{info.id} ({counted(info.n, 'row')}{', bundled' * info.bundled})" for info in matches
+        )
         several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-        raise UserError(f"{len(matches)} {several} begin with {name!r}: {names}.")
+        raise UserError(
+            f"{len(matches)} {several} begin with {name!r}; give more of the name: {names}."
+        )
     if found:
         raise UserError(f"{found[0].id} isn't a {what}: it is a run of kind {found[0].kind!r}.")
     hint = did_you_mean(str(name), [info.id for info in list_runs(kinds=kinds)])

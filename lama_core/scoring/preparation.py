@@ -102,6 +102,7 @@ def as_prepared(
         raise NoFactCounts(
             f"None of the {len(questions):,} facts can be scored with {model_name}: "
             f"{'; '.join(reasons)}."
+            + (" `statements` ranks answers of any length." if NOT_ONE_TOKEN in reasons else "")
         )
     return Prepared(tuple(questions), full)
 

@@ -174,6 +174,17 @@ def test_closed_streams_are_no_fault(closed: str, home: Path) -> None:
         assert b"Traceback" not in ended.stderr
 
 
+def test_a_word_of_a_table_is_broken_only_where_it_does_not_fit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = "a-name-without-a-space-" + "x" * 90
+    output.print_table(("name", "about"), [(long, "some words " * 9)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith(long) and len(lines) == 4
+    output.print_table(("name", "about"), [(long, "y" * 90)])
+    assert all(len(line) <= 160 for line in capsys.readouterr().out.splitlines())
+
+
 def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({"a": float("nan"), "b": [float("inf")], "c": "\udcff", "d": (1, "ä")})
     printed = capsys.readouterr().out

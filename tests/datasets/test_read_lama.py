@@ -185,7 +185,7 @@ def test_an_empty_file_is_said(tmp_path: Path) -> None:
     (root / "TREx" / "P20.jsonl").write_bytes(b"")
     assert "TREx/P20.jsonl has no facts" in load(root).report.notes
     (root / "TREx" / "P19.jsonl").write_bytes(b"")
-    with pytest.raises(UserError, match="has no usable fact: 0 line"):
+    with pytest.raises(UserError, match="has no usable fact: it has no facts"):
         load(root)
 
 
@@ -219,7 +219,7 @@ def test_a_folder_in_another_layout_is_refused_in_a_sentence(tmp_path: Path) -> 
 
 
 def test_an_unknown_name_says_what_is_known() -> None:
-    with pytest.raises(UserError, match="no dataset or folder is called 'no-such-thing'"):
+    with pytest.raises(UserError, match="No dataset or folder is called 'no-such-thing'"):
         load_dataset("no-such-thing")
 
 

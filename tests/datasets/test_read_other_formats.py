@@ -152,10 +152,25 @@ def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
     assert "nothing to query" in dataset.report.dropped[0].reason
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "subject,object\n"])
-def test_a_table_without_facts_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UserError):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("a,b\n1,2\n", r"its columns are: a, b. Name the columns .*\(--subject, --object\)"),
+        ("subject,object\n", "has no usable row: it has no rows"),
+        ("subject,object\nPeru,Lima\n", r"give a template \(--template\)"),
+    ],
+)
+def test_a_table_without_facts_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
         user_table.load(write(tmp_path / "mine.csv", text))
+
+
+def test_a_table_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("subject,object\nPeru,Lima\n", encoding="utf-16")
+    with pytest.raises(UserError, match=r"not valid UTF-8 .* save the file as UTF-8"):
+        user_table.load(path)
 
 
 COUNTRIES = "Country,Label,Kind\nPeru,Lima,capital\nChile,Peso,currency\nPeru,,capital\n"

@@ -60,7 +60,7 @@ def tables(options: ReproduceOptions) -> dict[str, TableContents]:
 @pytest.mark.usefixtures("tiny")
 def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -> None:
     data = str(write_bats(tmp_path / "mine"))
-    found = tables(ReproduceOptions(data, limit=4))
+    found = tables(ReproduceOptions("", data, limit=4))
     rows = {(row.model, row.what): row for row in found["table1"].rows}
     base = rows["RoBERTa-base", "encyclopedic, unsupervised random"]
     assert (base.published, base.n) == (70.33, 2 * 4)

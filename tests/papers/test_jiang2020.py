@@ -54,7 +54,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def _reproduced(data: Path, *models: str, tables: tuple[str, ...] = ()) -> Reproduction:
-    return LPAQA_PAPER.reproduce(ReproduceOptions(str(data), models, None, tables))
+    return LPAQA_PAPER.reproduce(ReproduceOptions("", str(data), models, None, tables))
 
 
 def _table(found: Reproduction, name: str) -> ReproducedTable:

@@ -89,7 +89,7 @@ def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def done(data: Path, *tables: str, limit: int | None = None) -> Reproduction:
-    options = ReproduceOptions(str(data), ("minilm-mlm",), limit, tables)
+    options = ReproduceOptions("", str(data), ("minilm-mlm",), limit, tables)
     return find_paper("petroni2019").reproduce(options)
 
 
@@ -235,7 +235,7 @@ def test_correlations_are_the_papers_only_where_the_measure_is(data: Path) -> No
 
 
 def test_the_starter_facts_are_never_taken_for_lama(data: Path) -> None:
-    lama = Lama(ReproduceOptions("starter"))
+    lama = Lama(ReproduceOptions("", "starter"))
     assert "starter facts" in lama.notes[0] and "not LAMA's facts" in lama.notes[1]
     assert list(lama.usable) == ["minilm-mlm"]
     assert lama.missing["BERT-large"].reason == "bert-large-cased is not on this machine."
@@ -251,5 +251,5 @@ def test_a_chart_shows_the_papers_values_beside_ours_of_its_own_data_alone(data:
     assert published(done(data, "table2")) == [
         "Freq (paper)", "BERT-base (paper)", "BERT-large (paper)",
     ]  # fmt: skip
-    starter = ReproduceOptions("starter", ("minilm-mlm",), 1, ("table2",))
+    starter = ReproduceOptions("", "starter", ("minilm-mlm",), 1, ("table2",))
     assert published(find_paper("petroni2019").reproduce(starter)) == []

@@ -77,7 +77,7 @@ def as_large_as_the_leaderboard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def done(data: Path | None, *models: str, limit: int | None = None) -> Reproduction:
-    options = ReproduceOptions(None if data is None else str(data), models, limit)
+    options = ReproduceOptions("", None if data is None else str(data), models, limit)
     return find_paper("wiland2024").reproduce(options)
 
 

@@ -199,7 +199,7 @@ def import_dataset(
     """
     path = user_path(path)
     if not path.exists():
-        raise UserError(f"no such file or folder: {path}")
+        raise UserError(f"No such file or folder: {path}.")
     name = import_name(path, name)
     if name in installed.installed_names() and not replace:
         raise UserError(

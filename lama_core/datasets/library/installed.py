@@ -333,4 +333,4 @@ def _not_installed(what: str, name: str, known: tuple[str, ...]) -> UserError:
         return NotFetchedError(f"The source {name!r} is", name)
     hint = did_you_mean(name, [*known, *(source.name for source in published.SOURCES)])
     known_names = f"; known: {', '.join(known)}"
-    return UserError(f"no {what} or folder is called {name!r}{hint or known_names}")
+    return UserError(f"No {what} or folder is called {name!r}{hint or known_names}")

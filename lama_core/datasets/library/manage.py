@@ -62,4 +62,4 @@ def _check(name: str) -> str:
         return name
     if name in OWN:
         raise UserError(f"{name} is built in and can't be changed")
-    raise UserError(f"no installed dataset is called {name!r}{did_you_mean(name, known)}")
+    raise UserError(f"No installed dataset is called {name!r}{did_you_mean(name, known)}")

@@ -34,6 +34,7 @@ from lama_core.probes.statements.scoring import (
     statement_score,
 )
 from lama_core.requests import argument, option
+from lama_core.rounding import counted
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
@@ -199,7 +200,7 @@ class RankAnswer:
                 "is_gold": one.answer == gold if gold else None,
                 "prob": one.prob,
                 "log_prob": one.log_prob,
-                "prob_of": f"{sum(each.rank is not None for each in model.answers)} answers",
+                "prob_of": counted(sum(each.rank is not None for each in model.answers), "answer"),
                 "score": one.score,
                 "score_is": f"{request.aggregate} of log-probabilities, {TOKENS_OF[request.part]}",
                 "n_tokens": len(scored_tokens(one.tokens)),
