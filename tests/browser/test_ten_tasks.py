@@ -92,8 +92,7 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ur
     shown_button(page, "Inspect: wrong answers").click()
     shown_button(page, re.compile("Only .* is right")).click()
     expect(page.get_by_text(re.compile("· right in"))).to_be_visible()
-    page.get_by_text("Tag several", exact=True).click()
-    expect(page.get_by_text("Tick rows; Shift and a click")).to_be_visible()
+    expect(page.get_by_text("Tick facts to tag them; Shift and a click")).to_be_visible()
     page.wait_for_function(DRAWN)
     table = page.get_by_test_id("stDataFrame").first
     table.evaluate("table => table.scrollIntoView({block: 'center'})")
@@ -105,8 +104,7 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ur
     page.keyboard.type("only one")
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")
-    shown_button(page, "Add to 5").click()
-    shown_button(page, "Show tagged").click()
+    shown_button(page, "Add and show").click()
     for _ in ("here", "for a colleague"):
         expect(page.get_by_text(re.compile("^5 of .* tagged only one"))).to_be_visible()
         page.goto(page.url)
@@ -114,8 +112,9 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ur
 
 def test_3_an_own_prompt_against_the_manual_one(page: Page, url: str) -> None:
     open_page(page, url, "Results", "Prompts")
-    page.get_by_role("textbox", name="Your prompt").fill("[X] lies on the continent of [Y] .")
-    shown_button(page, "Try it").click()
+    prompt = page.get_by_role("textbox", name="Your prompt")
+    prompt.fill("[X] lies on the continent of [Y] .")
+    prompt.press("Enter")
     result = page.get_by_text(re.compile("on the same 100 facts .95 % interval of the paired"))
     expect(result).to_be_visible()
     expect(page.get_by_text("[X] lies on the continent of [Y] .").last).to_be_visible()
@@ -129,8 +128,7 @@ def test_5_own_facts_without_a_template_are_imported_and_probed(page: Page, url:
     page.locator("input[type=file]").set_input_files(file)
     page.get_by_role("textbox", name="Template", exact=True).fill("The capital of [X] is [Y].")
     shown_button(page, "Import").click()
-    shown_button(page, "Ask models these facts").click()
-    shown_button(page, "Start").click()
+    shown_button(page, "Ask MiniLM-MLM").click()
     expect(page.get_by_text(re.compile(r"\d+ of 10 first answers are right"))).to_be_visible()
 
 
@@ -146,13 +144,11 @@ def test_6_phrase_answers_are_ranked(page: Page, url: str) -> None:
 
 def test_7_a_lesson_in_large_type_with_a_blank_handout(page: Page, url: str) -> None:
     open_page(page, url, "Lessons")
-    shown_button(page, re.compile("Handouts")).click()
+    shown_button(page, re.compile("For teachers")).click()
     with page.expect_download() as taken:
         page.get_by_text("Student sheet, with blanks").filter(visible=True).click()
     assert "___" in Path(taken.value.path()).read_text(encoding="utf-8")
-    page.keyboard.press("Escape")
-    shown_button(page, "Start the lesson").click()
-    page.get_by_text("Teacher mode", exact=True).click()
+    shown_button(page, "Start in teacher mode").click()
     page.wait_for_function("parseFloat(getComputedStyle(document.documentElement).fontSize) > 20")
 
 

@@ -352,8 +352,8 @@ def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
         [(answer.lines[row].text, answer.lines[row].gold or "") for row in rows],
         [model.name for model in answer.models],
         columns={
-            "line": number("line", format="localized", width="small"),
-            "sentence": text("sentence", width="large"),
+            "line": number("line", format="localized", width="small", pinned=True),
+            "sentence": text("sentence", width="large", pinned=True),
             "gold": text("right answer"),
         },
         model_columns={

@@ -5,6 +5,7 @@ import streamlit as st
 from lama_core.lessons.lesson import Lesson, LessonListing, own_lessons
 from pages.ui.lessons.lesson_view import address_of, draw_handouts
 from pages.ui.lessons.progress import progress_in
+from pages.ui.lessons.teacher import LARGE
 from pages.ui.shared import links, screens, visitors
 from pages.ui.shared.messages import plain
 
@@ -39,15 +40,19 @@ def _draw_card(number: int, lesson: Lesson) -> None:
     begun = 0 < n_seen <= n_steps
     minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes} minutes"
     state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun
-    st.caption(minutes + state + " · your own" * lesson.own)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         clicked = st.button(
             "Resume" if begun else "Start the lesson",
             key=f"begin {lesson.id}",
             icon=":material/play_arrow:",
         )
-        with st.popover("Handouts", icon=":material/print:", type="tertiary"):
+        with st.popover("For teachers", icon=":material/co_present:", type="tertiary"):
+            if st.button(
+                "Start in teacher mode", key=f"teach {lesson.id}", icon=":material/play_arrow:"
+            ):
+                links.go(screens.LESSONS, address_of(lesson) | {LARGE: "true"})
             draw_handouts(lesson)
+        st.caption(minutes + state + " · your own" * lesson.own, width="content")
     if clicked:
         step = min(max(progress.seen), n_steps) if begun else 1
         links.go(screens.LESSONS, address_of(lesson, step))
