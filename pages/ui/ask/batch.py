@@ -72,8 +72,7 @@ def draw_batch() -> None:
     """Draw the tab."""
     st.caption(
         f"Paste up to {MAX_LINES} sentences, one per line, each with a blank; put the right answer "
-        "after a tab or |. The table shows each model's first answer to every sentence. Chat "
-        "servers answer in free text, also questions without a blank."
+        "after a tab or |. Chat servers answer in free text, also questions without a blank."
     )
     batch = _draw_form()
     batch.choice.settings.check()

@@ -34,13 +34,14 @@ def draw_overview(listing: LessonListing) -> None:
 def _draw_card(number: int, lesson: Lesson) -> None:
     progress = progress_in(lesson)
     st.markdown(f"### {number}\\. {plain(lesson.title)}")
-    st.markdown(plain(lesson.question))
     n_seen, n_steps = len(progress.seen), len(lesson.steps)
     done = n_seen > n_steps  # the summary counts as a step
     begun = 0 < n_seen <= n_steps
-    minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes} minutes"
+    minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes}\N{NO-BREAK SPACE}minutes"
     state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun
-    with st.container(horizontal=True, vertical_alignment="center"):
+    about = minutes + state + " · your own" * lesson.own
+    st.markdown(f"{plain(lesson.question)} :small[({about})]")
+    with st.container(horizontal=True):
         clicked = st.button(
             "Resume" if begun else "Start the lesson",
             key=f"begin {lesson.id}",
@@ -52,7 +53,6 @@ def _draw_card(number: int, lesson: Lesson) -> None:
             ):
                 links.go(screens.LESSONS, address_of(lesson) | {LARGE: "true"})
             draw_handouts(lesson)
-        st.caption(minutes + state + " · your own" * lesson.own, width="content")
     if clicked:
         step = min(max(progress.seen), n_steps) if begun else 1
         links.go(screens.LESSONS, address_of(lesson, step))

@@ -13,8 +13,8 @@ _CSS = f"""
 <style>
 html {{ font-size: {ENLARGED}px !important; }}
 .stMainBlockContainer {{ max-width: 100rem; padding-top: 1rem; }}
-header[data-testid="stHeader"], .st-key-share {{ display: none; }}
-[data-testid="stHeading"] h2 {{ padding: 0; }}
+header[data-testid="stHeader"], div:has(> .st-key-share) {{ display: none; }}
+[data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; }}
 </style>
 """
 _JS = Path(__file__).with_name("arrows.js").read_text(encoding="utf-8")

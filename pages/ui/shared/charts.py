@@ -1018,6 +1018,7 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
         "zmax": max(1.0, float(np.nanmax(np.where(others, np.nan, tone), initial=0.0))),
         "hoverinfo": "skip",
     }
+    style |= {"textfont_size": TEXT_SIZE - 1} if narrow else {}
     texts = [[f"{n:,}" if n else "" for n in line] for line in counts]
     axes = (("right answer", shown_golds), ("first answer", shown_answers))
     if narrow:
