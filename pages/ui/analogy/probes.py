@@ -184,8 +184,8 @@ def _draw_kinds(
     colours = _colours(runs, names)
     greys = {name: PUBLISHED for name in published}
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    options = [part for run in runs for part in options_text(run.details).split(", ")]
-    options = ", ".join(dict.fromkeys(options))
+    parts = (part for run in runs for part in options_text(run.details).split(", "))
+    options = ", ".join(dict.fromkeys(parts))
     boxes = st.columns(len(SHOWN_PROBES), gap="small")
     for probe, box in zip(SHOWN_PROBES, boxes, strict=True):
         part = table[table["probe"] == probe]
@@ -233,7 +233,7 @@ def _draw_best(table: pd.DataFrame) -> None:
     for probe in SHOWN_PROBES:
         of_probe = ours[ours["probe"] == probe]
         if len(of_probe):
-            best = of_probe.loc[of_probe["value"].idxmax()]
+            best = of_probe.iloc[int(of_probe["value"].argmax())]
             won.setdefault(best["who"], []).append(f"{probe} ({fixed(best['value'], 1)} %)")
     if won:
         found = "; ".join(f"by {who} on {' and '.join(probes)}" for who, probes in won.items())

@@ -21,12 +21,10 @@ from lama_core.datasets.library.manage import (
 from lama_core.datasets.library.published import is_published, source
 from lama_core.errors import UserError
 from lama_core.files import format_bytes, user_path
-from lama_core.probes.plan import ProbeRequest
 from lama_core.runs.find import list_runs
-from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.data.contents import draw_dropped
 from pages.ui.data.mapping import Opened, draw_mapping
-from pages.ui.results.new_run import MOST_FACTS, PROBING, WHOLE_ANSWERS, WORDS_AT_BLANK
+from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
 from pages.ui.shared.messages import (
     counted,
@@ -36,6 +34,7 @@ from pages.ui.shared.messages import (
     show_error,
     show_note,
 )
+from pages.ui.shared.run_form import default_models
 from pages.ui.shared.url_state import choose, draw_choice_table, title_of
 
 IMPORT = "import data"
@@ -313,9 +312,10 @@ def _draw_imported(name: str) -> None:
                 )
             ):
                 _open_new_run(name, WHOLE_ANSWERS)
-            model = DEFAULT_MODEL if DEFAULT_MODEL in visitors.models_here() else ""
-            if model and st.button(f"Ask {plain(title_of(model))}", icon=":material/bolt:"):
-                jobs.start(PROBING, ProbeRequest(name, models=(model,), limit=MOST_FACTS))
+            models = default_models(visitors.models_here())
+            asks = ", ".join(map(title_of, models))
+            if models and st.button(f"Ask {plain(asks)}", icon=":material/bolt:"):
+                start_run(name, models)
                 _open_new_run(name, WORDS_AT_BLANK)
             if st.button("Choose models and options", icon=":material/play_arrow:"):
                 _open_new_run(name, WORDS_AT_BLANK)

@@ -19,7 +19,7 @@ from lama_core.probes.statements.scoring import AGGREGATES, PARTS
 from lama_core.rounding import percent
 from lama_core.runs.find import load_run
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
-from pages.ui.shared import cache, links, screens, visitors
+from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_form import (
     KEPT,
@@ -57,6 +57,11 @@ def draw_form() -> None:
         draw_run_form(RunForm("a whole-answer run", _choose_statements, _show, result=_result))
     else:
         draw_run_form(RunForm(PROBING, _choose, _show, result=_result))
+
+
+def start_run(data: str, models: Sequence[str]) -> None:
+    """Start the run that the form starts without changes. models: the names of the models."""
+    jobs.start(PROBING, ProbeRequest(data, models=tuple(models), limit=MOST_FACTS))
 
 
 @dataclass(frozen=True, slots=True)

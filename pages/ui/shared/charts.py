@@ -1022,11 +1022,13 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
     texts = [[f"{n:,}" if n else "" for n in line] for line in counts]
     axes = (("right answer", shown_golds), ("first answer", shown_answers))
     if narrow:
-        named = ([word or "others" for word in words] for words in (golds, answers))
-        axes = tuple(zip(("", "rows: right answer, columns: first answer"), named, strict=True))
+        title = "rows: right answer, columns: first answer"
+        short = [[word or "others" for word in words] for words in (golds, answers)]
+        axes = (("", short[0]), (title, short[1]))
     bar |= {"title": {"text": "facts"}, "thickness": 12}
-    bar = {"showscale": False} if narrow else {"colorbar": bar}
-    figure = heat_map(tone, texts, *axes, colorscale=COUNTED, **bar, **style)
+    figure = heat_map(
+        tone, texts, *axes, colorscale=COUNTED, colorbar=bar, showscale=not narrow, **style
+    )
     for which, scale in ((right, RIGHT), (others, TOTALS)):
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
@@ -1084,7 +1086,7 @@ def _row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any
     bold = set(bold)
     shown = [f"<b>{escape(row)}</b>" if row in bold else escape(row) for row in labels]
     # Plotly infers the type from the first trace, whose only name may be a number.
-    axis = {"type": "category", "categoryorder": "array", "categoryarray": labels}
+    axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
     axis |= {"range": _rows(labels)}
     axis |= {"tickvals": labels, "ticktext": shown, "ticksuffix": "  "}
     return {f"yaxis_{name}": value for name, value in axis.items()}
