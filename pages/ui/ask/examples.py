@@ -19,7 +19,7 @@ from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.model_columns import Column, query_models
 
 TOP_K = 5
-FEW = 8  # queries on screen, until the user wants all
+FEW = 10  # queries on screen, until the user wants all
 ALL = "both"
 PAPER_MODEL = "BERT-large, published"
 # URL parameters that a link to one of the queries replaces or drops.
@@ -174,7 +174,7 @@ def _published(examples: Sequence[PublishedExample]) -> Answerer:
         )
         for example in examples
     )
-    return Answerer(PAPER_MODEL, PAPER_MODEL, PUBLISHED, lists)
+    return Answerer(PAPER_MODEL, "BERT-large (published)", PUBLISHED, lists)
 
 
 def _ranked_list(answer: ModelAnswer) -> RankedList:

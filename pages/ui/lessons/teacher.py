@@ -13,7 +13,7 @@ _CSS = f"""
 <style>
 html {{ font-size: {ENLARGED}px !important; }}
 .stMainBlockContainer {{ max-width: 100rem; padding-top: 1rem; }}
-header[data-testid="stHeader"], div:has(> .st-key-share) {{ display: none; }}
+header[data-testid="stHeader"], div:has(> .st-key-share), .st-key-menu {{ display: none; }}
 [data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; }}
 </style>
 """

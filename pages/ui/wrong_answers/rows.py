@@ -243,7 +243,8 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     )
     if several or (tags and picked.ticked):
         ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
-        draw_picked_tags(joined, ticked, chosen)
+        with list_box:
+            draw_picked_tags(joined, ticked, chosen)
     elif tags:
         list_box.caption(
             "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
