@@ -12,6 +12,13 @@ from pages.ui.shared.router import draw_page, draw_tabs
 
 def draw_sets() -> None:
     """Draw the list of data sets and the facts of the chosen one."""
+    caption = "Facts, analogy pairs and prompts."
+    if visitors.may("fetch"):
+        caption += (
+            " The starter sets come with the project; published sets are downloaded on request "
+            "from their authors' sites."
+        )
+    st.caption(caption)
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
     chosen = datasets.choose_source(sources)
     with errors_shown():
@@ -31,13 +38,6 @@ def draw_study() -> None:
 def main() -> None:
     """Draw the open tab."""
     st.header("Data and runs", anchor=False)
-    caption = "Facts, analogy pairs and prompts."
-    if visitors.may("fetch"):
-        caption += (
-            " The starter sets come with the project; published sets are downloaded on request "
-            "from their authors' sites."
-        )
-    st.caption(caption)
     tabs = {
         "Data sets": draw_sets,
         "Import": datasets.draw_import,

@@ -5,8 +5,10 @@ from playwright.sync_api import Locator, Page, TimeoutError
 HEAD, ROW = 35, 35  # pixels
 
 
-def pick_row(page: Page, number: int, shown: Locator) -> None:
-    """Tick the row's box in the first table; return when what it opens is shown.
+def pick_row(page: Page, number: int, shown: Locator, across: int = 16) -> None:
+    """Click the row in the first table; return when what it opens is shown.
+
+    across: pixels from the table's left edge, where by default the row's box is.
 
     A busy page may be drawn anew under the click: it is repeated, after ever longer waits.
     """
@@ -18,7 +20,7 @@ def pick_row(page: Page, number: int, shown: Locator) -> None:
             page.wait_for_timeout(300)
             box = table.bounding_box() if table.count() else None
         if box is not None:
-            page.mouse.click(box["x"] + 16, box["y"] + HEAD + ROW * number + ROW / 2)
+            page.mouse.click(box["x"] + across, box["y"] + HEAD + ROW * number + ROW / 2)
         try:
             shown.wait_for(timeout=1000 * seconds)
             return

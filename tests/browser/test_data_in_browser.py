@@ -54,7 +54,7 @@ def test_uploaded_facts_are_described_with_the_lines_that_were_excluded(
     upload(page, app_url, "../../own.jsonl", facts(4, "no JSON", '{"subject": "Nowhere"}'))
     expect(page.get_by_text("Imported own: 4 facts.")).to_be_visible()
     expect(page.get_by_text("2 lines excluded")).to_be_visible()
-    page.get_by_role("button", name="Ask models these facts").click()
+    page.get_by_role("button", name="Choose models and options").click()
     page.wait_for_url(re.compile("tab=New"))
     expect(page.get_by_placeholder("All 1", exact=True)).to_be_visible()
 
@@ -86,7 +86,7 @@ def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
 ) -> None:
     upload(page, app_url, "many.jsonl", facts(N_FACTS))
     expect(page.get_by_text("Imported many: 2,500 facts.")).to_be_visible()
-    page.get_by_role("button", name="Ask models these facts").click()
+    page.get_by_role("button", name="Choose models and options").click()
     limit = page.get_by_role("spinbutton", name="Facts per relation (at most)")
     limit.fill(str(N_FACTS))
     limit.press("Enter")

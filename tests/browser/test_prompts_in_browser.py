@@ -49,7 +49,6 @@ def test_a_typed_prompts_accuracy_grows_and_stops(page: Page, app_url: str) -> N
     field = page.get_by_role("textbox", name="Your prompt")
     field.fill("The chief city of [X] is [Y] .")
     field.press("Enter")
-    page.get_by_role("button", name="Try it").click()
     expect(page.get_by_text(re.compile(r"; \d+ of \d+ test facts$")).first).to_be_visible()
     expect(page.get_by_text("95 % interval of the paired difference").first).to_be_visible()
     expect(page.get_by_text("Facts where the prompts differ").first).to_be_visible()

@@ -46,7 +46,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     expect(page.get_by_text("of 800 facts · P101 made-up relation 1")).to_be_visible()
 
     opened = page.get_by_role("button", name="Ask it")
-    pick_row(page, 0, opened)
+    pick_row(page, 0, opened, across=80)
     expect(page).to_have_url(re.compile("fact=P101"))
     opened.click()
     page.wait_for_url(re.compile(r"/\?text=.*is\+related\+to"))

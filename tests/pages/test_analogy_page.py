@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from analogy_fakes import Work, run_probes
 from numpy.typing import NDArray
-from opening import open_page
+from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
@@ -84,9 +84,11 @@ def test_probe_results_are_shown_by_kind_and_relation(
 ) -> None:
     app = open_probes(home, monkeypatch, data="made-up", setting=setting)
     kinds = app.dataframe[0].value
-    assert kinds[""].tolist() == [*RELATION_KINDS, "all"]  # every relation here is marked
-    assert any(column.startswith("coin") for column in kinds.columns)
-    assert any(column.startswith("RoBERTa-base") for column in kinds.columns)
+    # Every relation here is marked.
+    assert kinds.columns.tolist() == ["model", "probe", *RELATION_KINDS, "all"]
+    assert {"RoBERTa-base", "fastText"} < set(kinds["model"])
+    assert any(model.startswith("coin") for model in kinds["model"])
+    assert "The right pair is chosen by coin on random (" in said(app)
     (warning,) = (
         one.value for one in app.warning if one.value.startswith("Differs from the paper")
     )
@@ -107,9 +109,9 @@ def test_the_papers_average_without_marked_relations_stands_below_its_kinds(
     app = open_probes(
         home, monkeypatch, data="made-up", setting="supervised", beside="RoBERTa-large"
     )
-    kinds = app.dataframe[0].value.set_index("")
-    assert kinds.index.tolist() == [*RELATION_KINDS, "all", UNMARKED]
-    assert kinds.loc[UNMARKED, "RoBERTa-large random"] == "68.5"
+    kinds = app.dataframe[0].value.set_index(["model", "probe"])
+    assert kinds.columns.tolist() == [*RELATION_KINDS, "all", UNMARKED]
+    assert kinds.loc[("RoBERTa-large", "random"), UNMARKED] == "68.5"
 
 
 def test_the_decisions_are_those_of_the_run(runs: tuple[ProbeRun, ...]) -> None:

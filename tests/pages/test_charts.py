@@ -86,6 +86,26 @@ def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
     assert "<b>2 other answers</b>" in second
 
 
+def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
+    table = pd.DataFrame(
+        {
+            "relation": ["1", "2 to 5"], "label": ["1", "2 to 5"], "n": 10,
+            "difference": [0.1, -0.1], "low": [0.0, -0.2], "high": [0.2, 0.0],
+            "only_a": 1, "only_b": 1,
+        }
+    )  # fmt: skip
+    figure = charts.differences(table, ("a", "b"), ("#2c86c7", "#1aa179"), k=1, unit="facts")
+    assert [list(trace.y) for trace in figure.data[:2]] == [["1"], ["2 to 5"]]
+    assert figure.layout.yaxis.type == "category"  # else Plotly infers numbers from the first trace
+
+
+def test_a_narrow_confusion_matrix_has_short_names() -> None:
+    pairs = pd.DataFrame({"gold": ["x"], "answer": ["y"], "n": [3]})
+    found = Confusion(pairs, ("x",), ("y",), 2, 3, np.array([[3, 1], [0, 8]]))
+    figure = charts.confusion(found, narrow=True)
+    assert figure.layout.xaxis.ticktext == ("y", "others") and not figure.data[0].showscale
+
+
 def test_many_runs_are_points_on_one_line_a_relation() -> None:
     names = tuple("abcd")
     colours = dict.fromkeys(names, "#2c86c7")

@@ -125,4 +125,4 @@ def test_parts_of_the_logit_are_bars_with_the_strongest_neurons() -> None:
     assert "Logit of <b>Oslo</b> minus that of <b>Paris</b>" in html(app)
     neurons, heads = (one.value for one in app.dataframe[:2])
     assert len(neurons) == 10 and all(neurons["promotes"])
-    assert list(heads) == ["layer", "head", "adds"] and len(heads) == 10
+    assert list(heads) == ["head", "adds"] and len(heads) == 10

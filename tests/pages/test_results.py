@@ -222,7 +222,8 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
 @pytest.mark.usefixtures("here")
 def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
     table = tables(open_page("results", data="made-up", tab="Slices", models=["gpt2"]))[0]
-    line = table[(table["slice by"] == "gold's frequency") & (table["slice"] == "2 to 5")].iloc[0]
+    by_frequency = table[table["slice by"] == "right answer's frequency"]
+    line = by_frequency[by_frequency["slice"] == "2 to 5"].iloc[0]
     fields = SLICINGS["gold's frequency"].slices["2 to 5"]
     app = open_page("facts", data="made-up", models=["gpt2"], **params_of(fields))
     assert f"**{line['GPT-2 small n']:,}** of 600 facts" in app.markdown[0].value

@@ -1,5 +1,6 @@
 """Ways of asking on Results, and generated texts on Wrong answers, on the facts of make_ways."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,20 @@ def test_the_facts_of_one_way_are_chosen_and_a_relation_restricts_all(
     app = open_ways(relations="P19", known_as=TEXT)
     assert "the same 4 facts of 1 relation" in said(app)
     assert app.dataframe[3].value["subject"].tolist() == ["Cleo"]
+
+
+def test_the_relations_that_differ_most_are_drawn_until_all_are_wanted(
+    runs: tuple[Run, Run, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pages.ui.results.ways_of_asking.MOST_RELATIONS", 1)
+
+    def drawn(app: AppTest) -> int:
+        (chart,) = (json.loads(one.proto.spec) for one in app.get("plotly_chart"))
+        return len(chart["layout"]["yaxis"]["categoryarray"])
+
+    app = open_ways()
+    assert app.toggle(key="all_relations").label == "All 2 relations" and drawn(app) == 1
+    assert drawn(open_ways(all_relations="true")) == 2
 
 
 def test_a_model_with_two_kinds_of_runs_is_compared(runs: tuple[Run, Run, Run]) -> None:

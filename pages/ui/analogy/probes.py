@@ -37,7 +37,7 @@ from pages.ui.analogy.templates import SCORE_TEMPLATE
 from pages.ui.shared import charts, links, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain, show_error, show_note
+from pages.ui.shared.messages import draw_headline, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, pick
 
@@ -169,7 +169,6 @@ def _draw_kinds(
     runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
 ) -> None:
     """Draw accuracy by kind of relation, a chart per probe, as in the paper's Table 1."""
-    st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     lines = [
         *probe_accuracies(runs, by="kind"),
         *unmarked_accuracies(runs),
@@ -180,10 +179,13 @@ def _draw_kinds(
         ),
     ]
     table = _table(lines, names)
+    _draw_best(table)
+    st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     colours = _colours(runs, names)
     greys = {name: PUBLISHED for name in published}
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    options = "; ".join(dict.fromkeys(options_text(run.details) for run in runs))
+    parts = (part for run in runs for part in options_text(run.details).split(", "))
+    options = ", ".join(dict.fromkeys(parts))
     boxes = st.columns(len(SHOWN_PROBES), gap="small")
     for probe, box in zip(SHOWN_PROBES, boxes, strict=True):
         part = table[table["probe"] == probe]
@@ -205,8 +207,10 @@ def _draw_kinds(
             "decisions."
         )
     st.caption(caption)
-    wide = _wide(table, [*colours, *published], order)
-    draw_table(wide, width="stretch")
+    with st.expander("As a table", icon=":material/table:"):
+        pinned = st.column_config.TextColumn(pinned=True)
+        wide = _wide(table, [*colours, *published], order)
+        draw_table(wide, width="stretch", column_config={"model": pinned, "probe": pinned})
     if UNMARKED in order:
         st.caption(
             f"*{UNMARKED}*: encyclopedic and lexicographic relations that are neither one-to-many "
@@ -220,6 +224,21 @@ def _draw_kinds(
         {"runs": [run.info.id for run in runs], "options": options},
         requests_of(runs),
     )
+
+
+def _draw_best(table: pd.DataFrame) -> None:
+    """Draw which of the runs' models is the most accurate on each probe, over all relations."""
+    ours = table[(table["name"] == ALL) & ~table["published"].astype(bool)].dropna(subset="value")
+    won: dict[str, list[str]] = {}
+    for probe in SHOWN_PROBES:
+        of_probe = ours[ours["probe"] == probe]
+        if len(of_probe):
+            best = of_probe.iloc[int(of_probe["value"].argmax())]
+            won.setdefault(best["who"], []).append(f"{probe} ({fixed(best['value'], 1)} %)")
+    if won:
+        found = "; ".join(f"by {who} on {' and '.join(probes)}" for who, probes in won.items())
+        often = " most often" * (ours["who"].nunique() > 1)
+        draw_headline(f"The right pair is chosen{often} {found}. Chance: 50 %")
 
 
 def _draw_differences(runs: Sequence[ProbeRun]) -> None:
@@ -238,14 +257,16 @@ def _draw_differences(runs: Sequence[ProbeRun]) -> None:
 
 
 def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
-    """A row per kind of relation, a column per model and probe; cells: accuracy, mark, spread."""
+    """A row per model and probe, a column per kind of relation; cells: accuracy, mark, spread."""
     by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
     cells = {key: _cell(row) for key, row in by_cell.iterrows()}
-    columns = [(model, probe) for model in who for probe in SHOWN_PROBES]
-    return pd.DataFrame(
-        {"": name} | {" ".join(at): cells[name, *at] for at in columns if (name, *at) in cells}
-        for name in order
-    )
+    rows = [
+        {"model": model, "probe": probe}
+        | {name: cells.get((name, model, probe), "") for name in order}
+        for model in who
+        for probe in SHOWN_PROBES
+    ]
+    return pd.DataFrame(row for row in rows if any([*row.values()][2:]))
 
 
 def _cell(line: pd.Series) -> str:

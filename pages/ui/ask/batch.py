@@ -72,8 +72,7 @@ def draw_batch() -> None:
     """Draw the tab."""
     st.caption(
         f"Paste up to {MAX_LINES} sentences, one per line, each with a blank; put the right answer "
-        "after a tab or |. The table shows each model's first answer to every sentence. Chat "
-        "servers answer in free text, also questions without a blank."
+        "after a tab or |. Chat servers answer in free text, also questions without a blank."
     )
     batch = _draw_form()
     batch.choice.settings.check()
@@ -352,8 +351,8 @@ def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
         [(answer.lines[row].text, answer.lines[row].gold or "") for row in rows],
         [model.name for model in answer.models],
         columns={
-            "line": number("line", format="localized", width="small"),
-            "sentence": text("sentence", width="large"),
+            "line": number("line", format="localized", width="small", pinned=True),
+            "sentence": text("sentence", width="large", pinned=True),
             "gold": text("right answer"),
         },
         model_columns={

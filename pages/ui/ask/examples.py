@@ -1,5 +1,6 @@
 """Examples: the queries of LAMA's Table 3 with the answers of chosen models and BERT-large."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -18,6 +19,7 @@ from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.model_columns import Column, query_models
 
 TOP_K = 5
+FEW = 10  # queries on screen, until the user wants all
 ALL = "both"
 PAPER_MODEL = "BERT-large, published"
 # URL parameters that a link to one of the queries replaces or drops.
@@ -67,6 +69,15 @@ class Answerer:
     colour: str
     lists: tuple[RankedList, ...]
 
+    @property
+    def over(self) -> str:
+        """The words over which the probabilities of most lists sum to 1, as a text."""
+        return Counter(one.over for one in self.lists).most_common(1)[0][0]
+
+    def summary(self) -> str:
+        """How often the model is right, and which words its probabilities are over."""
+        return f"{count_right(self.lists)} Probabilities {self.over}."
+
 
 def count_right(lists: Sequence[RankedList]) -> str:
     """How often the gold answer is first, and among the first five, as a sentence."""
@@ -94,10 +105,14 @@ def draw_published_examples() -> None:
     choice.settings.check()
     examples = [one for one in published if source in (ALL, titles[one.source])]
     answerers = [_published(examples)]
-    above, table = st.container(), st.empty()
+    above = st.container()
+    of_all = len(examples) <= FEW or st.toggle(
+        f"All {len(examples)} queries", key="all_examples", bind=url_state.BOUND
+    )
+    table = st.empty()
 
     def draw_grid() -> None:
-        table.html(_grid(examples, answerers))
+        table.html(_grid(examples if of_all else examples[:FEW], answerers))
 
     def add(answerer: Answerer) -> None:
         answerers.append(answerer)
@@ -106,7 +121,7 @@ def draw_published_examples() -> None:
     draw_grid()
     with above:
         columns = _query_in_columns(examples, choice, add)
-        st.caption(f"{PAPER_MODEL}: {count_right(answerers[0].lists)}")
+        st.caption(f"{PAPER_MODEL}: {answerers[0].summary()}")
     if columns:
         settings = replace(choice.settings, models=tuple(columns))
         _draw_export(examples, answerers, columns, settings, choice.renormalise)
@@ -138,8 +153,9 @@ def _query_in_columns(
         return tuple(answers)
 
     columns = query_models(choice.settings.models, query_model, _describe)
-    for column in columns.values():
-        column.place.caption(count_right(tuple(map(_ranked_list, column.answer))))
+    for name, column in columns.items():
+        lists = tuple(map(_ranked_list, column.answer))
+        column.place.caption(Answerer(name, name, column.colour, lists).summary())
     return columns
 
 
@@ -158,7 +174,7 @@ def _published(examples: Sequence[PublishedExample]) -> Answerer:
         )
         for example in examples
     )
-    return Answerer(PAPER_MODEL, PAPER_MODEL, PUBLISHED, lists)
+    return Answerer(PAPER_MODEL, "BERT-large (published)", PUBLISHED, lists)
 
 
 def _ranked_list(answer: ModelAnswer) -> RankedList:
@@ -192,6 +208,7 @@ def _grid(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -
 
 
 def _list(answerer: Answerer, ranked: RankedList) -> str:
+    over = f"<br>{escape(ranked.over)}" * (ranked.over != answerer.over)
     rows = "".join(
         f'<tr class="{"gold" if index == ranked.right else ""}"><td class="word">{escape(word)}'
         f'</td><td class="num">{rounding.fixed(log_prob, 1)}</td></tr>'
@@ -202,8 +219,7 @@ def _list(answerer: Answerer, ranked: RankedList) -> str:
         f'<span class="lx-dot" style="background:{answerer.colour}"></span> '
         f"{escape(answerer.title.partition(' (')[0])}</div>"
         f"<table class='lx'><tbody>{rows}</tbody></table>"
-        f'<div class="lx-muted">right answer: {escape(ranked.gold)}<br>{escape(ranked.over)}</div>'
-        "</div>"
+        f'<div class="lx-muted">right answer: {escape(ranked.gold)}{over}</div></div>'
     )
 
 
@@ -219,9 +235,9 @@ def _draw_export(
     candidates, _ = cache.candidates_of(settings)
     st.caption(
         predictions.describe_candidates(candidates, [one.n_candidates for one in first])
-        + " The number after a word is its log-probability (natural logarithm); the line below "
-        "the list says which words the probabilities sum over. BERT-large's numbers are from the "
-        "paper, which ranked other candidates."
+        + " The number after a word is its log-probability (natural logarithm), over the words "
+        "that the model's box names; a list over other words names them. BERT-large's numbers are "
+        "from the paper, which ranked other candidates."
     )
     made = made_with({"settings": settings, "renormalise": renormalise}, first)
     how = PYTHON.format(settings=settings, renormalise=renormalise)

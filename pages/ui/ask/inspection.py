@@ -90,16 +90,16 @@ def _draw_lens(
     *,
     shows_progress: bool = False,
 ) -> None:
-    """Draw a column per model with its result, then the caption and the export.
+    """Draw the caption, a column per model with its result, and the export.
 
     `draw` gets a model's result and the model's title; `name` is the exported file's name.
     """
+    st.caption(caption)
     columns = _query_columns(request, shows_progress)
     for model, column in columns.items():
         with column.place.container():
-            draw(column.answer.result, url_state.title_of(model))
+            draw(column.answer.result, url_state.title_of(model).partition(" (")[0])
     if columns:
-        st.caption(caption)
         _draw_export(name, request, columns)
 
 
@@ -277,8 +277,9 @@ def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         "logit",
         request,
         draw_logit,
-        "The parts add up to the logit. A layer's attention and MLP add to the hidden state at the "
-        "blank; the scales of the norms are fixed at their values for this sentence.",
+        "The logit is the score from which the answer's probability is computed: the parts add up "
+        "to it. A layer's attention and MLP add to the hidden state at the blank; the scales of "
+        "the norms are fixed at their values for this sentence.",
     )
 
 
@@ -326,6 +327,10 @@ def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         )
         return before, after
 
+    st.caption(
+        "Probabilities are as above. The signed number is the tracked answer's log-probability "
+        "after the edit minus before."
+    )
     columns = query_models(
         choice.settings.models, query_model, lambda pair: predictions.describe(pair[1]), per_row=2
     )
@@ -333,10 +338,6 @@ def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         with column.place.container():
             st.html(_before_and_after(*column.answer))
     if columns:
-        st.caption(
-            "Probabilities are as above. The signed number is the tracked answer's "
-            "log-probability after the edit minus before."
-        )
         settings = replace(choice.settings, models=tuple(columns))
         options = {
             "top_k": choice.top_k,

@@ -31,7 +31,7 @@ def draw_layers(found: ModelLayers, title: str) -> None:
     charts.draw_chart(
         layer_lines(found),
         f"log-probabilities in {found.name}",
-        title=f"{title}: log-probabilities by layer",
+        title=f"{title}: log-prob. by layer",
     )
     with st.expander("As a table"):
         draw_table(layers_table(found))

@@ -118,21 +118,19 @@ def draw_logit(found: ModelLogit, title: str) -> None:
     )
     for note in found.notes:
         st.caption(plain(note))
-    st.markdown("Strongest MLP neurons, and the words that they promote")
-    draw_table(
-        {
-            "layer": [one.layer for one in found.neurons],
-            "neuron": [one.neuron for one in found.neurons],
-            "adds": [fixed(one.value, 3, signed=True) for one in found.neurons],
-            "promotes": [", ".join(one.promoted) for one in found.neurons],
-        },
-    )
+    with st.expander("Strongest MLP neurons, and the words that they promote"):
+        draw_table(
+            {
+                "neuron": [f"layer {one.layer}, neuron {one.neuron}" for one in found.neurons],
+                "adds": [fixed(one.value, 3, signed=True) for one in found.neurons],
+                "promotes": [", ".join(one.promoted) for one in found.neurons],
+            },
+        )
     heads = sorted(found.heads, key=lambda one: -abs(one.value))[:N_HEADS]
     with st.expander("Strongest attention heads"):
         draw_table(
             {
-                "layer": [one.layer for one in heads],
-                "head": [one.head for one in heads],
+                "head": [f"layer {one.layer}, head {one.head}" for one in heads],
                 "adds": [fixed(one.value, 3, signed=True) for one in heads],
             },
         )

@@ -24,7 +24,7 @@ from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
 from pages.ui.data.contents import draw_dropped
 from pages.ui.data.mapping import Opened, draw_mapping
-from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK
+from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
 from pages.ui.shared.messages import (
     counted,
@@ -34,7 +34,8 @@ from pages.ui.shared.messages import (
     show_error,
     show_note,
 )
-from pages.ui.shared.url_state import choose, draw_choice_table
+from pages.ui.shared.run_form import default_models
+from pages.ui.shared.url_state import choose, draw_choice_table, title_of
 
 IMPORT = "import data"
 UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
@@ -311,7 +312,12 @@ def _draw_imported(name: str) -> None:
                 )
             ):
                 _open_new_run(name, WHOLE_ANSWERS)
-            if st.button("Ask models these facts", icon=":material/play_arrow:"):
+            models = default_models(visitors.models_here())
+            asks = ", ".join(map(title_of, models))
+            if models and st.button(f"Ask {plain(asks)}", icon=":material/bolt:"):
+                start_run(name, models)
+                _open_new_run(name, WORDS_AT_BLANK)
+            if st.button("Choose models and options", icon=":material/play_arrow:"):
                 _open_new_run(name, WORDS_AT_BLANK)
         if st.button("Show the dataset", icon=":material/visibility:"):
             links.go(screens.DATA, {"source": name})

@@ -65,8 +65,8 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
             "data": [run.info.dataset if run.info else None for run in runs],
             "prompts": [run.info.prompts if run.info else None for run in runs],
             "rows": [run.info.n if run.info else None for run in runs],
-            "made": [run.changed.replace("T", " ").removesuffix("Z") for run in runs],
             "size (MB)": [run.n_bytes / 1e6 for run in runs],
+            "made": [run.changed.replace("T", " ").removesuffix("Z") for run in runs],
             "origin": ["with the project" if run.bundled else "your own" for run in runs],
             "state": [_state(run) for run in runs],
         }

@@ -5,6 +5,7 @@ import streamlit as st
 from lama_core.lessons.lesson import Lesson, LessonListing, own_lessons
 from pages.ui.lessons.lesson_view import address_of, draw_handouts
 from pages.ui.lessons.progress import progress_in
+from pages.ui.lessons.teacher import LARGE
 from pages.ui.shared import links, screens, visitors
 from pages.ui.shared.messages import plain
 
@@ -33,20 +34,24 @@ def draw_overview(listing: LessonListing) -> None:
 def _draw_card(number: int, lesson: Lesson) -> None:
     progress = progress_in(lesson)
     st.markdown(f"### {number}\\. {plain(lesson.title)}")
-    st.markdown(plain(lesson.question))
     n_seen, n_steps = len(progress.seen), len(lesson.steps)
     done = n_seen > n_steps  # the summary counts as a step
     begun = 0 < n_seen <= n_steps
-    minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes} minutes"
+    minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes}\N{NO-BREAK SPACE}minutes"
     state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun
-    st.caption(minutes + state + " · your own" * lesson.own)
+    about = minutes + state + " · your own" * lesson.own
+    st.markdown(f"{plain(lesson.question)} :small[({about})]")
     with st.container(horizontal=True):
         clicked = st.button(
             "Resume" if begun else "Start the lesson",
             key=f"begin {lesson.id}",
             icon=":material/play_arrow:",
         )
-        with st.popover("Handouts", icon=":material/print:", type="tertiary"):
+        with st.popover("For teachers", icon=":material/co_present:", type="tertiary"):
+            if st.button(
+                "Start in teacher mode", key=f"teach {lesson.id}", icon=":material/play_arrow:"
+            ):
+                links.go(screens.LESSONS, address_of(lesson) | {LARGE: "true"})
             draw_handouts(lesson)
     if clicked:
         step = min(max(progress.seen), n_steps) if begun else 1

@@ -77,14 +77,12 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
 
 def _draw_jump(lesson: Lesson, number: int) -> None:
     """Draw a menu of all steps."""
-    titles = [
-        step.title or ("Question" if isinstance(step, Predict) else "") for step in lesson.steps
-    ]
+    n_steps = len(lesson.steps)
     chosen = st.segmented_control(
         "Step",
-        range(1, len(titles) + 2),
+        range(1, n_steps + 2),
         default=number,
-        format_func=lambda at: f"{at} {plain(titles[at - 1])}" if at <= len(titles) else "Summary",
+        format_func=lambda at: str(at) if at <= n_steps else "Summary",
         key=f"jump {lesson.id} {number}",
         label_visibility="collapsed",
     )
@@ -223,7 +221,7 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
 
 def draw_handouts(lesson: Lesson) -> None:
     """Draw the downloads of the student sheet, and of the teacher sheet after its preparation."""
-    st.caption("Each file opens the print dialog.")
+    st.caption("Handouts: each file opens the print dialog.")
     st.download_button(
         "Student sheet, with blanks",
         lambda: sheet(lesson),

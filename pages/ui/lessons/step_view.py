@@ -301,7 +301,8 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         figure,
         f"lesson chart {key}",
         title=title,
-        footnote=run_ids,
+        footnote=f"{step.data}, prompts {step.prompts}, filtered ranking"
+        * (step.figure != "analogies"),
         enlarged=enlarged(),
     )
     notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
@@ -352,6 +353,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     )
     with numbers.expander("The numbers", icon=":material/table:"):
         st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
+        st.caption(plain(f"Finished runs: {run_ids}."))
     return shown
 
 

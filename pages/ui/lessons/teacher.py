@@ -7,13 +7,14 @@ import streamlit as st
 LARGE = "large"  # key in the session and in the URL
 BACK, NEXT = "lesson back", "lesson next"  # keys of the buttons that the arrow keys press
 USUAL, ENLARGED = 16, 23  # font size of the page, in pixels
-HEIGHT = 560  # maximum height of a chart in pixels: a 900-pixel screen minus title and text
+HEIGHT = 430  # maximum height of a chart in pixels: a 900-pixel screen minus title and text
 # Streamlit sizes everything relative to the root font size, except charts.
 _CSS = f"""
 <style>
 html {{ font-size: {ENLARGED}px !important; }}
 .stMainBlockContainer {{ max-width: 100rem; padding-top: 1rem; }}
-header[data-testid="stHeader"], .st-key-share {{ display: none; }}
+header[data-testid="stHeader"], div:has(> .st-key-share), .st-key-menu {{ display: none; }}
+[data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; }}
 </style>
 """
 _JS = Path(__file__).with_name("arrows.js").read_text(encoding="utf-8")

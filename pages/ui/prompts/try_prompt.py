@@ -26,6 +26,7 @@ from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
 STATE = "trying"
+TYPED = "typed prompt"  # session key: the user has typed a prompt, which isn't tried yet
 EXAMPLE = "tried example"  # session key: the example prompt that was filled in last
 
 
@@ -49,9 +50,11 @@ def draw_try(choice: PromptsChoice) -> None:
         bind=BOUND,
         placeholder="[X] is a city in [Y] .",
         help="[X] is the subject, [Y] the blank. Prompts of the study show their result at once; "
-        "click **Try it** for a new one.",
+        "the model is queried with a new one.",
+        on_change=_want_trial,
     )
     clicked = go_box.button("Try it", type="primary", icon=":material/play_arrow:")
+    clicked |= st.session_state.pop(TYPED, False)
     if "[X]" in template and not shows_subject(template, choice.info.context):
         st.caption(
             f"The blank comes before the subject: this prompt hides the subject from {model}, and "
@@ -77,6 +80,10 @@ def draw_try(choice: PromptsChoice) -> None:
         st.caption(f"Click **Try it** to query {model} about the {len(study.test):,} test facts.")
     else:
         _draw_tried(choice, state)
+
+
+def _want_trial() -> None:
+    st.session_state[TYPED] = True
 
 
 def _fill_in(example: str) -> None:
@@ -227,9 +234,8 @@ def _draw_flips(
         {
             "subject": own.asked[at].subject,
             "right answer": own.asked[at].gold,
-            "your prompt": own.asked[at].first,
-            "manual prompt": manual.asked[at].first,
-            "right with": "yours" if own.right[at] else "manual",
+            "your prompt": own.asked[at].first + " ✓" * bool(own.right[at]),
+            "manual prompt": manual.asked[at].first + " ✓" * bool(manual.right[at]),
         }
         for at in flips
     ]

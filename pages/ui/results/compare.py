@@ -26,6 +26,7 @@ from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
 from pages.ui.results.overview import open_facts_of
+from pages.ui.results.slices import shown_slicing
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
@@ -111,7 +112,13 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         ]
     )
     points = pair.show(
-        charts.differences(table, pair.titles, pair.colours, k=choice.k, unit=found.units),
+        charts.differences(
+            table.sort_values("difference", kind="stable"),
+            pair.titles,
+            pair.colours,
+            k=choice.k,
+            unit=found.units,
+        ),
         choice,
         "difference chart",
     )
@@ -190,7 +197,9 @@ def _draw_slices(choice: RunChoice, pair: Pair) -> None:
         choice.k,
     )
     ways = [str(name) for name in dict.fromkeys(table["by"]) if name != "all"]
-    by = st.selectbox("Slice by", ways, key="differ_by", bind=BOUND, width=320)
+    by = st.selectbox(
+        "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=shown_slicing
+    )
     shown = table[table["by"] == by]
     shown = shown.assign(relation=shown["slice"], label=shown["slice"])
     pair.show(
@@ -199,7 +208,7 @@ def _draw_slices(choice: RunChoice, pair: Pair) -> None:
         ),
         choice,
         "slice difference chart",
-        f", by {by}",
+        f", by {shown_slicing(by)}",
     )
     st.caption(
         "P@k over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals.",
@@ -295,7 +304,9 @@ def _draw_tests(found: Comparison) -> None:
         f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
     )
     cells[3].metric("Cohen's kappa of right answers", fixed(agreed.kappa, 2), help=explain("Kappa"))
-    cells[3].caption(f"excluded: {counted(found.n_unpaired, 'row')} that only one run is scored on")
+    if found.n_unpaired:
+        excluded = counted(found.n_unpaired, "row")
+        cells[3].caption(f"excluded: {excluded} that only one run is scored on")
 
 
 def _open_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:

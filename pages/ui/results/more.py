@@ -184,8 +184,9 @@ def _draw_head(name: str) -> None:
 
 def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
     names = list(CHARTS)
+    place = st.container(key="charts")
     for first in range(0, len(names), PER_ROW):
-        for name, box in zip(names[first:], st.columns(PER_ROW), strict=False):
+        for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
             missing = CHARTS[name].missing(choice, listing)
             with box.container(border=True, height="stretch", gap="xsmall"):
                 if st.button(

@@ -19,7 +19,7 @@ from lama_core.probes.statements.scoring import AGGREGATES, PARTS
 from lama_core.rounding import percent
 from lama_core.runs.find import load_run
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
-from pages.ui.shared import cache, links, screens, visitors
+from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_form import (
     KEPT,
@@ -35,6 +35,8 @@ from pages.ui.shared.run_form import (
 from pages.ui.shared.url_state import pick, title_of
 
 WORDS_AT_BLANK, WHOLE_ANSWERS = RANKED = ("words at a blank", "whole answers")
+PROBING = "a probing run"  # the job's name
+MOST_FACTS = 100  # of a relation, unless the user types another number
 TEMPLATE_HELP = (
     "Number of the template of each relation, from 0. For relations without templates only 0 is "
     "possible: they use the sentence of each fact."
@@ -54,7 +56,12 @@ def draw_form() -> None:
     if ranked == WHOLE_ANSWERS:
         draw_run_form(RunForm("a whole-answer run", _choose_statements, _show, result=_result))
     else:
-        draw_run_form(RunForm("a probing run", _choose, _show, result=_result))
+        draw_run_form(RunForm(PROBING, _choose, _show, result=_result))
+
+
+def start_run(data: str, models: Sequence[str]) -> None:
+    """Start the run that the form starts without changes. models: the names of the models."""
+    jobs.start(PROBING, ProbeRequest(data, models=tuple(models), limit=MOST_FACTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +194,7 @@ def _choose() -> ProbeRequest | None:
         return None
     with common.right:
         limit = choose_limit(
-            100,
+            MOST_FACTS,
             "new limit",
             help="Uses the first N facts of each relation, in file order. Empty: all facts.",
         )

@@ -38,7 +38,14 @@ def draw_slices(choice: RunChoice) -> None:
     joined = cache.joined_answers(choice.runs, choice.ranking)
     slicing = slicings(joined)
     ways = [name for name in slicing if name != "all"]
-    way = st.selectbox("Slice by", (EVERY, *ways), key="slice_by", bind=BOUND, width=320)
+    way = st.selectbox(
+        "Slice by",
+        (EVERY, *ways),
+        key="slice_by",
+        bind=BOUND,
+        width=320,
+        format_func=shown_slicing,
+    )
     table: pd.DataFrame = cache.table_of_runs(
         "slices",
         choice.runs,
@@ -55,7 +62,9 @@ def draw_slices(choice: RunChoice) -> None:
     cell = _draw_table(shown, keys, choice, slicing, way)
     title, kind = _split_column(cell[1], choice) if cell else ("", "")
     title = title or choice.titles[0]
-    opens = draw_facts_button(f"{' '.join(keys[cell[0]])}, {title}" if cell else None, "slices way")
+    opens = draw_facts_button(
+        f"{shown_slicing(' '.join(keys[cell[0]]))}, {title}" if cell else None, "slices way"
+    )
     st.caption(
         f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. Kinds of "
         "wrong answers, in percent of wrong first answers: "
@@ -79,6 +88,11 @@ def draw_slices(choice: RunChoice) -> None:
     open_facts(choice, title, **params_of(slicing[by].slices[name]), **kinds)
 
 
+def shown_slicing(name: str) -> str:
+    """The name of a slicing on screen: files and URLs write `gold` for the right answer."""
+    return name.replace("gold", "right answer")
+
+
 def _split_column(column: str, choice: RunChoice) -> tuple[str, str]:
     """Split a column's name into run title and measure; both empty for other columns."""
     for title in choice.titles:
@@ -99,7 +113,7 @@ def _draw_table(
     lines = {(line["by"], line["slice"], line["number"]): line for line in table.to_dict("records")}
     grid = []
     for by, name in keys:
-        row: dict[str, Any] = {"slice by": "" if by == "all" else by, "slice": name}
+        row: dict[str, Any] = {"slice by": "" if by == "all" else shown_slicing(by), "slice": name}
         for number, run in enumerate(choice.titles):
             line = lines.get((by, name, number), {})
             known = bool(line) and line["n"] > 0
@@ -115,7 +129,9 @@ def _draw_table(
                 row[f"{run} {kind}"] = percentage(line[kind.replace(" ", "_")]) if known else None
         grid.append(row)
     number_column, n_runs = st.column_config.NumberColumn, len(choice.titles)
-    help_text = "\n\n".join(f"**{way.name}**: {way.help}" for way in slicing.values())
+    help_text = "\n\n".join(
+        f"**{shown_slicing(way.name)}**: {way.help}" for way in slicing.values()
+    )
     config: dict[str, Any] = {
         "slice by": st.column_config.TextColumn(help=help_text, pinned=True, width=130),
         "slice": st.column_config.TextColumn(pinned=True, width=130 if way == EVERY else 220),

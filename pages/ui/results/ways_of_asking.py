@@ -34,6 +34,7 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, choose, title_of
 
 Runs = Mapping[str, RunInfo]  # way of asking -> run
+MOST_RELATIONS = 15  # of the chart, until the user wants all
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 PAIRED = "Interval: Tango's score interval of paired shares."
 
@@ -155,7 +156,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
             {
                 "way": shares["way"],
                 "P@1": shares["p_at_1"].map(percentage),
-                "95 %": _ends(shares),
+                "P@1 95 %": _ends(shares),
                 "only": shares["n_only"],
             }
         ),
@@ -165,7 +166,7 @@ def _draw_totals(found: WaysOfAsking, title: str) -> None:
             "P@1": st.column_config.NumberColumn(
                 "P@1, %", format="%.1f", help=f"Percent of the facts. Interval: {METHOD}."
             ),
-            "95 %": "95 % interval",
+            "P@1 95 %": "95 % interval",
             "only": st.column_config.NumberColumn(
                 "only in this way",
                 help="Facts that are right in this way and wrong in the other ways.",
@@ -180,7 +181,7 @@ def _difference_table(lines: pd.DataFrame) -> pd.DataFrame:
         {
             "pair": lines["b"] + " minus " + lines["a"],
             "points": lines["difference"].map(lambda value: percent(value, signed=True)),
-            "95 %": _ends(lines, signed=True),
+            "points 95 %": _ends(lines, signed=True),
         }
     )
 
@@ -189,7 +190,7 @@ def _difference_columns() -> dict[str, Any]:
     return {
         "pair": "difference",
         "points": st.column_config.TextColumn("points", help=f"Percentage points. {PAIRED}"),
-        "95 %": "95 % interval",
+        "points 95 %": "95 % interval",
     }
 
 
@@ -215,6 +216,18 @@ def _draw_by_relation(
     """Draw the chart of P@1 by relation, and the paired differences."""
     shares, nan = found.shares(), float("nan")
     shares = shares[shares["relation"] != ALL_RELATIONS]
+    by_relation = shares.groupby("relation", sort=False)["p_at_1"]
+    spread = (by_relation.max() - by_relation.min()).sort_values(ascending=False, kind="stable")
+    of_all = len(spread) <= MOST_RELATIONS or st.toggle(
+        f"All {len(spread)} relations",
+        key="all_relations",
+        bind=BOUND,
+        help=f"Otherwise the {MOST_RELATIONS} relations in which P@1 differs most between the "
+        "ways.",
+    )
+    if not of_all:
+        spread = spread.head(MOST_RELATIONS)
+    shares = shares.set_index("relation").loc[spread.index].reset_index()
     rows = shares.assign(
         name=shares["way"],
         label=shares["relation"].map(labels),
@@ -236,8 +249,8 @@ def _draw_by_relation(
         "**Word at a blank**: the right word is ranked first. **Whole answers**: the statement "
         "with the right answer is the likeliest one. **Generated answer**: the text contains a "
         f"name of the right answer{several}. Words and whole answers are chosen from a list, so "
-        "part of a difference is due to the list. Whiskers: 95 % intervals. Click a bar to see its "
-        "facts."
+        "part of a difference is due to the list. Whiskers: 95 % intervals. The relations with the "
+        "largest differences come first. Click a bar to see its facts."
     )
     for point in points:
         way, relation = point["customdata"][:2]
@@ -266,7 +279,7 @@ def _draw_known_in_one(
     way = st.selectbox("Known as", ways, key="known_as", bind=BOUND, width=240)
     table = table if way == "any" else table[table["way"] == way]
     shown = table.head(MOST_FACTS)
-    columns = {"known as": shown["way"], "subject": shown["subject"]}
+    columns = {"subject": shown["subject"], "known as": shown["way"]}
     columns |= {"relation": shown["relation"].map(labels), "right answer": shown["object"]}
     columns |= {
         f"{one} ": (shown[f"{one} answer"] + " ✓").where(

@@ -406,8 +406,7 @@ def accuracy_by_name(
         colours: Value of `who` -> colour, in the order of the traces.
         order: The names of kinds or relations, first at the top.
         what: What `order` lists, such as `relation`.
-        across: Whether the chart has the page's whole width: lower rows, and points instead of
-            bars for many runs.
+        across: Whether the chart has the page's whole width and many rows: points instead of bars.
     """
 
     def hover_text(row: Any) -> str:
@@ -422,9 +421,8 @@ def accuracy_by_name(
     table = with_hover(table.assign(label=table["name"], name=table["who"]), hover_text)
     published = list(dict.fromkeys(table["name"][table["published"]]))
     ours = {name: ink for name, ink in colours.items() if name in set(table["name"])}
-    points = across and len(colours) > MOST_BARS
     ours = {name: ink for name, ink in ours.items() if name not in published}
-    add_values(figure, table, ours, (), points=points)
+    add_values(figure, table, ours, (), points=across)
     for name, symbol in zip(published, cycle(SYMBOLS), strict=False):
         style: Style = {
             "marker_size": 9,
@@ -435,13 +433,13 @@ def accuracy_by_name(
         style |= {"marker_color": "white", "marker_line": {"width": 1.6, "color": DARK}}
         rows = table[table["name"] == name]
         add(figure, go.Scatter, rows, "value", "label", name=f"{escape(name)} (published)", **style)
-    row = (9 if across else 16) + 13 * (1 if points else len(ours) or 1)
+    row = 22 if across else 16 + 13 * (len(ours) or 1)
     figure.add_vline(x=50, line={"width": 2.4, "color": EDGE})  # visible on bars and pages
     figure.add_vline(x=50, line={"dash": "dash", "width": 1.2, "color": DARK})
     titles = {"yaxis_title": what, "xaxis_title": "accuracy, % of decisions"}
     height = 150 + len(order) * row
     return figure.update_layout(
-        **_row_names(order), **titles, **BARS, xaxis_range=[0, 100], height=height
+        **_row_names(order), **titles, **BARS, xaxis_range=[0, 101], height=height
     )
 
 
@@ -988,12 +986,13 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     )
 
 
-def confusion(found: Confusion) -> go.Figure:
+def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
     """Draw right answers by first answers, coloured by the number of facts on a log scale.
 
     Cells on the diagonal, where the first answer is right, have another colour scale. The row and
     the column that group the other words have a constant colour. customdata of each cell with facts
-    is [gold, answer], with "" for the other words.
+    is [gold, answer], with "" for the other words. narrow: short names for the other words, and no
+    scale of colours.
     """
     counts = found.counts
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
@@ -1019,10 +1018,17 @@ def confusion(found: Confusion) -> go.Figure:
         "zmax": max(1.0, float(np.nanmax(np.where(others, np.nan, tone), initial=0.0))),
         "hoverinfo": "skip",
     }
+    style |= {"textfont_size": TEXT_SIZE - 1} if narrow else {}
     texts = [[f"{n:,}" if n else "" for n in line] for line in counts]
     axes = (("right answer", shown_golds), ("first answer", shown_answers))
+    if narrow:
+        title = "rows: right answer, columns: first answer"
+        short = [[word or "others" for word in words] for words in (golds, answers)]
+        axes = (("", short[0]), (title, short[1]))
     bar |= {"title": {"text": "facts"}, "thickness": 12}
-    figure = heat_map(tone, texts, *axes, colorscale=COUNTED, colorbar=bar, **style)
+    figure = heat_map(
+        tone, texts, *axes, colorscale=COUNTED, colorbar=bar, showscale=not narrow, **style
+    )
     for which, scale in ((right, RIGHT), (others, TOTALS)):
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
@@ -1079,7 +1085,9 @@ def _row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any
     """Layout of a vertical axis with the labels from top to bottom, escaped, some in bold."""
     bold = set(bold)
     shown = [f"<b>{escape(row)}</b>" if row in bold else escape(row) for row in labels]
-    axis = {"categoryorder": "array", "categoryarray": labels, "range": _rows(labels)}
+    # Plotly infers the type from the first trace, whose only name may be a number.
+    axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
+    axis |= {"range": _rows(labels)}
     axis |= {"tickvals": labels, "ticktext": shown, "ticksuffix": "  "}
     return {f"yaxis_{name}": value for name, value in axis.items()}
 

@@ -112,7 +112,7 @@ def choose_models(key: str) -> tuple[str, ...]:
     models = st.multiselect(
         "Models",
         here,
-        default=[name for name in here if name == DEFAULT_MODEL] or here[:1],
+        default=default_models(here),
         key=key,
         persist_state=KEPT,
         accept_new_options=fetches,
@@ -125,6 +125,11 @@ def choose_models(key: str) -> tuple[str, ...]:
     if any(entry.name not in here for entry in typed):
         visitors.check("paths")
     return tuple(entry.name for entry in entries)
+
+
+def default_models(here: Sequence[str]) -> list[str]:
+    """The model that a new run queries by default, among the models on this machine, or none."""
+    return [name for name in here if name == DEFAULT_MODEL] or list(here[:1])
 
 
 def choose_relations(labels: dict[str, str], key: str) -> tuple[str, ...]:

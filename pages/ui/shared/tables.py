@@ -5,7 +5,7 @@ the card; a labelled column whose name begins with another column's, such as `MO
 continues that column's line.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 MOST_CARDS = 100
 MOST_NARROW = 16  # characters of a line's label and value, if it shares the width with another
-Picks = Literal["single-row", "multi-row", "single-cell"]
+Picks = Literal["single-row", "multi-row", "single-cell", "rows-or-cell"]
+# What the grid calls the picks; cards pick one row where the grid picks rows or a cell.
+GRID_PICKS: Mapping[str, Any] = {"rows-or-cell": ("multi-row", "single-cell")}
+CARD_PICKS = {"rows-or-cell": "single-row"}
 ANSWER = " answer"  # ends the name of a column that other columns of its model continue
 _JS = (Path(__file__).parent / "cards.js").read_text(encoding="utf-8")
 
@@ -55,10 +58,17 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """What the user picked in a table: the numbers of rows, or a cell as (row, column)."""
+    """What the user picked in a table.
+
+    Attributes:
+        rows: The numbers of the ticked rows, or else the row of the cell.
+        cell: The cell as (row, column).
+        ticked: Whether `rows` are ticked in the grid.
+    """
 
     rows: tuple[int, ...] = ()
     cell: tuple[int, str] | None = None
+    ticked: bool = False
 
 
 def draw_table(
@@ -66,7 +76,7 @@ def draw_table(
     *,
     key: str = "",
     picks: Picks | None = None,
-    on_rows: Callable[[Sequence[int]], None] | None = None,
+    on_pick: Callable[[Picked], None] | None = None,
     place: DeltaGenerator | None = None,
     n_cards: int = 10,
     **options: Any,
@@ -77,7 +87,7 @@ def draw_table(
         table: A DataFrame, or what makes one.
         key: The widget's key, if the user can pick.
         picks: What the user can pick, if anything.
-        on_rows: Called with the picked rows when they change, before the page is drawn.
+        on_pick: Called with what is picked when it changes, before the page is drawn.
         place: Where to draw it.
         n_cards: How many cards are shown until the user opens the others.
         options: Passed to `st.dataframe`.
@@ -85,7 +95,8 @@ def draw_table(
     place = place or st.container(gap=None)
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
     cards = make_cards(frame, options.get("column_config") or {}, options.get("column_order"))
-    data = {"cards": list(map(asdict, cards)), "n": len(frame), "nShown": n_cards, "picks": picks}
+    data = {"cards": list(map(asdict, cards)), "n": len(frame), "nShown": n_cards}
+    data["picks"] = CARD_PICKS.get(picks or "", picks)
     component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)
     with place:
         if not picks:
@@ -98,15 +109,15 @@ def draw_table(
             return picked_of(event, cards, len(frame))
 
         def changed() -> None:
-            if on_rows:
-                on_rows(find_picked(st.session_state[key], st.session_state[cards_key]).rows)
+            if on_pick:
+                on_pick(find_picked(st.session_state[key], st.session_state[cards_key]))
 
         event = st.dataframe(
             frame,
             key=key,
             hide_index=True,
-            selection_mode=picks,
-            on_select=changed if on_rows else "rerun",
+            selection_mode=GRID_PICKS.get(picks, picks),
+            on_select=changed if on_pick else "rerun",
             **options,
         )
         found = component(data=data, key=cards_key, on_picked_change=changed)
@@ -120,7 +131,8 @@ def picked_of(event: Any, cards: Any, n_rows: int) -> Picked:
     cells = [tuple(cell) for cell in found["cells"]] or cells
     rows = tuple(found["rows"]) or tuple(row for row, _ in cells)
     cells = [cell for cell in cells if 0 <= cell[0] < n_rows]
-    return Picked(tuple(row for row in rows if 0 <= row < n_rows), cells[0] if cells else None)
+    rows = tuple(row for row in rows if 0 <= row < n_rows)
+    return Picked(rows, cells[0] if cells else None, bool(rows and found["rows"]))
 
 
 def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None) -> list[Card]:

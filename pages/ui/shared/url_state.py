@@ -78,7 +78,7 @@ def draw_choice_table(
     draw_table(
         table,
         key=f"{key} table",
-        on_rows=take,
+        on_pick=lambda picked: take(picked.rows),
         picks="single-row",
         n_cards=3,  # the choice is drawn below them
         height=height if height and len(table) > 12 else "content",

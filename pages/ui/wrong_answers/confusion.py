@@ -15,6 +15,7 @@ from pages.ui.wrong_answers.filters import FactsChoice, narrow
 from pages.ui.wrong_answers.rows import Ints, describe_filter, python_of
 
 SIZES = (10, N_WORDS, 40)
+N_NARROW = 8  # on phones
 
 
 def draw_confusion(
@@ -44,6 +45,15 @@ def draw_confusion(
         "confusion chart",
         f"Right and first answers of {title}",
     )
+    # On phones `style.css` shows this smaller chart instead.
+    with st.container(key="confusion-small"):
+        small = confusion(joined, rows, of=chosen.filter.of, n=N_NARROW)
+        points += choice.show(
+            charts.confusion(small, narrow=True),
+            "confusion chart small",
+            f"The most frequent right and first answers of {title}",
+            footnote="",
+        )
     st.caption(_describe(found, title))
     for point in points:
         gold, answer = point["customdata"][:2]
@@ -86,7 +96,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
             "answer": st.column_config.TextColumn("first answer"),
             "n": number("facts", format="localized"),
             "share": number(
-                "% of this right answer",
+                "share, %",
                 format="%.1f",
                 help="Percent of the chosen facts with this right answer.",
             ),

@@ -22,7 +22,7 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import make_boxes
 from pages.ui.shared.run_choice import RunChoice
-from pages.ui.shared.tables import draw_table
+from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
@@ -167,7 +167,7 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
 
 
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
-    """Draw one page of the table, with the selected fact, or with the form to tag ticked facts."""
+    """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts."""
     sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
     switches = more_box.container(horizontal=True)
     sort = sort_box.selectbox(
@@ -177,9 +177,8 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         bind=BOUND,
         help=f"Uses the ranks and probabilities of {chosen.of}.",
     )
-    several = visitors.may("manage") and switches.toggle(
-        "Tag several", key="several", help="Tick rows of the table and give them the same tags."
-    )
+    tags = visitors.may("manage")
+    several = tags and switches.toggle("Tag several", key="several")  # on phones, see style.css
     completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
         "Complete words",
         key="whole",
@@ -223,31 +222,35 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         return
     widget = f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}"
 
-    def open_row(picked: Sequence[int]) -> None:
-        if picked and not several:
-            st.query_params["fact"] = fact_key(joined, int(shown[picked[0]]))
+    def open_row(picked: Picked) -> None:
+        if picked.rows and not several and not (tags and picked.ticked):
+            st.query_params["fact"] = fact_key(joined, int(shown[picked.rows[0]]))
 
     key = st.query_params.get("fact", "")
     row = find_fact(joined, key) if key and not several else None
     with st.container(key="facts-and-panel"):
         list_box, panel = st.columns([3, 2]) if row is not None else (st.container(), None)
-    if several:
-        list_box.caption("Tick rows; Shift and a click tick all rows in between. Tags are below.")
     picked = draw_table(
         table,
         place=list_box,
         column_config=config,
         column_order=[name for name in map(str, table) if not name.endswith(" log-prob")],
         key=widget,
-        on_rows=open_row,
-        picks="multi-row" if several else "single-row",
+        on_pick=open_row,
+        picks="multi-row" if several else "rows-or-cell" if tags else "single-row",
         placeholder="",
         height=600 if len(table) > 15 else "content",
     )
-    if several:
+    if several or (tags and picked.ticked):
         ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
-        draw_picked_tags(joined, ticked, chosen)
-    elif row is not None and panel is not None:
+        with list_box:
+            draw_picked_tags(joined, ticked, chosen)
+    elif tags:
+        list_box.caption(
+            "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
+            "between."
+        )
+    if row is not None and panel is not None:
         with panel:
             draw_fact(joined, row, rows, chosen, choice)
     made = choice.made() | describe_filter(chosen)

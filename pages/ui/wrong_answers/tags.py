@@ -116,12 +116,12 @@ def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsCh
         with buttons, st.container(horizontal=True):
             ready = bool(tags and len(rows))
             add = st.button(f"Add to {len(rows)}", icon=":material/new_label:", disabled=not ready)
+            shows = st.button("Add and show", icon=":material/filter_alt:", disabled=not ready)
             remove = st.button("Remove", icon=":material/label_off:", disabled=not ready)
-            used = [tag for tag in tags if tag in known]
-            if used and st.button("Show tagged", icon=":material/filter_alt:", type="tertiary"):
-                narrow(tag=used)
-        if add or remove:
-            change_tags(info, keys, add=tags if add else (), remove=tags if remove else ())
+        if add or shows or remove:
+            change_tags(info, keys, add=() if remove else tags, remove=tags if remove else ())
+            if shows:
+                narrow(tag=tags)
             st.rerun()
 
 
