@@ -192,7 +192,7 @@ def required_text(row: JsonObject, *names: str) -> str:
     """Return the first existing field, stripped. Raises Rejected if empty or not text."""
     if text := optional_text(row, *names):
         return text
-    found = [name for name in names if row.get(name) is not None]
+    found = [name for name in names if name in row]
     fields = " or ".join(map(repr, names))
     raise Rejected(f"{found[0]!r} is empty" if found else f"no field {fields}")
 
