@@ -373,7 +373,7 @@ class ComparedRuns:
 
     def flips(self, most: int | None = None) -> list[dict[str, Any]]:
         """Return the facts that only one run gets right; the first `most` of them, or all."""
-        return [_flip(row) for row in self.found.flips[:most].to_dict("records")]
+        return [_flip(row) for row in self.found.flips(most).to_dict("records")]
 
     def to_json(self) -> dict[str, Any]:
         """Return what `compare --json` prints."""
