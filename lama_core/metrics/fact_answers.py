@@ -258,7 +258,9 @@ class JoinedAnswers:
 
     def _labelled(self, labels: Sequence[str] | None, wanted: Sequence[str]) -> Bools:
         """Whether each row has one of the wanted labels, bool [row]; False without labels."""
-        return np.isin(np.array(labels or [""] * len(self.facts)), wanted)
+        if labels is None:
+            return np.zeros(len(self.facts), bool)
+        return np.fromiter((label in wanted for label in labels), bool, len(labels))
 
     def _holds(self, text: str) -> Bools:
         """Whether subject, gold answer, query or an answer contain a text, bool [row]."""
