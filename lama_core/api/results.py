@@ -39,6 +39,8 @@ from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
 from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
+from lama_core.reports.table_files import csv_of as csv_of
+from lama_core.reports.table_files import json_of_table as json_of_table
 from lama_core.requests import Function
 from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates

@@ -98,9 +98,7 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ..
     known = {name: pairs for name in models if (pairs := _of_model(name))}
     words = {pair: _label_of(pair, known) for pairs in known.values() for pair in pairs}
     subjects, golds = (facts[name].astype(str).tolist() for name in ("subject", "object"))
-    found = tuple(
-        words.get(pair, NOT_LOOKED_FOR) for pair in zip(subjects, golds, strict=True)
-    )
+    found = tuple(words.get(pair, NOT_LOOKED_FOR) for pair in zip(subjects, golds, strict=True))
     return None if set(found) <= {NOT_LOOKED_FOR} else found
 
 

@@ -26,7 +26,7 @@ from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
 from lama_core.runs.alignment import number_rows
 from lama_core.runs.info import Run
-from lama_core.runs.tags import read_tags
+from lama_core.runs.tags import SEPARATOR, read_tags
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.ranking import Ranking
 
@@ -255,6 +255,31 @@ class JoinedAnswers:
         if chosen.text:
             keep &= self._holds(chosen.text)
         return np.flatnonzero(keep)
+
+    def table(self, rows: Ints, names: Sequence[str]) -> pd.DataFrame:
+        """Return these rows as a table for export: the fact, and the columns of each run by name.
+
+        Values aren't formatted; `left out` is the reason of the exclusion.
+        """
+        facts = self.facts.iloc[rows].reset_index(drop=True)
+        given = ("fact_id", "relation", "source", "type", "subject", "object", "query")
+        columns: dict[str, Any] = {name: facts[name] for name in (*given, "object_count")}
+        for number, (name, run) in enumerate(zip(names, self.runs, strict=True)):
+            tags = self.tags(number)
+            columns[f"{name} tags"] = pd.Categorical(
+                [SEPARATOR.join(tags[row]) for row in rows] if any(tags) else [""] * len(rows)
+            )
+            columns[f"{name} answer"] = run.answer[rows]
+            columns[f"{name} prob"] = run.confidence[rows].astype(float)
+            if run.run.info.generates:
+                columns[f"{name} right"] = self.right(number)[rows]
+            else:
+                columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+            columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
+            if run.run.info.ranks_statements:
+                columns[f"{name} margin"] = run.margin[rows].astype(float)
+            columns[f"{name} left out"] = run.excluded[rows]
+        return pd.DataFrame(columns)
 
     def _labelled(self, labels: Sequence[str] | None, wanted: Sequence[str]) -> Bools:
         """Whether each row has one of the wanted labels, bool [row]; False without labels."""
