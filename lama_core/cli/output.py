@@ -87,7 +87,10 @@ def json_value(value: object) -> object:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {_json_key(key): json_value(item) for key, item in value.items()}
+        return {
+            key if type(key) is str else _json_key(key): json_value(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
     if hasattr(value, "item"):

@@ -242,8 +242,9 @@ def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
         kind = pd.CategoricalDtype(pd.Index(pd.array(words.dictionary, "str")))
         codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return pd.Series(pd.Categorical.from_codes(codes, dtype=kind), name=name)
-    series = pa.table({name: column}).to_pandas(split_blocks=True)[name]
-    return series.eq(True) if name in ("first_is_valid", "first_is_object") else series
+    if name in ("first_is_valid", "first_is_object"):
+        column = column.fill_null(False)
+    return pa.table({name: column}).to_pandas(split_blocks=True)[name]
 
 
 def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:

@@ -291,7 +291,7 @@ class Run:
 
     @cached_property
     def _read(self) -> "tuple[dict[str, pa.ChunkedArray], dict[str, pd.Series[Any]]]":
-        """The columns read so far by `_stored`, and the series made so far by `column`."""
+        """The columns that `_stored` read, and the series that `column` made from them."""
         return {}, {}
 
     def _stored(self, name: str) -> "pa.ChunkedArray":
@@ -320,12 +320,13 @@ class Run:
 
         if "facts" in self.__dict__ or self.seen is not None:
             return self.facts[name]
-        _, made = self._read
+        stored, made = self._read
         if name not in made:
             changed = self.changed
             made[name] = (
                 to_series(self._stored(name), name) if not changed else changed.column(name)
             )
+            stored.pop(name, None)
         return made[name]
 
     def codes(self, name: str) -> NDArray[np.int64]:
