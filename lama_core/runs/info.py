@@ -8,8 +8,7 @@
 
 `run.json` contains the SHA-256 of each of the other files except the title, and a checksum of its
 other fields. They are verified when a file is first read, and after it has changed (by its size and
-time of change). Runs of earlier versions have neither:
-they are read without verification.
+time of change). Runs of earlier versions have neither: they are read without verification.
 
 A run is written into `<id>.part`, which is renamed when the run is finished; see `execute`.
 """
