@@ -5,7 +5,7 @@ P@k values are between 0 and 1.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -40,6 +40,8 @@ from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
 from lama_core.models.devices import settings_text
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
+from lama_core.reports.table_files import csv_of as csv_of
+from lama_core.reports.table_files import json_of_table as json_of_table
 from lama_core.requests import Function
 from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates
@@ -413,7 +415,14 @@ class ComparedRuns:
 
     def flips(self, most: int | None = None) -> list[dict[str, Any]]:
         """Return the facts that only one run gets right; the first `most` of them, or all."""
-        return [_flip(row) for row in self.found.flips[:most].to_dict("records")]
+        found = self.found.flips(most)
+        columns = {"right": np.where(found["right_a"], "A", "B").tolist()}
+        columns |= {
+            name: found[name].tolist() for name in ("fact_id", "relation", "query", "object")
+        }
+        columns |= {name: found[f"first_{name}"].tolist() for name in ("a", "b")}
+        columns |= {name: found[name].astype(int).tolist() for name in ("rank_a", "rank_b")}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_json(self) -> dict[str, Any]:
         """Return what `compare --json` prints."""
@@ -503,13 +512,6 @@ def _flat(line: Difference | MeanDifference) -> dict[str, Any]:
     for name, value in asdict(line).items():
         record |= value if name == "interval" else {name: value}
     return record
-
-
-def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
-    fact = {name: row[name] for name in ("fact_id", "relation", "query", "object")}
-    first = {"a": row["first_a"], "b": row["first_b"]}
-    ranks = {name: int(row[name]) for name in ("rank_a", "rank_b")}
-    return {"right": "A" if row["right_a"] else "B", **fact, **first, **ranks}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from lama_core.bench import (
     rows,
     start,
     statements,
+    study,
     trace,
 )
 
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
     "rows": rows.run,
     "start": start.run,
     "statements": statements.run,
+    "study": study.run,
     "trace": trace.run,
 }
 

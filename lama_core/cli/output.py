@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
@@ -31,12 +32,17 @@ _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output; NaN and infinite values become null."""
-    text = json.dumps(json_value(value), ensure_ascii=False, indent=2, allow_nan=False)
+    text = _indented(json.dumps(json_value(value), ensure_ascii=False, allow_nan=False))
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # the output isn't in UTF-8, or a file name isn't
-        text = json.dumps(json_value(value), indent=2, allow_nan=False)
+        text = _indented(json.dumps(json_value(value), allow_nan=False))
     print(text)
+
+
+def _indented(text: str) -> str:
+    """Return JSON with indentation; with `indent`, `json.dumps` takes ten times as long."""
+    return msgspec.json.format(text, indent=2)
 
 
 def print_table(
@@ -100,10 +106,15 @@ def print_error(text: str) -> None:
 
 def json_value(value: object) -> object:
     """Convert a value for JSON: plain numbers, null for NaN and infinity, text for paths."""
+    if value is None or type(value) in (str, int, bool):
+        return value
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {_json_key(key): json_value(item) for key, item in value.items()}
+        return {
+            key if type(key) is str else _json_key(key): json_value(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
     if hasattr(value, "item"):

@@ -25,6 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
+from lama_core.metrics.fact_answers import same_words
 from lama_core.metrics.intervals import Interval, difference_intervals, mean_of_sample
 from lama_core.requests import Request, argument, option
 from lama_core.runs.alignment import differing_candidates, number_rows
@@ -151,11 +152,11 @@ class Comparison:
         """Plural of `unit`."""
         return {"fact": "facts", "query": "queries"}[self.unit]
 
-    @property
-    def flips(self) -> pd.DataFrame:
-        """The paired facts that only one run gets right, with their texts."""
-        flips = self.pairs[self.pairs["right_a"] != self.pairs["right_b"]]
-        names = ("fact_id", "subject", "object", "query")
+    def flips(self, most: int | None = None) -> pd.DataFrame:
+        """Return the first `most` facts, or all, that only one run gets right, with their texts."""
+        rows = np.flatnonzero((self.pairs["right_a"] != self.pairs["right_b"]).to_numpy())[:most]
+        flips = self.pairs.iloc[rows]
+        names = ("fact_id", "object", "query")
         return flips.assign(**{name: self.run_a.column(name).array[flips["row"]] for name in names})
 
 
@@ -187,23 +188,26 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
 
     The column `row` has the row's position in run A.
     """
-    left, right = (
-        pd.DataFrame({"number": number, "row": np.arange(len(number))})[counted]
-        for number, counted in zip(
-            number_rows((a, b)), (run.column("excluded").isna() for run in (a, b)), strict=True
+    numbers = number_rows((a, b))
+    counts = [run.column("excluded").isna().to_numpy() for run in (a, b)]
+    if np.array_equal(numbers[0], numbers[1]) and np.bincount(numbers[0]).max(initial=0) == 1:
+        rows_a = rows_b = np.flatnonzero(counts[0] & counts[1])
+    else:
+        left, right = (
+            pd.DataFrame({"number": number, "row": np.arange(len(number))})[counted]
+            for number, counted in zip(numbers, counts, strict=True)
         )
-    )
-    rows = left.merge(right, on="number", suffixes=("", "_b"), sort=False)
-    pairs = pd.DataFrame({"row": rows["row"]})
+        rows = left.merge(right, on="number", suffixes=("", "_b"), sort=False)
+        rows_a, rows_b = rows["row"].to_numpy(), rows["row_b"].to_numpy()
+    pairs = pd.DataFrame({"row": rows_a})
     for name in ("relation", "prompt"):
-        pairs[name] = a.column(name).array[rows["row"]]
-    for end, run, at in (("a", a, rows["row"]), ("b", b, rows["row_b"])):
+        pairs[name] = a.column(name).array[rows_a]
+    for end, run, at in (("a", a, rows_a), ("b", b, rows_b)):
         pairs[f"rank_{end}"] = run.column(f"rank_{ranking}").array[at]
         pairs[f"first_{end}"] = run.column("first").array[at]
         pairs[f"right_{end}"] = pairs[f"rank_{end}"] <= k
-    firsts = (pairs[f"first_{run}"].astype(str).str.lower() for run in "ab")
-    pairs["same_first"] = next(firsts) == next(firsts)
-    return pairs, len(left) + len(right) - 2 * len(pairs)
+    pairs["same_first"] = same_words(pairs["first_a"], pairs["first_b"], str.lower)
+    return pairs, int(counts[0].sum() + counts[1].sum()) - 2 * len(pairs)
 
 
 def what_differs(a: RunInfo, b: RunInfo) -> str:
@@ -277,7 +281,7 @@ def compare(
     frame = pd.DataFrame(
         {"a": right_a, "b": right_b, "only_a": right_a & ~right_b, "only_b": right_b & ~right_a}
     )
-    by_relation = frame.groupby(pairs["relation"].astype(str), sort=False)
+    by_relation = frame.groupby(pairs["relation"], sort=False, observed=True)
     rows = _differences(by_relation.sum(), by_relation.size())
     differences = np.array([row.b - row.a for row in rows])
     sample = mean_of_sample(differences)

@@ -96,11 +96,10 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ..
         Labels [row] (see `training_texts.label`); None if no pair was searched for in any text.
     """
     known = {name: pairs for name in models if (pairs := _of_model(name))}
-    rows = list(zip(facts["subject"].astype(str), facts["object"].astype(str), strict=True))
-    words = {row: _label_of(row, known) for row in dict.fromkeys(rows)}
-    if set(words.values()) <= {NOT_LOOKED_FOR}:
-        return None
-    return tuple(words[row] for row in rows)
+    words = {pair: _label_of(pair, known) for pairs in known.values() for pair in pairs}
+    subjects, golds = (facts[name].astype(str).tolist() for name in ("subject", "object"))
+    found = tuple(words.get(pair, NOT_LOOKED_FOR) for pair in zip(subjects, golds, strict=True))
+    return None if set(found) <= {NOT_LOOKED_FOR} else found
 
 
 def pair_labels(models: Sequence[str]) -> tuple[str, ...]:
@@ -109,8 +108,6 @@ def pair_labels(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _label_of(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
-    if not any(pair in pairs for pairs in known.values()):
-        return NOT_LOOKED_FOR
     return label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
 
 

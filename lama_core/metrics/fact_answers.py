@@ -26,7 +26,7 @@ from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
 from lama_core.runs.alignment import number_rows
 from lama_core.runs.info import Run
-from lama_core.runs.tags import read_tags
+from lama_core.runs.tags import SEPARATOR, read_tags
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.ranking import Ranking
 
@@ -165,8 +165,8 @@ class JoinedAnswers:
         """Popularity of the subject, float64 [row]; NaN if no run has it."""
         known: dict[str, float] = {}
         for run in self.runs:
-            if "popularity" in (facts := run.run.facts):
-                known.update(zip(facts["fact_id"], facts["popularity"], strict=True))
+            if (one := run.run).has_column("popularity"):
+                known.update(zip(one.column("fact_id"), one.column("popularity"), strict=True))
         if not known:
             return np.full(len(self.facts), np.nan)
         values = (known.get(fact, np.nan) for fact in self.facts["fact_id"])
@@ -256,9 +256,36 @@ class JoinedAnswers:
             keep &= self._holds(chosen.text)
         return np.flatnonzero(keep)
 
+    def table(self, rows: Ints, names: Sequence[str]) -> pd.DataFrame:
+        """Return these rows as a table for export: the fact, and the columns of each run by name.
+
+        Values aren't formatted; `left out` is the reason of the exclusion.
+        """
+        facts = self.facts.iloc[rows].reset_index(drop=True)
+        given = ("fact_id", "relation", "source", "type", "subject", "object", "query")
+        columns: dict[str, Any] = {name: facts[name] for name in (*given, "object_count")}
+        for number, (name, run) in enumerate(zip(names, self.runs, strict=True)):
+            tags = self.tags(number)
+            columns[f"{name} tags"] = pd.Categorical(
+                [SEPARATOR.join(tags[row]) for row in rows] if any(tags) else [""] * len(rows)
+            )
+            columns[f"{name} answer"] = run.answer[rows]
+            columns[f"{name} prob"] = run.confidence[rows].astype(float)
+            if run.run.info.generates:
+                columns[f"{name} right"] = self.right(number)[rows]
+            else:
+                columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+            columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
+            if run.run.info.ranks_statements:
+                columns[f"{name} margin"] = run.margin[rows].astype(float)
+            columns[f"{name} left out"] = run.excluded[rows]
+        return pd.DataFrame(columns)
+
     def _labelled(self, labels: Sequence[str] | None, wanted: Sequence[str]) -> Bools:
         """Whether each row has one of the wanted labels, bool [row]; False without labels."""
-        return np.isin(np.array(labels or [""] * len(self.facts)), wanted)
+        if labels is None:
+            return np.zeros(len(self.facts), bool)
+        return np.fromiter((label in wanted for label in labels), bool, len(labels))
 
     def _holds(self, text: str) -> Bools:
         """Whether subject, gold answer, query or an answer contain a text, bool [row]."""
@@ -312,17 +339,16 @@ def join_answers(
     """
     if not runs:
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
-    first = runs[0].facts
     keys = number_rows(runs)
-    pieces, known = [first[list(_BASE)]], keys[0]
+    pieces, known = [_base(runs[0])], keys[0]
     for run, key in zip(runs[1:], keys[1:], strict=True):
         if np.array_equal(key, keys[0]):
             continue
         new = ~np.isin(key, known)
         if new.any():
-            pieces.append(run.facts.loc[new, list(_BASE)])
+            pieces.append(_base(run)[new])
             known = np.concatenate([known, key[new]])
-    facts = first[list(_BASE)] if len(pieces) == 1 else _stack(pieces)
+    facts = pieces[0] if len(pieces) == 1 else _stack(pieces)
     return JoinedAnswers(
         facts.reset_index(drop=True),
         tuple(_align(run, key, known, ranking) for run, key in zip(runs, keys, strict=True)),
@@ -361,6 +387,11 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
     return pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
 
 
+def _base(run: Run) -> pd.DataFrame:
+    """Return the columns from the data of a run's rows."""
+    return pd.DataFrame({name: run.column(name) for name in _BASE})
+
+
 def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
     texts = dict.fromkeys(("relation", "source", "subject", "object"), "str")
     frame = pd.concat([piece.astype(texts) for piece in pieces], ignore_index=True)
@@ -368,7 +399,6 @@ def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
-    facts = run.facts
     same = np.array_equal(key, known)
     at = np.arange(len(known)) if same else pd.Index(key).get_indexer(pd.Index(known))
     name = "first" if ranking == "raw" else "first_filtered"
@@ -377,18 +407,19 @@ def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
         return values if same else np.where(at >= 0, values[at], missing)
 
     def numbers(column: str) -> NDArray[np.float32]:
-        return there(facts[column].to_numpy(dtype=np.float32))
+        return there(run.column(column).to_numpy(dtype=np.float32))
 
     def words(column: str) -> pd.Categorical:
-        values = facts[column].array
+        values = run.column(column).array
         return values if same else values.take(at, allow_fill=True)
 
-    is_object, is_valid = facts["first_is_object"].to_numpy(), facts["first_is_valid"].to_numpy()
+    is_object = run.column("first_is_object").to_numpy()
+    is_valid = run.column("first_is_valid").to_numpy()
     if ranking == "filtered":
         # The stored flags describe the raw first answer. Where filtering removed that answer, look
         # up whether the new one is an object of the relation.
-        moved = facts["first"].astype("str").to_numpy() != facts[name].astype("str").to_numpy()
-        is_object, is_valid = _looked_up(facts, name, moved, is_object), is_valid & ~moved
+        moved = ~same_words(run.column("first"), run.column(name))
+        is_object, is_valid = _looked_up(run, name, moved, is_object), is_valid & ~moved
     return RunAnswers(
         run,
         at,
@@ -410,11 +441,10 @@ def margins_of(run: Run) -> NDArray[np.float32]:
 
     NaN where excluded, and in runs that don't rank statements.
     """
-    facts = run.facts
-    if "margin" not in facts:
-        return np.full(len(facts), np.nan, dtype=np.float32)
-    counted = facts["excluded"].isna().to_numpy()
-    return np.where(counted, facts["margin"].to_numpy(dtype=np.float32), np.float32(np.nan))
+    counted = run.column("excluded").isna().to_numpy()
+    if not run.has_column("margin"):
+        return np.full(len(counted), np.nan, dtype=np.float32)
+    return np.where(counted, run.column("margin").to_numpy(dtype=np.float32), np.float32(np.nan))
 
 
 def right_answers(run: Run, row: int) -> frozenset[str]:
@@ -431,19 +461,19 @@ def right_answers(run: Run, row: int) -> frozenset[str]:
 
 def _n_answers(run: Run) -> NDArray[np.float32]:
     """Return the number of words ranked for each row of `Run.facts`, float32; NaN if unknown."""
-    relations = run.facts["relation"].cat
+    relations = run.column("relation").cat
     sizes = [run.n_words.get(str(name), np.nan) for name in relations.categories]
     return np.array([*sizes, np.nan], dtype=np.float32)[relations.codes.to_numpy()]
 
 
-def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -> Bools:
+def _looked_up(run: Run, name: str, moved: Bools, is_object: Bools) -> Bools:
     """Return `is_object`; the values of the rows `moved` are looked up among the run's objects."""
-    rows = np.flatnonzero(moved & facts[name].notna().to_numpy())
+    rows = np.flatnonzero(moved & run.column(name).notna().to_numpy())
     if not len(rows):
         return is_object
-    relations = facts["relation"].astype("str").to_numpy()
-    objects = set(zip(relations, _lower(facts["object"]), strict=True))
-    answers = facts[name].iloc[rows].astype("str").str.lower()
+    relations = run.column("relation").astype("str").to_numpy()
+    objects = set(zip(relations, _lower(run.column("object")), strict=True))
+    answers = run.column(name).iloc[rows].astype("str").str.lower()
     found = is_object.copy()
     found[rows] = [pair in objects for pair in zip(relations[rows], answers, strict=True)]
     return found
@@ -452,8 +482,20 @@ def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -
 def by_word(column: "pd.Categorical | pd.Series", of: Callable[[str], Any], none: Any) -> Any:
     """Apply `of` once per category, and return the values [row]; `none` for missing words."""
     words: pd.Categorical = column.array if isinstance(column, pd.Series) else column
-    values = [*(of(str(word)) for word in words.categories), none]
+    values = [*map(of, words.categories.astype(str).tolist()), none]
     return np.array(values, dtype=object if isinstance(none, str) else None)[words.codes]
+
+
+def same_words(a: pd.Series, b: pd.Series, spell: Callable[[str], str] = str) -> Bools:
+    """Whether two columns have the same word after `spell`, bool [row]; False where missing."""
+    codes: dict[str, int] = {}
+
+    def code(word: str) -> int:
+        return codes.setdefault(spell(word), len(codes))
+
+    first, second = by_word(a, code, -1), by_word(b, code, -1)
+    same: Bools = (first == second) & (first >= 0)
+    return same
 
 
 def _lower(column: pd.Series) -> NDArray[np.object_]:

@@ -135,13 +135,13 @@ def mean_of_sample(values: Floats) -> SampleMean:
 
     The interval is cut to [-1, 1].
     """
-    from scipy.stats import t  # imported here because it takes half a second
+    from scipy.special import stdtr, stdtrit  # `scipy.stats.t` takes half a second to import
 
     mean = float(values.mean()) if len(values) else float("nan")
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     if spread <= 1e-12:
         return SampleMean(mean, Interval(float("nan"), float("nan")), float("nan"))
     error, free = spread / np.sqrt(len(values)), len(values) - 1
-    half = float(t.ppf((1 + LEVEL) / 2, free)) * error
-    p = 2 * float(t.sf(abs(mean) / error, free))
+    half = float(stdtrit(free, (1 + LEVEL) / 2)) * error
+    p = 2 * float(stdtr(free, -abs(mean) / error))
     return SampleMean(mean, Interval(max(-1.0, mean - half), min(1.0, mean + half)), p)

@@ -417,7 +417,7 @@ def calibrate(
     without an answer are excluded.
     """
     rows = scored_rows(run, ranking, relations)
-    log_probs = run.facts[FIRST_LOG_PROB[ranking]].to_numpy(dtype=np.float64)[rows.at]
+    log_probs = run.column(FIRST_LOG_PROB[ranking]).to_numpy(dtype=np.float64)[rows.at]
     answered = ~np.isnan(log_probs)
     confidence = np.exp(log_probs[answered])
     bins = reliability_bins(confidence, rows.ranks[answered] == 1, n_bins=n_bins)

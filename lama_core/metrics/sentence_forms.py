@@ -70,13 +70,17 @@ def query_template(query: str, subject: str) -> str:
 
     "" if the query doesn't contain the subject.
     """
+    return _without_subject(query, subject).replace("[MASK]", "[Y]", 1)
+
+
+def _without_subject(query: str, subject: str) -> str:
+    """Return `query_template` with the blank unchanged."""
+    if subject and subject in query:
+        return query.replace(subject, "[X]", 1)
     lower, wanted = query.lower(), subject.lower()
-    at = query.find(subject)
-    if at < 0 and len(lower) == len(query) and len(wanted) == len(subject):
-        at = lower.find(wanted)
-    if not subject or at < 0:
-        return ""
-    return f"{query[:at]}[X]{query[at + len(subject) :]}".replace("[MASK]", "[Y]", 1)
+    same_lengths = len(lower) == len(query) and len(wanted) == len(subject)
+    at = lower.find(wanted) if subject and same_lengths else -1
+    return "" if at < 0 else f"{query[:at]}[X]{query[at + len(subject) :]}"
 
 
 @dataclass(frozen=True)
@@ -142,11 +146,11 @@ def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, 
     known = {name: forms for name in models if (forms := _of_model(name)) is not None}
     if not known:
         return None
-    subjects, queries = facts["subject"].astype(str), facts["query"].astype(str)
-    templates = list(map(query_template, queries, subjects))
+    subjects, queries = (facts[name].astype(str).tolist() for name in ("subject", "query"))
+    templates = list(map(_without_subject, queries, subjects))
     by_template = {"": NOT_LOOKED_FOR}
     for template in dict.fromkeys(filter(None, templates)):
-        form = template_form(template)
+        form = template_form(template.replace("[MASK]", "[Y]", 1))
         found = [name for name, forms in known.items() if forms.sources_of(form)]
         by_template[template] = label(found, list(known))
     return tuple(by_template[template] for template in templates)

@@ -23,6 +23,7 @@ columns about `first` are also null if the model gave no answer. log_prob is NaN
 was not found.
 """
 
+import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -103,18 +104,26 @@ def write_facts(table: pa.Table, path: Path) -> None:
         for field in plain.schema
         if pa.types.is_floating(getattr(field.type, "value_type", field.type))
     }
-    with atomic_file(path) as part:
-        pq.write_table(
-            plain,
+    with (
+        atomic_file(path) as part,
+        pq.ParquetWriter(
             part,
+            plain.schema,
             compression="zstd",
             compression_level=9,
             version="2.6",
-            row_group_size=ROW_GROUP,
             use_byte_stream_split=list(floats.values()),
             use_dictionary=[name for name in plain.column_names if name not in floats],
             write_page_checksum=True,
-        )
+        ) as file,
+    ):
+        for start in range(0, max(1, len(plain)), ROW_GROUP):
+            # Arrow writes all words of a column in every row group: keep only those of its rows.
+            group = [
+                _plain(column) if pa.types.is_dictionary(column.type) else column
+                for column in plain.slice(start, ROW_GROUP).columns
+            ]
+            file.write_table(pa.Table.from_arrays(group, schema=plain.schema))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
@@ -197,34 +206,45 @@ def read_facts(path: Path) -> "pd.DataFrame":
 
 def to_frame(table: pa.Table) -> "pd.DataFrame":
     """Return columns as a DataFrame, as described for `read_facts`."""
-    frame = table.to_pandas(split_blocks=True)
-    for name in ("first_is_valid", "first_is_object"):
-        if name in frame:
-            frame[name] = frame[name].eq(True)
+    import pandas as pd
+
+    frame = pd.DataFrame({name: to_series(table[name], name) for name in table.column_names})
     if "origin" not in frame and "type" in frame:
         frame["origin"] = frame["type"].cat.set_categories([])
     return frame
 
 
-def read_some(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
-    """Return some columns of `read_facts` by name; `origin` is null in runs made without it.
+def column_names(path: Path) -> list[str]:
+    """Return the names of a file's columns, or raise UserError if it is missing or damaged."""
+    with _reading(path):
+        return list(pq.read_schema(path).names)
+
+
+def read_column(path: Path, name: str) -> pa.ChunkedArray:
+    """Return a column of `read_facts`; `origin` is null in runs made without it.
 
     Raises:
         UserError: If the file is missing or damaged.
     """
-    with _reading(path):
-        stored = pq.read_schema(path).names
-    table = read_columns(path, [name for name in names if name in stored or name != "origin"])
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    if "origin" in names:
-        nulls = pa.nulls(table.num_rows, pa.string()).dictionary_encode()
-        columns.setdefault("origin", pa.chunked_array([nulls]))
-    return columns
+    if name == "origin" and name not in column_names(path):
+        n_rows = read_columns(path, ["relation"]).num_rows
+        return pa.chunked_array([pa.nulls(n_rows, pa.string()).dictionary_encode()])
+    return read_columns(path, [name])[name]
 
 
 def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
     """Return a column as in `read_facts`."""
-    return to_frame(pa.table({name: column}))[name]
+    import pandas as pd
+
+    if pa.types.is_dictionary(column.type):
+        # Not `to_pandas`, which makes a Python object of each word.
+        words = column.combine_chunks()
+        kind = pd.CategoricalDtype(pd.Index(pd.array(words.dictionary, "str")))
+        codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return pd.Series(pd.Categorical.from_codes(codes, dtype=kind), name=name)
+    if name in ("first_is_valid", "first_is_object"):
+        column = column.fill_null(False)
+    return pa.table({name: column}).to_pandas(split_blocks=True)[name]
 
 
 def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
@@ -298,26 +318,25 @@ def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
             names = [field.name for field in schema if not pa.types.is_nested(field.type)]
         for name in names:
             _check_kind(name, schema)
-        file = pq.ParquetFile(_without_schema(path), page_checksum_verification=True)
-        table = file.read(columns=names)
+        about = _without_schema(path)
+        with pq.ParquetFile(path, metadata=about, page_checksum_verification=True) as file:
+            table = file.read(columns=names)
         table.validate(full=True)
         columns = [_as_written(table[name], schema.field(name).type) for name in names]
         return pa.table(columns, names)
 
 
-def _without_schema(path: Path) -> pa.BufferReader:
-    """Return a run's file without the Arrow schema that is stored in its footer.
+def _without_schema(path: Path) -> pq.FileMetaData:
+    """Return the metadata of a run's file without the Arrow schema that is stored in its footer.
 
     With that schema, Arrow builds dictionaries while it decodes the pages, which takes four times
     as long as reading plain words and encoding them (twenty times in lists).
     """
-    content = bytearray(path.stat().st_size)
     with path.open("rb") as file:
-        n_read = file.readinto(content)
-    footer = max(0, n_read - 8 - int.from_bytes(content[-8:-4], "little"))
-    if (at := content.find(_SCHEMA_KEY, footer)) >= 0:
-        content[at : at + len(_SCHEMA_KEY)] = _SCHEMA_KEY.lower()
-    return pa.BufferReader(content)
+        end = file.seek(-8, os.SEEK_END)
+        file.seek(max(0, end - int.from_bytes(file.read(4), "little")))
+        footer = file.read().replace(_SCHEMA_KEY, _SCHEMA_KEY.lower(), 1)
+    return pq.read_metadata(pa.BufferReader(b"PAR1" + footer))
 
 
 def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

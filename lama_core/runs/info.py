@@ -7,8 +7,8 @@
     title.txt           a name given by the user, if any; see `manage`
 
 `run.json` contains the SHA-256 of each of the other files except the title, and a checksum of its
-other fields. They are verified whenever the file is read. Runs of earlier versions have neither:
-they are read without verification.
+other fields. They are verified when a file is first read, and after it has changed (by its size and
+time of change). Runs of earlier versions have neither: they are read without verification.
 
 A run is written into `<id>.part`, which is renamed when the run is finished; see `execute`.
 """
@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -190,7 +190,10 @@ class RunInfo:
         path, digest = self.folder / name, dict(self.files).get(name)
         if digest is not None and not path.exists():
             raise UserError(f"{path} is missing. {REMEDY}")
-        if digest is None or file_digest(path) == digest:
+        if digest is None:
+            return path
+        status = path.stat()
+        if _digest_of(path, status.st_size, status.st_mtime_ns) == digest:
             return path
         raise UserError(
             f"{path}: the file is damaged (its SHA-256 differs from the one in {RUN_FILE}). "
@@ -259,19 +262,6 @@ class Changed(Protocol):
         """The ten best predictions with the changes."""
 
 
-# Columns that are read together: those of score tables and alignment, and those of first answers.
-READ_TOGETHER = (
-    (
-        *("fact_id", "relation", "source", "subject", "object", "origin", "prompt", "excluded"),
-        *("rank_raw", "rank_filtered"),
-    ),
-    (
-        *("log_prob", "first", "first_log_prob", "first_filtered", "first_filtered_log_prob"),
-        *("first_is_valid", "first_is_object"),
-    ),
-)
-
-
 @dataclass(frozen=True)
 class Run:
     """A finished run: its description, and its rows, which are read on first access.
@@ -300,18 +290,28 @@ class Run:
 
     @cached_property
     def _read(self) -> "tuple[dict[str, pa.ChunkedArray], dict[str, pd.Series[Any]]]":
-        """The columns read so far by `_stored`, and the series made so far by `column`."""
+        """The columns that `_stored` read, and the series that `column` made from them."""
         return {}, {}
 
     def _stored(self, name: str) -> "pa.ChunkedArray":
-        """Return a column of the file; also reads the columns listed with it in READ_TOGETHER."""
-        from lama_core.runs.facts_table import read_some
+        """Return a column of the file."""
+        from lama_core.runs.facts_table import read_column
 
         stored, _ = self._read
         if name not in stored:
-            names = next((names for names in READ_TOGETHER if name in names), (name,))
-            stored |= read_some(self.info.path(FACTS_FILE), names)
+            stored[name] = read_column(self.info.path(FACTS_FILE), name)
         return stored[name]
+
+    def has_column(self, name: str) -> bool:
+        """Whether `facts` has a column of this name."""
+        from lama_core.runs.facts_table import column_names
+
+        if "facts" in self.__dict__ or self.seen is not None:
+            return name in self.facts
+        changed = self.changed
+        if changed is not None:
+            return changed.run.has_column(name)
+        return name in column_names(self.info.path(FACTS_FILE))
 
     def column(self, name: str) -> "pd.Series[Any]":
         """Return a column of `facts`; reads only the columns that are needed."""
@@ -319,12 +319,13 @@ class Run:
 
         if "facts" in self.__dict__ or self.seen is not None:
             return self.facts[name]
-        _, made = self._read
+        stored, made = self._read
         if name not in made:
             changed = self.changed
             made[name] = (
                 to_series(self._stored(name), name) if not changed else changed.column(name)
             )
+            stored.pop(name, None)
         return made[name]
 
     def codes(self, name: str) -> NDArray[np.int64]:
@@ -472,6 +473,12 @@ def file_digest(path: Path) -> str:
         raise read_error(path, error) from error
     except UserError as error:
         raise UserError(f"{error} {REMEDY}") from error
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: Path, _size: int, _changed: int) -> str:
+    """Return `file_digest`, computed once until the file's size or time of change is different."""
+    return file_digest(path)
 
 
 def checksum(content: Mapping[str, Any]) -> str:

@@ -277,7 +277,9 @@ def test_two_runs_compared(run: Run, other: Run) -> None:
     assert (relations.interval.low, relations.interval.high) == (-1, 1)
     # Two-sided: P(X <= 1 or X >= 2) of Binomial(3, 1/2) is 1.
     assert (result.mcnemar.only_a, result.mcnemar.only_b, result.mcnemar.p) == (1, 2, 1.0)
-    assert sorted(result.flips["subject"]) == ["Anna", "Ben", "Dan"]
+    subjects = result.run_a.facts["subject"]
+    assert sorted(subjects[result.flips()["row"]]) == ["Anna", "Ben", "Dan"]
+    assert len(result.flips(2)) == 2
     assert result.n_unpaired == 0
 
 

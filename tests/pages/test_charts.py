@@ -14,7 +14,7 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from pages.ui.shared import charts
 from pages.ui.shared.colours import PALETTE
-from pages.ui.shared.export import json_of, records_of, to_csv
+from pages.ui.shared.export import json_of, to_csv
 from pages.ui.shared.run_choice import pick_runs, relation_label, run_names
 
 P_AT_1 = METRICS["p_at_1"]
@@ -239,13 +239,13 @@ def test_backgrounds_are_clear_and_texts_left_to_the_theme() -> None:
 
 def test_json_says_how_it_was_made_and_has_null_for_the_unknown() -> None:
     table = pd.DataFrame({"n": np.array([3], np.int64), "p": np.array([np.nan], np.float32)})
-    read = json.loads(json_of({"rows": records_of(table)}, {"runs": {"a": "starter-a"}}))
+    read = json.loads(json_of(table, {"runs": {"a": "starter-a"}}))
     assert read["rows"] == [{"n": 3, "p": None}]
     assert read["made_with"]["runs"] == {"a": "starter-a"}
 
 
 def test_csv_keeps_formulas_as_text() -> None:
-    assert to_csv(records_of(pd.DataFrame({"word": ["=1+1"]}))) == "word\r\n'=1+1\r\n"
+    assert to_csv(pd.DataFrame({"word": ["=1+1"]})) == b"word\r\n'=1+1\r\n"
 
 
 def test_a_model_is_shown_by_its_run_on_most_facts(

@@ -14,6 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import __version__
+from lama_core.api.results import csv_of, json_of_table
 from lama_core.models.cache import CACHE
 from lama_core.requests import Request, command_line, field_values, python_call
 
@@ -29,8 +30,10 @@ class Answered(Protocol):
     def precision(self) -> str: ...
 
 
-def to_csv(rows: Sequence[dict[str, Any]]) -> str:
+def to_csv(rows: pd.DataFrame | Sequence[dict[str, Any]]) -> str | bytes:
     """Rows as CSV with a header; cells that spreadsheets would run get an apostrophe in front."""
+    if isinstance(rows, pd.DataFrame):
+        return csv_of(rows)
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]) if rows else [])
     writer.writeheader()
@@ -43,30 +46,18 @@ def _as_text(value: Any) -> Any:
     return f"'{value}" if risky else value
 
 
-def records_of(table: pd.DataFrame | Rows) -> Rows:
-    """A table's rows as plain Python values; missing values are None."""
-    if not isinstance(table, pd.DataFrame):
-        return table
-    cells = table.astype({column: object for column in table.columns})
-    rows = cells.where(cells.notna(), None).to_dict("records")
-    return [
-        {
-            str(name): value.item() if hasattr(value, "item") else value
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
-
-
 def made_with(request: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
     """The provenance of answers: the request's fields and each answering model's identity."""
     identities = {one.name: CACHE.identity(one.name, one.precision) for one in answers}
     return {**request, "identities": identities}
 
 
-def json_of(content: dict[str, Any], made: dict[str, Any]) -> str:
-    """Content as JSON, with its provenance under `made_with`."""
-    document = {"made_with": {**made, "lama_explorer": __version__}, **content}
+def json_of(content: pd.DataFrame | dict[str, Any], made: dict[str, Any]) -> str | bytes:
+    """Content, or a table's rows, as JSON, with its provenance under `made_with`."""
+    about = {"made_with": {**made, "lama_explorer": __version__}}
+    if isinstance(content, pd.DataFrame):
+        return json_of_table(content, about)
+    document = {**about, **content}
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=str)
 
 
@@ -90,14 +81,17 @@ def draw_export(
         more: Draws further buttons next to Export.
     """
 
-    def content() -> dict[str, Any]:
-        return record() if record is not None else {"rows": records_of(make_table())}
+    def content() -> pd.DataFrame | dict[str, Any]:
+        if record is not None:
+            return record()
+        table = make_table()
+        return table if isinstance(table, pd.DataFrame) else {"rows": table}
 
     bar = st.container(horizontal=True, vertical_alignment="center")
     with bar, st.popover("Export", icon=":material/download:", key=f"{name} export"):
         st.download_button(
             "CSV",
-            lambda: to_csv(records_of(make_table())),
+            lambda: to_csv(make_table()),
             f"{name}.csv",
             "text/csv",
             key=f"{name} csv",

@@ -16,7 +16,6 @@ from lama_core.models.protocols import KINDS
 from lama_core.probes.cloze.query import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed
 from lama_core.runs.info import RunInfo
-from lama_core.runs.tags import SEPARATOR
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -143,29 +142,6 @@ def make_table(
     return pd.DataFrame(columns)
 
 
-def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataFrame:
-    """Return the table for export: unformatted values, the query, and the reason for exclusion."""
-    facts = joined.facts.iloc[rows]
-    columns: dict[str, Any] = {"fact_id": facts["fact_id"].to_numpy()}
-    for name in ("relation", "source", "type", "subject", "object", "query"):
-        columns[name] = facts[name].astype(object).to_numpy()
-    columns["object_count"] = facts["object_count"].to_numpy()
-    for number, (name, run) in enumerate(zip(choice.names, joined.runs, strict=True)):
-        tags = joined.tags(number)
-        columns[f"{name} tags"] = [SEPARATOR.join(tags[row]) for row in rows]
-        columns[f"{name} answer"] = pd.Series(run.answer[rows]).astype(object)
-        columns[f"{name} prob"] = run.confidence[rows].astype(float)
-        if run.run.info.generates:
-            columns[f"{name} right"] = joined.right(number)[rows]
-        else:
-            columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
-        columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
-        if run.run.info.ranks_statements:
-            columns[f"{name} margin"] = run.margin[rows].astype(float)
-        columns[f"{name} left out"] = pd.Series(run.excluded[rows]).astype(object)
-    return pd.DataFrame(columns)
-
-
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
     """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts."""
     sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
@@ -255,7 +231,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             draw_fact(joined, row, rows, chosen, choice)
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
-    draw_export("facts", lambda: export_table(joined, rows, choice), made, lines)
+    draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
 
 
 def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
