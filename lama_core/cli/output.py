@@ -32,17 +32,13 @@ _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output; NaN and infinite values become null."""
-    text = _indented(json.dumps(json_value(value), ensure_ascii=False, allow_nan=False))
+    text = json.dumps(json_value(value), ensure_ascii=False, allow_nan=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
+        text = msgspec.json.format(text, indent=2)  # `indent` of json takes ten times as long
     except UnicodeEncodeError:  # the output isn't in UTF-8, or a file name isn't
-        text = _indented(json.dumps(json_value(value), allow_nan=False))
+        text = json.dumps(json_value(value), allow_nan=False, indent=2)
     print(text)
-
-
-def _indented(text: str) -> str:
-    """Return JSON with indentation; with `indent`, `json.dumps` takes ten times as long."""
-    return msgspec.json.format(text, indent=2)
 
 
 def print_table(
