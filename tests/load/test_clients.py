@@ -54,13 +54,15 @@ def test_a_run_that_gives_way_to_another_has_not_finished() -> None:
 
 
 def test_an_answer_after_over_a_minute_is_a_hang() -> None:
-    record = clients.Record()
+    record = clients.Record(began=time.monotonic() - 300)
     record.note("data", "", 59.0, [])
     record.note("data", "", 61.0, [])
-    assert record.faults == ["data?: hang: 61 s"]
+    record.note("data", "", 250.0, [])  # asked in the first minute
+    assert record.faults == ["data?: hang: 61 s", "data?: hang: 250 s"]
     assert clients.describe_times(record.seconds["data"]) == (
         "2 asked, p50 60.0 s, p95 60.9 s, slowest 61.0 s"
     )
+    assert record.seconds["data, first minute"] == [250.0]
 
 
 def test_visitors_of_a_running_app_are_answered_until_it_ends(
