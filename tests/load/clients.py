@@ -164,7 +164,7 @@ def running_app(home: Path, *, root: Path = ROOT, **more: str) -> Iterator[App]:
         process = subprocess.Popen(
             [*command, "--server.port", str(port)],
             cwd=root,
-            # Visitors have addresses of their own, which this script doesn't.
+            # Real visitors have different addresses.
             env={**os.environ, "LAMA_HOME": str(home), "LAMA_ADDRESS_CONNECTIONS": "0", **more},
             stdin=subprocess.DEVNULL,
             stdout=said,
