@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from old_addresses import MOVED, Params
 from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 
@@ -53,6 +54,13 @@ SETTLED = """([main, seen]) => {
 }"""
 
 
+STATE = """({run: window.lamaAddress,
+    state: document.querySelector('[data-testid=stApp]')?.dataset.testScriptState,
+    skeletons: document.querySelectorAll('[data-testid=stSkeleton]').length,
+    active: document.activeElement?.outerHTML.slice(0, 300)})"""
+BEGINS = """seen => window.lamaAddress > seen
+    || document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning'"""
+
 SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
 
@@ -71,15 +79,23 @@ class Screen:
 
 
 def read(page: Page, seen: int = -1) -> Screen:
-    """The screen of the first run after the run `seen`."""
-    page.wait_for_function(SETTLED, arg=[MAIN, seen], polling=200)
+    """The screen of the first run after the run `seen`; a failure describes the page."""
+    try:
+        page.wait_for_function(SETTLED, arg=[MAIN, seen], polling=200)
+    except PlaywrightTimeout as error:
+        error.add_note(f"{page.url}, after run {seen}: {page.evaluate(STATE)}")
+        raise
     return Screen(page.title(), page.url, page.locator(MAIN).inner_text())
 
 
 def click(page: Page, place: Locator) -> Screen:
-    """What a click leads to."""
+    """What a click leads to; a second click if the element was redrawn under the first."""
     seen = int(page.evaluate("window.lamaAddress"))
     place.click()
+    try:
+        page.wait_for_function(BEGINS, arg=seen, polling=100, timeout=20_000)
+    except PlaywrightTimeout:
+        place.click()
     return read(page, seen)
 
 
