@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from lama_core.api import queries
 from lama_core.api.queries import (
@@ -192,6 +192,8 @@ def print_inspected(answer: InspectionAnswer) -> None:
                 _print_trace(found)
             case ModelLogit():
                 _print_logit(found)
+            case _:
+                assert_never(found)
         for note in filter(None, (*found.notes, last)):
             print(note)
         print()

@@ -58,8 +58,6 @@ STATE = """({run: window.lamaAddress,
     state: document.querySelector('[data-testid=stApp]')?.dataset.testScriptState,
     skeletons: document.querySelectorAll('[data-testid=stSkeleton]').length,
     active: document.activeElement?.outerHTML.slice(0, 300)})"""
-BEGINS = """seen => window.lamaAddress > seen
-    || document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning'"""
 
 SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
@@ -89,13 +87,9 @@ def read(page: Page, seen: int = -1) -> Screen:
 
 
 def click(page: Page, place: Locator) -> Screen:
-    """What a click leads to; a second click if the element was redrawn under the first."""
+    """What a click leads to."""
     seen = int(page.evaluate("window.lamaAddress"))
     place.click()
-    try:
-        page.wait_for_function(BEGINS, arg=seen, polling=100, timeout=20_000)
-    except PlaywrightTimeout:
-        place.click()
     return read(page, seen)
 
 
