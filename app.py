@@ -57,13 +57,13 @@ def main() -> None:
     from pages.ui.shared.router import draw_help_link, draw_pinned, routing
 
     visitors.disable_streamlit_requests()
+    garbage_collection.collect_rarely()
     file = next((file for file, candidate in shown.items() if candidate is page), screens.ASK)
     with routing(file, page.title, outline):
         page.run()
         draw_pinned(file)
         draw_help_link(file)
         draw_login()
-    garbage_collection.freeze_objects()
 
 
 main()

@@ -41,6 +41,9 @@ class NotFetchedError(UserError):
         self.what = what
         self.source = source
 
+    def __reduce__(self) -> tuple[type["NotFetchedError"], tuple[str, str]]:
+        return type(self), (self.what, self.source)  # pickled by the scoring process
+
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:

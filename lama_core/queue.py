@@ -36,6 +36,10 @@ MAX_ADDRESSES = 1000  # that a LoadQueue remembers
 Loaded = TypeVar("Loaded")
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(eq=False)
 class Ticket:
     """A place in a queue.
@@ -217,14 +221,18 @@ class PassQueue(Queue):
         return (used / max(time.monotonic() - start, 1e-3),)
 
     @contextmanager
-    def query(self) -> Iterator[None]:
-        """Count this thread's passes during the block as those of a new query."""
+    def query(self, check: Callable[[], object] = nothing) -> Iterator[None]:
+        """Count this thread's passes during the block as those of a new query.
+
+        check: Called before each pass; an exception from it ends the query.
+        """
         me = threading.get_ident()
-        self._used[me] = (time.monotonic(), 0.0)
+        self._used[me], self._thread.check = (time.monotonic(), 0.0), check
         try:
             yield
         finally:
             self._used.pop(me, None)
+            self._thread.check = nothing
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -232,6 +240,7 @@ class PassQueue(Queue):
         if getattr(self._thread, "has_slot", False):
             yield
             return
+        getattr(self._thread, "check", nothing)()
         me = threading.get_ident()
         with self._slot(Ticket(me, time.monotonic())):
             self._thread.has_slot, granted = True, time.monotonic()

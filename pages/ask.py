@@ -108,7 +108,7 @@ def draw_columns(
 
 def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> None:
     """Draw captions: which words are ranked, how they are normalised, and the models' notes."""
-    candidates, _ = cache.candidates_of(settings)
+    candidates = cache.candidates_of(settings)
     sizes = [answer.n_candidates for answer in answers]
     caption = predictions.describe_candidates(candidates, sizes)
     for answer in answers:
@@ -150,7 +150,7 @@ def draw_sentence() -> None:
         if answers:
             settings = replace(choice.settings, models=tuple(answer.name for answer in answers))
             draw_notes(settings, answers)
-            candidates, _ = cache.candidates_of(settings)
+            candidates = cache.candidates_of(settings)
             answer = ClozeAnswer(query.text(), candidates, answers, passage)
             request = request_for(text, settings, gold, choice)
             pin = partial(pins.draw_pin, request, key="cloze pin")

@@ -9,10 +9,11 @@ from lama_core.api.generation import is_chat
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models import devices
-from lama_core.models.cache import CACHE, check_and_add_model
+from lama_core.models.cache import check_and_add_model
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
 from lama_core.models.sources.locations import check_folder, is_here
-from pages.ui.shared import fetching, screens, url_state, visitors
+from lama_core.service import queries
+from pages.ui.shared import cache, fetching, screens, url_state, visitors
 from pages.ui.shared.messages import errors_shown, name_value_lines, plain
 from pages.ui.shared.router import draw_page
 
@@ -186,18 +187,17 @@ def draw_device() -> None:
 
 
 def _use_device() -> None:
+    cache.about_models(queries.use_device, st.session_state["device"])
     devices.use_device(st.session_state["device"])
-    for model in CACHE.held():
-        CACHE.drop(model.name, model.precision, model.device)
 
 
 def draw_loaded() -> None:
     """Draw the loaded models and their memory; the operator can unload each."""
     st.subheader("Loaded now", anchor=False)
-    held = CACHE.held()
+    held, n_bytes, max_bytes = cache.about_models(queries.loaded_models)
     st.progress(
-        min(1.0, CACHE.n_bytes / CACHE.max_bytes),
-        text=f"{CACHE.n_bytes / 1e9:.2f} of at most {CACHE.max_bytes / 1e9:.1f} GB of weights; "
+        min(1.0, n_bytes / max_bytes),
+        text=f"{n_bytes / 1e9:.2f} of at most {max_bytes / 1e9:.1f} GB of weights; "
         "at the limit, the least recently used model is unloaded",
     )
     if not held:
@@ -213,7 +213,7 @@ def draw_loaded() -> None:
             if visitors.may("manage") and st.button(
                 "Unload", key=f"unload {model}", icon=":material/eject:"
             ):
-                CACHE.drop(model.name, model.precision, model.device)
+                cache.about_models(queries.drop_model, model)
                 st.rerun()
 
 

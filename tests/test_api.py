@@ -22,9 +22,9 @@ from lama_core.metrics.score_tables import ResultsRequest
 from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.cloze.batch import ManyRequest
-from lama_core.probes.cloze.inspection import InspectRequest
 from lama_core.probes.cloze.query import ClozeRequest
 from lama_core.probes.cloze.wordings import RelationRequest
+from lama_core.probes.lenses.table import InspectRequest
 from lama_core.probes.plan import ProbeRequest
 from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.probes.statements.sentences import SentencesRequest

@@ -5,6 +5,7 @@ Log-probabilities are natural logarithms. Models stay in memory between calls.
 
 import sys
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lama_core.candidates.columns import Candidates
@@ -14,7 +15,6 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import did_you_mean
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
-from lama_core.models.devices import settings_text as settings_text
 from lama_core.models.protocols import KINDS as KINDS
 from lama_core.models.protocols import TracedPart as TracedPart
 from lama_core.probes.analogy.score import ScoreAnswer as ScoreAnswer
@@ -25,18 +25,10 @@ from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE as DEFAULT_TEMPL
 from lama_core.probes.cloze.batch import MAX_BYTES, BatchLine, ManyRequest, fill_lines, read_file
 from lama_core.probes.cloze.batch import BatchAnswer as BatchAnswer
 from lama_core.probes.cloze.batch import BatchModelAnswers as BatchModelAnswers
-from lama_core.probes.cloze.inspection import InspectRequest
-from lama_core.probes.cloze.inspection import ModelAttribution as ModelAttribution
-from lama_core.probes.cloze.inspection import ModelLayers as ModelLayers
-from lama_core.probes.cloze.lenses import Inspection as Inspection
-from lama_core.probes.cloze.lenses import InspectionAnswer as InspectionAnswer
-from lama_core.probes.cloze.lenses import inspect_model as inspect_model
-from lama_core.probes.cloze.logit_parts import ModelLogit as ModelLogit
 from lama_core.probes.cloze.query import BlankAnswer as BlankAnswer
 from lama_core.probes.cloze.query import ClozeAnswer as ClozeAnswer
 from lama_core.probes.cloze.query import ClozeRequest, query_models
 from lama_core.probes.cloze.query import Prediction as Prediction
-from lama_core.probes.cloze.tracing import ModelTrace as ModelTrace
 from lama_core.probes.cloze.wordings import RelationAnswer as RelationAnswer
 from lama_core.probes.cloze.wordings import RelationModelAnswers as RelationModelAnswers
 from lama_core.probes.cloze.wordings import RelationQuestion as RelationQuestion
@@ -47,6 +39,18 @@ from lama_core.probes.cloze.wordings import (
 )
 from lama_core.probes.cloze.wordings import first_answers as first_answers
 from lama_core.probes.generation.batch import generate_lines
+from lama_core.probes.lenses.layers import ModelLayers as ModelLayers
+from lama_core.probes.lenses.lens import TRACKED_ANSWER as TRACKED_ANSWER
+from lama_core.probes.lenses.lens import LensResult as LensResult
+from lama_core.probes.lenses.logit import ModelLogit as ModelLogit
+from lama_core.probes.lenses.table import LENSES as LENSES
+from lama_core.probes.lenses.table import InspectionAnswer as InspectionAnswer
+from lama_core.probes.lenses.table import InspectRequest as InspectRequest
+from lama_core.probes.lenses.table import inspect_model as inspect_model
+from lama_core.probes.lenses.tokens import AS_NEEDED as AS_NEEDED
+from lama_core.probes.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_METHODS
+from lama_core.probes.lenses.tokens import ModelAttribution as ModelAttribution
+from lama_core.probes.lenses.trace import ModelTrace as ModelTrace
 from lama_core.probes.statements.scoring import shown_tokens as shown_tokens
 from lama_core.probes.statements.sentences import SentencesAnswer as SentencesAnswer
 from lama_core.probes.statements.sentences import SentencesRequest, score_sentences
@@ -264,20 +268,18 @@ def _inspect(request: InspectRequest) -> InspectionAnswer:
     return InspectionAnswer(request, query.text(), tuple(found))
 
 
+_ROWS_OF_LENSES = "\n        ".join(
+    wrap(" ".join(f"Lens {lens.name}: {lens.rows}." for lens in LENSES.values()), width=92)
+)
 inspect = Function(
     InspectRequest,
     _inspect,
     frame_of,
-    """Show how models reach their answer: by layer, by token, by tracing or by parts of the logit.
+    f"""Show how models reach their answer, by one of several lenses.
 
     Returns:
-        A DataFrame. Lens layers: a row for each model, layer (0: the embeddings) and tracked word
-        (the last layer's predictions and the gold answer). Lens tokens: a row for each model and
-        token, with the token's contribution to the log-probability of the answer. Lens trace: a row
-        for each model, layer and token; prob: the answer's probability with a corrupted subject and
-        the part restored; effect: prob minus the probability without restoration. Lens logit: a row
-        for each model and part of the logit (layer 0: the embeddings); the values add up to the
-        logit.
+        A DataFrame.
+        {_ROWS_OF_LENSES}
 
     Raises:
         UserError: If the text doesn't have exactly one blank, or a model doesn't support the lens.

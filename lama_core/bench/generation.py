@@ -10,10 +10,13 @@ because it computes shared beginnings of prompts only once.
 
 from collections.abc import Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from lama_core.bench import BenchRow, Way, rates
+from lama_core.bench.workload import plain_model
 from lama_core.models.hf.generation import generate, prompt_ids
+from lama_core.models.hf.products import use_faster_products
 from lama_core.models.protocols import Chat
 
 MODEL = "smollm2-135m"
@@ -57,19 +60,22 @@ def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
     from lama_core.models.cache import load_model
 
     model: Any = load_model(MODEL, precision="fp32")
+    network, tokenizer, _ = plain_model(MODEL, "fp32")
+    use_faster_products(network)  # as in our model
+    plain = SimpleNamespace(name=MODEL, model=network, tokenizer=tokenizer)
     rows = []
     for shots in (0, 3):
         prompts = chats(n_queries, shots)
         what = f"{len(prompts)} questions, {shots}-shot, {MODEL}, fp32"
         ways: list[Way] = [
             partial(generate, model, prompts, MAX_TOKENS),
-            partial(by_transformers, model, prompts),
-            partial(bare_passes, model, prompts, _lengths(model, prompts)),
+            partial(by_transformers, plain, prompts),
+            partial(bare_passes, plain, prompts, _lengths(model, prompts)),
         ]
         names = [f"transformers.generate, batches of {ROWS}"]
-        harness = _harness(model)
+        harness = _harness(plain)
         if harness is not None:
-            ways.append(partial(by_harness, harness, model, prompts))
+            ways.append(partial(by_harness, harness, plain, prompts))
             names.append(f"lm-evaluation-harness, batches of {ROWS}")
         ours, peer, limit, *other = rates(len(prompts), ways, repetitions)
         rows += [

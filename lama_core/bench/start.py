@@ -1,9 +1,9 @@
 """`bench start`: CPU seconds of the first prediction in a new process.
 
-Ours: the whole command, from the start of Python to its end. Peer: only importing the libraries
-that run the model. Commands and imports alternate; the first round, which compiles modules and
-stores passed self-checks, isn't counted. One thread, because idle threads of a busy machine count
-as CPU time.
+Ours: the whole command, from the start of Python to its end. Peer: only importing torch; for the
+causal model also transformers, which reads most causal models. Commands and imports alternate; the
+first round, which compiles modules and stores passed self-checks, isn't counted. One thread,
+because idle threads of a busy machine count as CPU time.
 """
 
 import os

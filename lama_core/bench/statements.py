@@ -16,16 +16,14 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from lama_core.bench import BenchRow, called_in_a_fresh_process
 from lama_core.bench.passes import batched, copy_passes, full_passes
+from lama_core.bench.workload import plain_model
 from lama_core.datasets import load_dataset, relation_objects
 from lama_core.models.cache import load_model
 from lama_core.models.hf.both_sides import TokenHidingModel
-from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import fetch
 from lama_core.probes.statements.scoring import Scoring, make_statement, score_answers
 from lama_core.scoring.blanks import fill
 from lama_core.types import Query
@@ -84,7 +82,7 @@ def lm_pub_quiz(model: str, precision: str) -> Score:
     """Return the scoring function of lm-pub-quiz, BEAR's library; it scores fact by fact."""
     from lm_pub_quiz import Evaluator
 
-    network, tokenizer, kind = _plain(model, precision)
+    network, tokenizer, kind = plain_model(model, precision)
     evaluator = Evaluator.from_model(
         network, model_type="MLM" if kind == "masked" else "CLM", tokenizer=tokenizer, device="cpu"
     )
@@ -110,7 +108,7 @@ def minicons(model: str, precision: str) -> Score:
     """Return the scoring function of minicons; it scores batches of statements."""
     from minicons import scorer
 
-    network, tokenizer, kind = _plain(model, precision)
+    network, tokenizer, kind = plain_model(model, precision)
     if kind == "masked":
         opened = scorer.MaskedLMScorer(network, device="cpu", tokenizer=tokenizer)
         more: dict[str, Any] = {"PLL_metric": "within_word_l2r"}
@@ -125,19 +123,6 @@ def minicons(model: str, precision: str) -> Score:
         return np.array(scores).reshape(len(relation.subjects), len(relation.answers))
 
     return score
-
-
-def _plain(model: str, precision: str) -> tuple[Any, Any, str]:
-    """Load a model of the catalogue with transformers; return it, its tokenizer and its kind."""
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
-
-    entry = find_model(model)
-    folder, kind = fetch(entry).folder, str(entry.kind)
-    opened = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    return opened.from_pretrained(folder, dtype=dtype).eval(), tokenizer, kind
 
 
 def minimal_passes(model: str, precision: str) -> Score:

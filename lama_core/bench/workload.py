@@ -129,6 +129,20 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
+def plain_model(model: str, precision: str) -> tuple[Any, Any, str]:
+    """Load a model of the catalogue with transformers; return it, its tokenizer and its kind."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+
+    entry = find_model(model)
+    folder, kind = fetch(entry).folder, str(entry.kind)
+    opened = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    return opened.from_pretrained(folder, dtype=dtype).eval(), tokenizer, kind
+
+
 def plain_base_sized_model() -> tuple[Any, Any]:
     """Return transformers' BERT base with random weights, and the embedded model's tokenizer."""
     import torch

@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cloze": ("queries:cloze", "Fill the blanks of a text with each model's most probable words."),
     "relation": ("queries:relation", "Query models for a relation of a subject, in every wording."),
     "rank": ("queries:rank", "Rank answers of any length by their likelihood at a blank."),
-    "inspect": ("queries:inspect", "Show how models reach their answer, by one of four lenses."),
+    "inspect": ("queries:inspect", "Show how models reach their answer, by one of several lenses."),
     "batch": ("queries:batch", "Fill the blank of each sentence of a file."),
     "sentences": ("queries:sentences", "Compare whole sentences, such as minimal pairs."),
     "analogy": ("analogy:analogy", "Solve analogies, score pairs, probe models with analogies."),

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
+import orjson
 from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
@@ -32,11 +32,13 @@ _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output; NaN and infinite values become null."""
-    text = json.dumps(json_value(value), ensure_ascii=False, allow_nan=False)
     try:
+        text = orjson.dumps(value, default=json_value, option=orjson.OPT_INDENT_2).decode()
         text.encode(sys.stdout.encoding or "utf-8")
-        text = msgspec.json.format(text, indent=2)  # `indent` of json takes ten times as long
-    except UnicodeEncodeError:  # the output isn't in UTF-8, or a file name isn't
+    except (
+        TypeError,
+        UnicodeEncodeError,
+    ):  # keys that aren't text, or another encoding
         text = json.dumps(json_value(value), allow_nan=False, indent=2)
     print(text)
 

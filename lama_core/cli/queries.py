@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, assert_never
 
 from lama_core.api import queries
 from lama_core.api.queries import (
@@ -12,10 +11,6 @@ from lama_core.api.queries import (
     BlankAnswer,
     ClozeAnswer,
     InspectionAnswer,
-    ModelAttribution,
-    ModelLayers,
-    ModelLogit,
-    ModelTrace,
     RankAnswer,
     RelationAnswer,
     RelationModelAnswers,
@@ -24,13 +19,10 @@ from lama_core.api.queries import (
     SentencesAnswer,
     Solution,
     first_answers,
-    settings_text,
     shown_tokens,
 )
 from lama_core.cli import commands, output
 from lama_core.rounding import counted, fixed
-
-N_HEADS = 10  # attention heads to print
 
 
 def print_cloze(answer: ClozeAnswer) -> None:
@@ -40,7 +32,7 @@ def print_cloze(answer: ClozeAnswer) -> None:
         for model in answer.models:
             which = f", blank {number + 1}" if len(model.blanks) > 1 else ""
             settings = f"context {model.context}, {model.n_candidates:,} candidates"
-            settings += f" ({answer.candidates.name})" + _computed(model)
+            settings += f" ({answer.candidates.name})" + model.computed
             blank = model.blanks[number]
             if number and blank.asked != first:
                 which += f", queried as {blank.asked!r}"
@@ -71,12 +63,6 @@ def _print_answers(blank: BlankAnswer, title: str) -> None:
 def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
     """Return a score with `digits` decimals; a dash for None."""
     return "-" if value is None else fixed(value, digits, signed=signed)
-
-
-def _computed(model: Any) -> str:
-    """Return `, bf16 on cuda:0`; empty for fp32 on a CPU."""
-    text = settings_text(model.precision, model.device)
-    return f", {text}" if text else ""
 
 
 def print_relation(answer: RelationAnswer) -> None:
@@ -115,7 +101,7 @@ def _print_wordings(question: RelationQuestion, model: RelationModelAnswers, wor
     if 1 == n < total:
         same = f"the first answers in {total} wordings all differ"
     settings = f"{model.n_candidates:,} candidates ({words})"
-    settings += _computed(model)
+    settings += model.computed
     output.print_table(
         ("wording", "sentence", "first answer", "prob", "rank of the gold answer", "note"),
         rows,
@@ -147,7 +133,7 @@ def print_rank(answer: RankAnswer) -> None:
                 for row in model.answers
             ],
             title=f"{model.name}: {counted(len(model.answers), 'answer')}, part {request.part}"
-            + _computed(model),
+            + model.computed,
         )
         for note in model.notes(gold):
             print(note)
@@ -169,7 +155,7 @@ def print_sentences(answer: SentencesAnswer) -> None:
                 )
                 for sentence in model.sentences
             ],
-            title=model.name + _computed(model),
+            title=model.name + model.computed,
         )
         for sentence in model.sentences:
             print("  " + "  ".join(shown_tokens(sentence.tokens)))
@@ -181,114 +167,14 @@ def print_sentences(answer: SentencesAnswer) -> None:
 def print_inspected(answer: InspectionAnswer) -> None:
     """Print the lens's result for each model."""
     for model in answer.models:
-        found, last = model.result, ""
-        match found:
-            case ModelLayers():
-                _print_layers(found, answer.request.candidates)
-            case ModelAttribution():
-                _print_attribution(found)
-                last = found.completeness()
-            case ModelTrace():
-                _print_trace(found)
-            case ModelLogit():
-                _print_logit(found)
-            case _:
-                assert_never(found)
-        for note in filter(None, (*found.notes, last)):
+        for part in model.text():
+            if isinstance(part, str):
+                print(part)
+            else:
+                output.print_table(part.columns, part.rows, title=part.title)
+        for note in model.remarks():
             print(note)
         print()
-
-
-def _print_layers(model: ModelLayers, words: str) -> None:
-    """Print each layer's first answer and the ranks of the tracked words, last layer first."""
-    rows = [
-        (
-            layer.title,
-            layer.first,
-            fixed(layer.log_prob, 2),
-            *(f"{word.ranks[layer.number]:,}" for word in model.words),
-        )
-        for layer in reversed(model.layers)
-    ]
-    heads = [f"rank of {word.word}" + " (gold)" * word.is_gold for word in model.words]
-    settings = f"{model.n_candidates:,} candidates ({words})"
-    settings += _computed(model)
-    output.print_table(
-        ("layer", "first answer", "log-prob", *heads), rows, title=f"{model.name}: {settings}"
-    )
-
-
-def _print_attribution(model: ModelAttribution) -> None:
-    """Print each token's attribution in the order of the text, and the completeness check."""
-    rows = [
-        (token, "" if value is None else fixed(value, 3, signed=True))
-        for token, value in zip(model.tokens, model.values, strict=True)
-    ]
-    title = f"{model.name}: {model.method}, log-prob of {model.word}: {fixed(model.log_prob, 3)}"
-    output.print_table(("token", "adds to log-prob"), rows, title=title + _computed(model))
-
-
-def _print_trace(model: ModelTrace) -> None:
-    """Print the restored probability of each layer and token, last layer first."""
-    rows = [
-        (layer, *("" if value is None else fixed(value, 3) for value in values))
-        for layer, values in reversed(list(enumerate(model.restored, start=1)))
-    ]
-    heads = [
-        f"*{token}" if inside else token
-        for token, inside in zip(model.tokens, model.in_subject, strict=True)
-    ]
-    title = (
-        f"{model.name}: prob of {model.answer} {fixed(model.prob, 3)}, "
-        f"{fixed(model.corrupted, 3)} with noise on {model.subject}"
-    )
-    output.print_table(("layer", *heads), rows, title=title + _computed(model))
-    what = "the state after one layer"
-    if model.restore != "states":
-        named = {"attention": "attention", "mlp": "the MLP"}[model.restore]
-        what = f"the output of {named} in {model.window} layers around the row's"
-    print(
-        f"Cells: the probability with noise and {what} restored at one token, mean over "
-        f"{model.draws} draws (seed {model.seed}). *: the subject's tokens."
-    )
-    if best := model.best():
-        value, layer, token = best
-        print(f"Largest: {fixed(value, 3)}, layer {layer}, token {model.tokens[token]}.")
-
-
-def _print_logit(model: ModelLogit) -> None:
-    """Print what each layer's attention and MLP add to the logit, last layer first."""
-    of_layers = {(part.layer, part.part): part.value for part in model.parts}
-    layers = sorted({part.layer for part in model.parts if part.layer}, reverse=True)
-    rows = [
-        (
-            layer,
-            fixed(of_layers[layer, "attention"], 3, signed=True),
-            fixed(of_layers[layer, "mlp"], 3, signed=True),
-        )
-        for layer in layers
-    ]
-    against = f" minus that of {model.against}" if model.against else ""
-    title = f"{model.name}: logit of {model.answer}{against}: {fixed(model.logit, 3)}"
-    output.print_table(
-        ("layer", "attention adds", "MLP adds"), rows, title=title + _computed(model)
-    )
-    others = ", ".join(
-        f"{part.part} {fixed(part.value, 3, signed=True)}"
-        for part in model.parts
-        if part.part not in ("attention", "mlp")
-    )
-    print(f"Also: {others}.")
-    neurons = [
-        (one.layer, one.neuron, fixed(one.value, 3, signed=True), ", ".join(one.promoted))
-        for one in model.neurons
-    ]
-    output.print_table(
-        ("layer", "neuron", "adds", "promotes"), neurons, title="Strongest MLP neurons"
-    )
-    heads = sorted(model.heads, key=lambda one: -abs(one.value))[:N_HEADS]
-    shown = (f"{one.layer}.{one.head} {fixed(one.value, 3, signed=True)}" for one in heads)
-    print(f"Strongest attention heads (layer.head): {', '.join(shown)}.")
 
 
 def print_batch(answer: BatchAnswer) -> None:
@@ -310,7 +196,7 @@ def print_batch(answer: BatchAnswer) -> None:
     output.print_table(("line", "text", "gold answer", *heads), rows)
     print()
     for model in answer.models:
-        print(f"{model.name}: {model.summary()}{_computed(model)}")
+        print(f"{model.name}: {model.summary()}{model.computed}")
 
 
 def _first_cells(model: BatchModelAnswers, row: int) -> tuple[str, str, str]:
@@ -333,7 +219,7 @@ def print_solution(solution: Solution) -> None:
     print(solution.question.query.text("___") + "\n")
     for answer in solution.cloze.models:
         settings = f"context {answer.context}, {answer.n_candidates:,} candidates"
-        settings += _computed(answer)
+        settings += answer.computed
         _print_answers(answer.blanks[0], f"{answer.name}: {settings}")
         for baseline in solution.baselines:
             if baseline.name == answer.name:
@@ -363,7 +249,7 @@ def print_scores(answer: ScoreAnswer) -> None:
                 for pair in model.ranked
             ],
             title=f"{model.name}, ranked by the {answer.normalise} of the log-probabilities"
-            + _computed(model),
+            + model.computed,
         )
         for pair in model.ranked:
             scored = zip(pair.tokens.tokens, pair.tokens.log_probs.tolist(), strict=True)

@@ -301,8 +301,10 @@ def device_of(model: Any) -> "torch.device":
 
     Offloaded weights are on `meta` until they are used.
     """
-    devices = [parameter.device for parameter in model.parameters()]
-    return next((device for device in devices if device.type != "meta"), devices[0])
+    import torch
+
+    devices = (parameter.device for parameter in model.parameters())
+    return next((device for device in devices if device.type != "meta"), torch.device("meta"))
 
 
 def bytes_of(tensor: "torch.Tensor") -> int:

@@ -63,6 +63,17 @@ def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model
     return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
+def _open_llama(name: str, folder: Path, precision: str, identity: str) -> "Model | None":
+    from lama_core.models.hf.causal import CausalModel
+    from lama_core.models.hf.llama import read_llama
+    from lama_core.models.hf.self_checks import use_fast_paths
+
+    device = chosen_device()
+    # transformers distributes a model over several devices.
+    read = None if device == "spread" else read_llama(folder, _dtype(precision), device)
+    return read and use_fast_paths(CausalModel(name, *read, identity=identity))
+
+
 def _open_masked(*args: Any) -> "Model":
     from transformers import AutoModelForMaskedLM
 
@@ -139,6 +150,8 @@ BACKENDS = (
     Backend("fconv", "causal", "", _open_fconv, FCONV),
     Backend("bert", "masked", MASKED, _open_bert),
     Backend("transformers", "masked", MASKED, _open_masked),
+    # The same operations as in transformers, so the scores are equal to the last digit.
+    Backend("transformers", "causal", CAUSAL, _open_llama),
     Backend("transformers", "causal", CAUSAL, _open_causal),
     Backend("transformers", "seq2seq", SEQ2SEQ, _open_seq2seq),
 )

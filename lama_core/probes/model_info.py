@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from lama_core.models.devices import nondefault_settings
+from lama_core.models.devices import nondefault_settings, settings_text
 from lama_core.models.protocols import Kind
 
 
@@ -15,6 +15,12 @@ class AboutModel:
     kind: Kind
     precision: str = field(default="fp32", kw_only=True)
     device: str = field(default="cpu", kw_only=True)
+
+    @property
+    def computed(self) -> str:
+        """The end of a title: `, bf16 on cuda:0`; empty for fp32 on a CPU."""
+        text = settings_text(self.precision, self.device)
+        return f", {text}" if text else ""
 
     def model_json(self) -> dict[str, Any]:
         """Return the model as JSON values; default precision and device are omitted."""

@@ -131,7 +131,8 @@ def _with_fewer(info: Counted, n_lost: int) -> Counted:
 def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
     """Return a number for each row of each run, int64 [row].
 
-    Rows of the same fact and prompt have the same number; numbers begin at 0.
+    Rows of the same fact and prompt have the same number, if a run has each fact and prompt once;
+    numbers begin at 0.
     """
     distinct: list[pa.ChunkedArray] = []
     places = []
@@ -140,10 +141,12 @@ def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
         at = next((at for at, one in enumerate(distinct) if one.equals(ids)), len(distinct))
         distinct += [ids] * (at == len(distinct))
         places.append(at)
+    prompts = [run.column("prompt").to_numpy().astype(np.int64) for run in runs]
+    if len(distinct) == 1 and all(np.array_equal(one, prompts[0]) for one in prompts):
+        return [np.arange(len(prompts[0]))] * len(runs)
     every = pa.chunked_array([chunk for ids in distinct for chunk in ids.chunks], pa.string())
     codes = every.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
     parts = np.split(codes, np.cumsum([len(one) for one in distinct])[:-1])
-    prompts = [run.column("prompt").to_numpy().astype(np.int64) for run in runs]
     n_prompts = max(int(one.max(initial=0)) for one in prompts) + 1
     return [parts[at] * n_prompts + prompt for at, prompt in zip(places, prompts, strict=True)]
 

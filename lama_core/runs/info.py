@@ -17,7 +17,8 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -429,8 +430,17 @@ class Run:
 
 def read_info(folder: Path) -> RunInfo:
     """Return the description of the run in a folder, or raise UserError if it can't be read."""
-    path = folder / RUN_FILE
-    raw = _read_json(path)
+    path, size, changed = folder / RUN_FILE, 0, 0
+    with suppress(OSError):  # reading the file raises the error
+        status = path.stat()
+        size, changed = status.st_size, status.st_mtime_ns
+    return replace(_stored_info(path, size, changed), title=_read_title(folder))
+
+
+@lru_cache(maxsize=4096)
+def _stored_info(path: Path, _size: int, _changed: int) -> RunInfo:
+    """Return the description in a file, read once until its size or time of change is different."""
+    raw, folder = _read_json(path), path.parent
     try:
         if raw.get(CHECKSUM, checksum(raw)) != checksum(raw):
             raise ValueError("its checksum differs")
@@ -439,7 +449,7 @@ def read_info(folder: Path) -> RunInfo:
             raw |= {"kind": "cloze", "version": 1}
         if unknown := raw.keys() - STORED:
             raise ValueError(f"unknown field {min(unknown)!r}")
-        raw |= {"id": folder.name, "folder": folder, "title": _read_title(folder)}
+        raw |= {"id": folder.name, "folder": folder, "title": ""}
         raw["bundled"] = folder.resolve().is_relative_to(ASSETS)
         return msgspec.convert(raw, RunInfo)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:

@@ -24,7 +24,8 @@ from streamlit.web.server.starlette import starlette_websocket
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from lama_core.errors import int_from_env
+from lama_core.errors import UserError, int_from_env
+from lama_core.service import process
 from pages.ui.shared.addresses import network_address
 
 CONNECTIONS = 100
@@ -109,6 +110,10 @@ def set_limits() -> None:
 
 
 if __name__ == "__main__":
-    set_limits()
+    try:
+        set_limits()
+        process.start()
+    except UserError as error:
+        sys.exit(f"Error: {error}")
     limit_log(FewOfEach())
     cli.main()

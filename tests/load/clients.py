@@ -339,11 +339,11 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place, running_app(Path(place, "home")) as app:
         record = visit(app, given.visitors, given.seconds, given.seed)
-        times = app.process.cpu_times()
+        found = [one.cpu_times() for one in (app.process, *app.process.children())]
     for page, seconds in sorted(record.seconds.items()):
         print(f"{page}: {describe_times(seconds)}")
     print(f"memory: at most {max(record.memory) / 1e6:,.0f} MB, {record.memory[-1] / 1e6:,.0f} MB "
-          f"at the end; CPU: {times.user + times.system:,.0f} s")  # fmt: skip
+          f"at the end; CPU: {sum(one.user + one.system for one in found):,.0f} s")  # fmt: skip
     print("\n".join(record.faults))
     return bool(record.faults)
 

@@ -22,7 +22,7 @@ from lama_core.paths import ASSETS
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-FAMILIES = ("bert-cased", "distilbert", "gpt2", "llama")
+FAMILIES = ("bert-cased", "distilbert", "gpt2", "llama", "smollm2")
 NO_MODELS_FILES = (
     "README.md",
     "corpus_counts.tsv.gz",

@@ -1,5 +1,6 @@
 """Generated texts are those of `transformers.generate`, token by token, for each prompt alone."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_models import CAUSAL, MASKED, SEQ2SEQ, open_family
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from lama_core.bench.generation import chats
 from lama_core.errors import ControlTokenError, UserError, WindowError
@@ -15,7 +17,7 @@ from lama_core.models.cache import load_model
 from lama_core.models.hf.generation import generate, prompt_ids, shared_prefixes
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import is_here
+from lama_core.models.sources.locations import locate
 
 PROMPTS = [
     "Paris",
@@ -32,10 +34,10 @@ TWO = [*SHARED, *(f"{BORN}{name} born?\nAnswer:" for name in ("painter", "king")
 N = 12
 
 
-def alone(model: Any, prompt: str | Chat) -> tuple[str, list[float]]:
+def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str, list[float]]:
     """What `transformers.generate` gives for one prompt: the text, each token's log-probability."""
     ids = torch.tensor([prompt_ids(model, prompt)])
-    found = model.model.generate(
+    found = with_transformers(folder, model.kind).generate(
         ids,
         attention_mask=torch.ones_like(ids),
         max_new_tokens=N,
@@ -55,6 +57,12 @@ def alone(model: Any, prompt: str | Chat) -> tuple[str, list[float]]:
     return model.tokenizer.decode(tokens[:kept]).partition("\n")[0], log_probs
 
 
+@cache
+def with_transformers(folder: Path, kind: str) -> Any:
+    auto = AutoModelForSeq2SeqLM if kind == "seq2seq" else AutoModelForCausalLM
+    return auto.from_pretrained(folder, dtype=torch.float32).eval()
+
+
 def generation_ends(model: Any) -> set[int]:
     ends = model.model.generation_config.eos_token_id
     return set() if ends is None else {ends} if isinstance(ends, int) else set(ends)
@@ -68,7 +76,7 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
     model = open_family(family, tmp_path / "model")
     found = generate(model, prompts, N)
     for prompt, text in zip(prompts, found, strict=True):
-        expected, log_probs = alone(model, prompt)
+        expected, log_probs = alone(model, prompt, tmp_path / "model")
         assert text.text == expected
         known = log_probs[: len(text.tokens)]
         np.testing.assert_allclose(text.log_probs, known, atol=1e-4)
@@ -77,12 +85,14 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize("shots", (0, 3))
 def test_smollm2s_tokens_are_those_of_transformers(shots: int) -> None:
-    if not is_here(find_model("smollm2-135m")):
+    located = locate(find_model("smollm2-135m"))
+    if located is None:
         pytest.skip("smollm2-135m is not here")
+    folder = located.folder
     model = load_model("smollm2-135m", precision="fp32")
     prompts = chats(24, shots)[::4]  # of two relations
     for prompt, text in zip(prompts, generate(model, prompts, N), strict=True):
-        expected, log_probs = alone(model, prompt)
+        expected, log_probs = alone(model, prompt, folder)
         assert text.text == expected
         np.testing.assert_allclose(text.log_probs, log_probs[: len(text.tokens)], atol=1e-3)
 

@@ -25,7 +25,7 @@ def checked(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list
         return original(model)
 
     monkeypatch.setattr(self_checks, "self_checked", check)
-    save_model_folder("smollm2", tmp_path / "tiny")
+    save_model_folder("gpt2", tmp_path / "tiny")
     return names
 
 
@@ -68,7 +68,7 @@ def test_other_weights_or_versions_are_checked_again(
     checked: list[str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(tmp_path / "tiny")
-    save_model_folder("smollm2", tmp_path / "tiny", seed=1)
+    save_model_folder("gpt2", tmp_path / "tiny", seed=1)
     load(tmp_path / "tiny")
     monkeypatch.setattr(passed_checks, "version", lambda name: f"{name} 0")
     load(tmp_path / "tiny")

@@ -57,7 +57,7 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     assert f"**Open-book context** (starter, score {score:.2f}): {plain(written)}" in shown(app)
     query = parse_query(TEXT)
     settings = url_state.ClozeSettings(models=(MODEL,))
-    candidates, _ = cache.candidates_of(settings)
+    candidates = cache.candidates_of(settings)
     model = load_model(MODEL)
     behind = query_model(
         model, OpenBook(load_corpus("starter")).before(query), candidates, gold="London"

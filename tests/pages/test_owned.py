@@ -115,7 +115,7 @@ def test_the_owner_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(devices, "free_bytes", lambda _: 5e9)
     cache = ModelCache(max_bytes=30)
     cache.get("minilm-mlm", "fp32", Weights)
-    monkeypatch.setattr("lama_core.models.cache.CACHE", cache)
+    monkeypatch.setattr("lama_core.service.queries.CACHE", cache)
     app = open_page("models")
     field = app.selectbox(key="device")
     assert field.options == [
@@ -138,7 +138,7 @@ def test_unloading_bf16_keeps_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = ModelCache(max_bytes=30)
     for precision in ("fp32", "bf16"):
         cache.get("minilm-mlm", precision, Weights)
-    monkeypatch.setattr("lama_core.models.cache.CACHE", cache)
+    monkeypatch.setattr("lama_core.service.queries.CACHE", cache)
     app = open_page("models")
     unload = [button for button in app.button if button.label == "Unload"]
     next(button for button in unload if "bf16" in (button.key or "")).click().run()

@@ -32,6 +32,7 @@ from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import ModelRequest, find_model
 from lama_core.probes.cloze.query import MAX_GOLD
 from lama_core.probes.plan import ProbeRequest
+from lama_core.service import queries
 from pages.ui.shared import cache, jobs, query_queue, share, visitors
 from pages.ui.shared.text import PARTED, plain
 
@@ -122,8 +123,8 @@ def test_a_visitors_query_waits_a_limited_time_for_a_model(monkeypatch: pytest.M
         return load_model(name, **options)
 
     monkeypatch.setenv("LAMA_QUERY_LOADING", "1")
-    monkeypatch.setattr(cache, "load_model", load)
-    monkeypatch.setattr(cache, "_is_loaded", lambda *_: False)
+    monkeypatch.setattr(queries, "load_model", load)
+    monkeypatch.setattr(queries, "_is_loaded", lambda *_: False)
     query = {"text": "Berlin lies in ___.", "models": "minilm-mlm", "top_k": "7"}
     cache.st.cache_resource.clear()
     app = open_page("cloze", **query)

@@ -42,10 +42,10 @@ class Speaker:
 def speaking(home: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalogue's causal models are made-up ones."""
     ANSWERS.clear()
-    monkeypatch.setattr("pages.ui.shared.cache.load_model", lambda name, **_: Speaker(name))
+    monkeypatch.setattr("lama_core.service.queries.load_model", lambda name, **_: Speaker(name))
     for module in ("model_columns", "pins"):
         monkeypatch.setattr(f"pages.ui.shared.{module}.is_here", lambda _: True)
-    monkeypatch.setattr("pages.ui.shared.export.CACHE.identity", lambda *_: "made up")
+    monkeypatch.setattr("lama_core.service.queries.CACHE.identity", lambda *_: "made up")
 
 
 def opened(**params: str | list[str]) -> AppTest:

@@ -18,8 +18,9 @@ from lama_core.probes.cloze.wordings import RelationRequest
 from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.probes.statements.typed_answers import RankRequest
 from lama_core.requests import Request
+from lama_core.service import queries
 from lama_core.types import Query
-from pages.ui.shared import cache, history, links, pins, screens, visitors
+from pages.ui.shared import history, links, pins, screens, visitors
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -157,13 +158,13 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    ask = cache.query_model
+    ask = queries.query_model
 
     def counted(model: Any, query: Query, *words: Any, **more: Any) -> Any:
         asked.append(query.text("___"))
         return ask(model, query, *words, **more)
 
-    monkeypatch.setattr(cache, "query_model", counted)
+    monkeypatch.setattr(queries, "query_model", counted)
     monkeypatch.setattr(pins, "N_ASKED", 2)
     texts = [f"The {n}th pin is ___." for n in range(5)]
     link = [json.dumps({**PIN, "text": text}) for text in texts]

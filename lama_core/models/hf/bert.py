@@ -8,17 +8,16 @@ Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s
 """
 
 import json
-import threading
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 from lama_core.errors import UserError
+from lama_core.models.hf.fast_tokenizer import FastTokenizer
 from lama_core.models.hf.layers import Linear, Norm, Output, Table, read_weights
 from lama_core.models.model_folder import LIBRARY_ERRORS
 
@@ -181,70 +180,7 @@ class _Head(nn.Module):
         return self.decoder(states)
 
 
-class Encoding(dict[str, Any]):
-    """A tokenizer's output. words: for each text, the number of the word that each token is in."""
-
-    words: list[list[int | None]]
-
-    def word_ids(self, number: int = 0) -> list[int | None]:
-        """Return the number of the word that each token is in; None for special tokens."""
-        return self.words[number]
-
-
-class WordPieceTokenizer:
-    """A BERT tokenizer that needs only the library tokenizers, with the methods backends call."""
-
-    is_fast = True
-    bos_token_id = eos_token_id = None
-
-    def __init__(self, backend: Any, config: dict[str, Any]) -> None:
-        self.backend_tokenizer = backend
-        self._lock = threading.Lock()
-        self.model_max_length = int(config.get("model_max_length", 10**30))
-        self.all_special_tokens = [config[name] for name in _SPECIAL]
-        self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
-        self.mask_token: str = config["mask_token"]
-        self.sep_token: str = config["sep_token"]
-        self.mask_token_id: int = backend.token_to_id(self.mask_token)
-        self.pad_token_id: int = backend.token_to_id(config["pad_token"])
-        self.unk_token_id: int = backend.token_to_id(config["unk_token"])
-
-    def __len__(self) -> int:
-        return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
-
-    def __call__(
-        self,
-        text: str | Sequence[str],
-        *,
-        add_special_tokens: bool = True,
-        split_special_tokens: bool = False,
-        return_offsets_mapping: bool = False,
-        verbose: bool = True,
-    ) -> "Encoding":
-        """Return `input_ids` and optionally `offset_mapping`; for several texts, lists of them."""
-        texts = [text] if isinstance(text, str) else list(text)
-        backend = self.backend_tokenizer
-        with self._lock:  # the backend's setting is shared by sessions
-            backend.encode_special_tokens = split_special_tokens
-            encoded = backend.encode_batch(texts, add_special_tokens=add_special_tokens)
-        result = Encoding(input_ids=[encoding.ids for encoding in encoded])
-        if return_offsets_mapping:
-            result["offset_mapping"] = [encoding.offsets for encoding in encoded]
-        if isinstance(text, str):
-            result = Encoding({name: values[0] for name, values in result.items()})
-        result.words = [encoding.word_ids for encoding in encoded]
-        return result
-
-    def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
-        if isinstance(ids, int):
-            return self.backend_tokenizer.id_to_token(ids)
-        return [self.backend_tokenizer.id_to_token(number) for number in ids]
-
-    def get_vocab(self) -> dict[str, int]:
-        return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
-
-
-def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPieceTokenizer] | None:
+def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, FastTokenizer] | None:
     """Return a folder's model and tokenizer; None if it isn't a BERT with the usual settings.
 
     Also None if a file is damaged, weights are missing or have another shape, or the tokenizer has
@@ -267,7 +203,7 @@ def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPiece
     return model, tokenizer
 
 
-def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
+def _read_tokenizer(folder: Path) -> FastTokenizer | None:
     from tokenizers import Tokenizer
 
     config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -287,10 +223,7 @@ def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
     )
     if not plain:
         return None
-    backend = Tokenizer.from_str(text)
-    backend.no_truncation()
-    backend.no_padding()
-    tokenizer = WordPieceTokenizer(backend, config)
+    tokenizer = FastTokenizer(Tokenizer.from_str(text), config)
     return None if None in tokenizer.all_special_ids else tokenizer
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.modeling_outputs import BaseModelOutput
 
 from lama_core.errors import ControlTokenError, UserError
 from lama_core.models.devices import to_cpu
@@ -320,6 +319,8 @@ class _Seq2SeqBatch:
         return self._pass(torch.tensor([[tokens[place]] for place in kept]))
 
     def _pass(self, said: torch.Tensor) -> torch.Tensor:
+        from transformers.modeling_outputs import BaseModelOutput
+
         where = (torch.arange(len(said)), torch.full((len(said),), said.shape[1] - 1))
         inputs: dict[str, Any] = {"past_key_values": self.cache} if self.cache is not None else {}
         logits, output = self.model.forward(

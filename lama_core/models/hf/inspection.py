@@ -42,10 +42,10 @@ from lama_core.models.devices import (
     run_or_refuse,
     to_cpu,
 )
+from lama_core.models.hf import tracing
 from lama_core.models.hf.hooks import HookedModel
-from lama_core.models.hf.logit_parts import logit_parts
+from lama_core.models.hf.logit_parts import logit_parts as divide_logit
 from lama_core.models.hf.part_modules import find_parts
-from lama_core.models.hf.tracing import find_tokens, trace
 from lama_core.models.hf.transformer import TOLERANCES, with_states
 from lama_core.models.protocols import (
     BLANK,
@@ -55,11 +55,7 @@ from lama_core.models.protocols import (
     Attribution,
     Encoded,
     LayerScores,
-    LogitParts,
-    Trace,
-    TracedPart,
 )
-from lama_core.types import Query
 
 # A pass with gradients keeps the activations of every layer, so fewer tokens fit, by this factor.
 MEMORY_FACTOR = 8
@@ -338,31 +334,9 @@ class InspectableModel(HookedModel):
     def check_parts(self) -> None:
         find_parts(self.name, self.model)
 
-    def logit_parts(
-        self, encoded: Encoded, answer: Sequence[int], against: Sequence[int] | None = None
-    ) -> LogitParts:
-        return logit_parts(self, encoded, answer, against)
-
-    def find_tokens(self, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
-        return find_tokens(self, query, encoded, words)
-
-    def trace(
-        self,
-        encoded: Encoded,
-        subject: Sequence[int],
-        word: Sequence[int],
-        *,
-        part: TracedPart = "states",
-        window: int | None = None,
-        draws: int = 10,
-        seed: int = 1,
-        until: float = math.inf,
-        tick: Callable[[int, int], None] = lambda _done, _total: None,
-    ) -> Trace:
-        return trace(
-            self, encoded, subject, word,
-            part=part, window=window, draws=draws, seed=seed, until=until, tick=tick,
-        )  # fmt: skip
+    logit_parts = divide_logit
+    find_tokens = tracing.find_tokens
+    trace = tracing.trace
 
     def _places(self, encoded: Encoded) -> list[int]:
         """Return the positions of the text's tokens, except blanks; raise UserError if none."""

@@ -47,6 +47,21 @@ class Norm(nn.Module):
         )
 
 
+class RmsNorm(nn.Module):
+    """Division by the root mean square over the last axis, computed in fp32."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width))
+        self.epsilon = epsilon
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the normalised states."""
+        wide = states.float()
+        scaled = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.epsilon)
+        return self.weight * scaled.to(states.dtype)
+
+
 class Table(nn.Module):
     """Embedding table, one vector per row."""
 
@@ -66,10 +81,11 @@ def read_weights(
     *,
     own_name: Callable[[str], str] = str,
     copy: bool = False,
+    device: str = "cpu",
 ) -> M:
     """Load a safetensors file into a module that was made on `meta`; return it for inference.
 
-    Weights whose type isn't converted are memory-mapped, unless `copy` is set.
+    On a CPU, weights whose type isn't converted are memory-mapped, unless `copy` is set.
 
     Args:
         module: The module.
@@ -77,6 +93,7 @@ def read_weights(
         dtype: Type to convert the weights to.
         own_name: Maps a stored weight's name to the module's; empty if it isn't needed.
         copy: Copy the weights instead of mapping them.
+        device: Device to load the weights to.
 
     Raises:
         UserError: If a weight is missing, unexpected or of another shape; the message names it.
@@ -99,7 +116,7 @@ def read_weights(
                         f"{file}: {name} has shape {found_shape}; config.json requires {shape}. "
                         "One of the two files belongs to another model."
                     )
-                found[name] = stored.get_tensor(keys[name]).to(dtype, copy=copy)
+                found[name] = stored.get_tensor(keys[name]).to(device, dtype, copy=copy)
     except (SafetensorError, OSError) as error:
         raise UserError(f"Can't read {file}: {error}.") from error
     module.load_state_dict(found, strict=False, assign=True)

@@ -179,7 +179,8 @@ def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
 
 def find_lookback(config: Any) -> int:
     """Return the smallest number of tokens that a layer looks back; MOST if unlimited."""
-    config = config.get_text_config(decoder=True)
+    if hasattr(config, "get_text_config"):
+        config = config.get_text_config(decoder=True)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]
     return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)
 

@@ -116,12 +116,12 @@ def trace(
     subject: Sequence[int],
     word: Sequence[int],
     *,
-    part: TracedPart,
-    window: int | None,
-    draws: int,
-    seed: int,
-    until: float,
-    tick: Callable[[int, int], None],
+    part: TracedPart = "states",
+    window: int | None = None,
+    draws: int = 10,
+    seed: int = 1,
+    until: float = math.inf,
+    tick: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Trace:
     """Return the probability of a word at the first blank after each restoration.
 

@@ -406,8 +406,8 @@ def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[
 def is_pure(model: Any) -> bool:
     """Whether passes through a model may run concurrently, because they don't modify it.
 
-    True for this project's networks (the embedded model's BERT), and for Llama's family with the
-    usual rotary embedding (SmolLM2). Other models run one pass at a time.
+    True for this project's networks (BERT, Llama), and for transformers' Llama with the usual
+    rotary embedding. Other models run one pass at a time.
     """
     if type(model).__module__.startswith("lama_core."):
         return True

@@ -70,6 +70,9 @@ class RequestRefused(UserError):
         super().__init__(text)
         self.status = status
 
+    def __reduce__(self) -> tuple[type["RequestRefused"], tuple[str, int]]:
+        return type(self), (str(self), self.status)  # pickled by the scoring process
+
 
 class _Key(AuthBase):
     """Adds the key to a request; the key is stored nowhere else."""

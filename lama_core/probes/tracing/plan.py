@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from lama_core.candidates.lists import COMMON
-from lama_core.probes.cloze.inspection import (
+from lama_core.probes.lenses.trace import (
     DRAWS,
     SEED,
     Draws,

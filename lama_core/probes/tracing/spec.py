@@ -24,8 +24,8 @@ import pyarrow as pa
 from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import PartReader, TracedPart
-from lama_core.probes.cloze.inspection import NOT_INSPECTABLE
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
+from lama_core.probes.lenses.lens import check_inspectable
 from lama_core.probes.tracing.roles import roles_of
 from lama_core.runs.spec import Finished, ScoringJob
 from lama_core.scoring.executors import Tick
@@ -78,8 +78,7 @@ class TraceSpec(ClozeSpec):
         return f"trace {self.trace_options.part}"
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
-        if not isinstance(scorer, PartReader):
-            raise UserError(NOT_INSPECTABLE.format(scorer.name))
+        check_inspectable(scorer, PartReader)
         scorer.check_parts()
         for note in scorer.notes:
             on_note(f"{scorer.name}: {note}")
@@ -174,10 +173,7 @@ class TraceWork(SegmentWork):
         except UserError:
             return [{"query": query, "excluded": NO_SUBJECT}]
         word = segment.columns.tokens_of(int(segment.gold[query]), encoded.places[0])
-        how = self.options
-        found = model.trace(
-            encoded, at, word, part=how.part, window=how.window, draws=how.draws, seed=how.seed
-        )
+        found = model.trace(encoded, at, word, **asdict(self.options))
         roles = roles_of(len(encoded.token_ids), at, model.read_at(encoded))
         return [
             {

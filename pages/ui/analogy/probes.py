@@ -26,7 +26,7 @@ from lama_core.probes.analogy.accuracy_tables import (
 )
 from lama_core.probes.analogy.decisions import pair_from_text
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
-from lama_core.probes.analogy.plan import requests_of
+from lama_core.probes.analogy.plan import AnalogyRequest, requests_of
 from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
 from lama_core.probes.analogy.templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
@@ -34,7 +34,7 @@ from lama_core.runs.info import FACTS_FILE, RunInfo
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
 from pages.ui.analogy.templates import SCORE_TEMPLATE
-from pages.ui.shared import charts, links, screens, url_state
+from pages.ui.shared import cache, charts, links, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, plain, show_error, show_note
@@ -222,8 +222,15 @@ def _draw_kinds(
         "analogy-probes",
         lambda: pd.DataFrame([asdict(line) for line in lines]),
         {"runs": [run.info.id for run in runs], "options": options},
-        requests_of(runs),
+        _requests_of(tuple(run.info for run in runs), tuple(runs)),
     )
+
+
+@cache.cached(60)
+def _requests_of(
+    infos: tuple[RunInfo, ...], _runs: tuple[ProbeRun, ...]
+) -> tuple[AnalogyRequest, ...]:
+    return requests_of(_runs)
 
 
 def _draw_best(table: pd.DataFrame) -> None:

@@ -87,7 +87,7 @@ def draw_batch() -> None:
     if not columns:
         return
     settings = replace(batch.choice.settings, models=tuple(columns))
-    candidates, _ = cache.candidates_of(settings)
+    candidates = cache.candidates_of(settings)
     models = tuple(column.answer for column in columns.values())
     answer = BatchAnswer(batch.lines, candidates, models)
     rows = _filtered_rows(answer)

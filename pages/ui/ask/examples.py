@@ -232,7 +232,7 @@ def _draw_export(
 ) -> None:
     """Draw a caption on the ranked words and their probabilities, and the export."""
     first = [column.answer[0] for column in columns.values()]
-    candidates, _ = cache.candidates_of(settings)
+    candidates = cache.candidates_of(settings)
     st.caption(
         predictions.describe_candidates(candidates, [one.n_candidates for one in first])
         + " The number after a word is its log-probability (natural logarithm), over the words "

@@ -7,6 +7,7 @@ opened; a trace after a click.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from html import escape
 from itertools import zip_longest
 from typing import Any
@@ -15,15 +16,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import glossary
-from lama_core.api.queries import Inspection, InspectionAnswer, TracedPart
-from lama_core.errors import UserError
-from lama_core.probes.cloze.inspection import (
+from lama_core.api.queries import (
     AS_NEEDED,
     ATTRIBUTION_METHODS,
+    LENSES,
     TRACKED_ANSWER,
+    InspectionAnswer,
     InspectRequest,
+    LensResult,
     ModelAttribution,
+    TracedPart,
 )
+from lama_core.errors import UserError
 from lama_core.probes.cloze.query import GOLD_SEPARATOR, ClozeRequest, ModelAnswer, check_gold
 from lama_core.progress import Progress
 from lama_core.progress import describe as describe_progress
@@ -38,23 +42,26 @@ from pages.ui.shared.model_columns import Column, query_models
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import shares_scale, shares_strip
 
-LAYERS, WORDS, EDIT = "Layers", "Which words mattered", "Edit a word"
-TRACE, LOGIT = "Causal trace", "Parts of the logit"
+EDIT = "Edit a word"
 RESTORED: dict[str, TracedPart] = {"states": "states", "attention": "attention", "MLP": "mlp"}
 TRACED = "traced"  # in the session: the request whose trace the user wants to see
 FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
 EDITED_FROM = "the text that was changed"  # in the session: the sentence that is edited
-Columns = dict[str, Column[Inspection]]
+Columns = dict[str, Column[LensResult]]
 
 
 def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     """Draw the choice of a view, and the chosen view."""
     links.replace_values("look", FORMER_VIEWS)
+    views = {
+        lens.title: VIEWS.get(name, partial(_draw_other, name)) for name, lens in LENSES.items()
+    }
+    views[EDIT] = _draw_edit
     view = st.segmented_control(
         "Inspect",
-        (LAYERS, WORDS, TRACE, LOGIT, EDIT),
+        tuple(views),
         default=None,
         key="look",
         bind=url_state.BOUND,
@@ -63,7 +70,7 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
     if not view:
         return
     with errors_shown():
-        VIEWS[view](text, gold, choice)
+        views[view](text, gold, choice)
 
 
 def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -> InspectRequest:
@@ -83,30 +90,29 @@ def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -
 
 
 def _draw_lens(
-    name: str,
     request: InspectRequest,
     draw: Callable[[Any, str], None],
-    caption: str,
     *,
+    file_name: str = "",
     shows_progress: bool = False,
 ) -> None:
-    """Draw the caption, a column per model with its result, and the export.
+    """Draw the lens's caption, a column per model with its result, and the export.
 
-    `draw` gets a model's result and the model's title; `name` is the exported file's name.
+    `draw` gets a model's result and the model's title; `file_name` defaults to the lens's name.
     """
-    st.caption(caption)
+    st.caption(LENSES[request.lens].caption)
     columns = _query_columns(request, shows_progress)
     for model, column in columns.items():
         with column.place.container():
-            draw(column.answer.result, url_state.title_of(model).partition(" (")[0])
+            draw(column.answer, url_state.title_of(model).partition(" (")[0])
     if columns:
-        _draw_export(name, request, columns)
+        _draw_export(file_name or request.lens, request, columns)
 
 
 def _query_columns(request: InspectRequest, shows_progress: bool) -> Columns:
     """Draw a column per model, inspect the models, and return the columns."""
 
-    def inspect(name: str, installed: tuple[str, ...]) -> Inspection:
+    def inspect(name: str, installed: tuple[str, ...]) -> LensResult:
         asked = replace(request, models=installed)
         if not shows_progress:
             return cache.inspection(asked, name)
@@ -115,12 +121,11 @@ def _query_columns(request: InspectRequest, shows_progress: bool) -> Columns:
         def show(step: Progress) -> None:
             bar.progress(step.done / (step.total or 1), describe_progress(step))
 
-        found = cache.inspection(replace(asked, on_progress=show), name)
+        found = cache.inspection(asked, name, on_progress=show)
         bar.empty()
         return found
 
-    def describe(inside: Inspection) -> str:
-        part = inside.result
+    def describe(part: LensResult) -> str:
         return predictions.join_details(
             predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
         )
@@ -128,18 +133,22 @@ def _query_columns(request: InspectRequest, shows_progress: bool) -> Columns:
     return query_models(request.models, inspect, describe, per_row=2)
 
 
+def _draw_other(name: str, text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+    """Draw a lens that has no drawing here: its table."""
+    _draw_lens(_request(text, gold, choice, lens=name), _draw_rows)
+
+
+def _draw_rows(found: LensResult, _: str) -> None:
+    draw_table(found.rows())
+    for note in found.remarks():
+        st.caption(plain(note))
+
+
 def _draw_layers(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     request = _request(text, gold, choice, lens="layers")
     from pages.ui.ask.layers import draw_layers
 
-    _draw_lens(
-        "layers",
-        request,
-        draw_layers,
-        "A layer's answer comes from its hidden state at the blank, passed through the model's LM "
-        "head; the last layer's is the model's answer. Ranks are among the candidates; the bluer a "
-        "cell, the closer to rank 1. Log-probabilities are over the model's whole vocabulary.",
-    )
+    _draw_lens(request, draw_layers)
 
 
 def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
@@ -172,16 +181,10 @@ def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         answer=tracked or None,
         steps=None if steps == AS_MANY_AS_NEEDED else int(steps),
     )
-    _draw_lens(
-        "words",
-        request,
-        lambda found, _: _draw_attribution(found),
-        "Blue tokens raise the answer's log-probability (natural logarithm), orange tokens lower "
-        "it; the number under a token says by how much.",
-    )
+    _draw_lens(request, _draw_attribution, file_name="words")
 
 
-def _draw_attribution(found: ModelAttribution) -> None:
+def _draw_attribution(found: ModelAttribution, _: str) -> None:
     """Draw a model's sentence with coloured tokens, the check of their sum, and a table."""
     most = max((abs(value) for value in found.values if value is not None), default=0.0)
     st.html(
@@ -189,7 +192,7 @@ def _draw_attribution(found: ModelAttribution) -> None:
         + shares_scale(most)
         + shares_strip(found.tokens, found.values, most)
     )
-    for note in filter(None, (*found.notes, found.completeness())):
+    for note in found.remarks():
         st.caption(plain(note))
     with st.expander("As a table"):
         draw_table(
@@ -242,15 +245,7 @@ def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         return
     from pages.ui.ask.lens_charts import draw_trace
 
-    _draw_lens(
-        "trace",
-        request,
-        draw_trace,
-        "Effect: by how much the answer's probability rises if one layer (column) at one token "
-        "(row) gets back its value without noise; the mean over the draws of noise. * marks the "
-        "subject's tokens.",
-        shows_progress=True,
-    )
+    _draw_lens(request, draw_trace, shows_progress=True)
 
 
 def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
@@ -273,14 +268,7 @@ def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     )
     from pages.ui.ask.lens_charts import draw_logit
 
-    _draw_lens(
-        "logit",
-        request,
-        draw_logit,
-        "The logit is the score from which the answer's probability is computed: the parts add up "
-        "to it. A layer's attention and MLP add to the hidden state at the blank; the scales of "
-        "the norms are fixed at their values for this sentence.",
-    )
+    _draw_lens(request, draw_logit)
 
 
 def _choose_tracked(place: DeltaGenerator) -> str:
@@ -441,14 +429,14 @@ def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     request = replace(request, models=tuple(columns))
     inspected = tuple(column.answer for column in columns.values())
     answer = InspectionAnswer(request, parse_query(request.text).text(), inspected)
-    made = made_with(field_values(request), [model.result for model in inspected])
+    made = made_with(field_values(request), inspected)
     draw_export(name, answer.rows, made, request, record=answer.to_json)
 
 
+# The lenses with drawings; other lenses are drawn as tables.
 VIEWS = {
-    LAYERS: _draw_layers,
-    WORDS: _draw_words,
-    TRACE: _draw_trace,
-    LOGIT: _draw_logit,
-    EDIT: _draw_edit,
+    "layers": _draw_layers,
+    "tokens": _draw_words,
+    "trace": _draw_trace,
+    "logit": _draw_logit,
 }

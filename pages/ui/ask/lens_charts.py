@@ -19,7 +19,6 @@ from pages.ui.shared.tables import draw_table
 
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
-N_HEADS = 10
 
 
 def draw_trace(found: ModelTrace, title: str) -> None:
@@ -126,7 +125,7 @@ def draw_logit(found: ModelLogit, title: str) -> None:
                 "promotes": [", ".join(one.promoted) for one in found.neurons],
             },
         )
-    heads = sorted(found.heads, key=lambda one: -abs(one.value))[:N_HEADS]
+    heads = found.strongest_heads()
     with st.expander("Strongest attention heads"):
         draw_table(
             {

@@ -78,7 +78,7 @@ def draw_wordings() -> None:
     if not columns:
         return
     settings = replace(given.choice.settings, models=tuple(columns))
-    candidates, _ = cache.candidates_of(settings)
+    candidates = cache.candidates_of(settings)
     answers = tuple(column.answer for column in columns.values())
     answer = RelationAnswer(given.question, candidates, answers)
     _draw_table(answer)

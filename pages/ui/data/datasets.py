@@ -292,7 +292,7 @@ def _draw_imported(name: str) -> None:
     )
     draw_dropped(report.dropped, opened=True)
     with st.spinner("Counting the tokens of the answers"):
-        found = find_multi_token_answers(dataset) if dataset else None
+        found = cache.uncached(find_multi_token_answers, dataset) if dataset else None
     if found and found.long:
         is_one = len(found.long) == 1
         examples = ", ".join(found.long[:3]) + (", ..." if len(found.long) > 3 else "")

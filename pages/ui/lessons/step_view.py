@@ -103,7 +103,7 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
 
 def _describe_candidates(step: Live, columns: Mapping[str, Column[Any]]) -> str:
     """Which words were ranked, in a sentence."""
-    candidates, _ = cache.candidates_of(step.settings(tuple(columns)))
+    candidates = cache.candidates_of(step.settings(tuple(columns)))
     if candidates.words is None:
         return "Ranked: each model's whole vocabulary."
     return f"Ranked: the {len(candidates.words):,} words that are one token in each of the models."

@@ -17,9 +17,10 @@ from lama_core.models.sources.locations import is_here
 from lama_core.probes.prompts.accuracy_growth import PromptTrial, stored_trial
 from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
+from lama_core.service import queries
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import draw_facts
-from pages.ui.shared import cache, charts, links, query_queue
+from pages.ui.shared import cache, charts, links
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
@@ -130,18 +131,16 @@ def _set_running(running: bool) -> None:
 
 def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
     """Query the model about the next batch of facts, in random order."""
-    from lama_core.probes.prompts.accuracy_growth import extended_trial
-    from lama_core.probes.prompts.fact_queries import make_prepared_facts
-
     study, info = choice.study, choice.info
-    model = cache.loaded_model(info.model, info.precision)
     state = st.session_state[STATE]
     if "facts" not in state:
-        state["facts"] = make_prepared_facts(
+        state["facts"] = cache.uncached(
+            queries.prompt_facts,
+            info.model,
+            info.precision,
             study.relation,
             study.test,
             choice.whole.candidates,
-            model,
             info.context,
             template=study.pool.prompts[0].template,
             known=study.known(),
@@ -149,16 +148,17 @@ def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
         n_facts = len(state["facts"].facts)
         state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
         growth = PromptTrial(growth.template, n_facts)
-    with query_queue.queue_slot():
-        return extended_trial(
-            growth,
-            model,
-            state["facts"],
-            info.context,
-            study.ranking,
-            n_facts=BATCH,
-            order=state["order"],
-        )
+    return cache.uncached(
+        queries.extended_trial,
+        info.model,
+        info.precision,
+        growth,
+        state["facts"],
+        info.context,
+        study.ranking,
+        n_facts=BATCH,
+        order=state["order"],
+    )
 
 
 def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:

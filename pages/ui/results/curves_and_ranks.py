@@ -1,7 +1,8 @@
 """Charts of Results beyond P@1: P@k curves, ranks, calibration, margins and correlations."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -16,12 +17,17 @@ from lama_core.papers.published import published_table
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run
+from lama_core.service import queries
 from pages.ui.results.overview import open_facts, provenance, with_chance
 from pages.ui.shared import cache, charts
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice, run_names
 from pages.ui.shared.url_state import BOUND
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TEN_SENTENCES = "ten-sentences"
 PATTERNS = (
@@ -251,12 +257,12 @@ def _end(value: float | None) -> str:
 
 def draw_correlates(choice: RunChoice) -> None:
     """Draw the correlations of one run next to the paper's (Petroni et al. 2019, Figure 3)."""
-    which, of, vectors = st.columns([2, 1, 3], vertical_alignment="bottom")
+    which, of, vectors_field = st.columns([2, 1, 3], vertical_alignment="bottom")
     name = which.selectbox("Model", choice.names, key="of", bind=BOUND)
     number = choice.names.index(name)
     run, title = choice.runs[number], choice.titles[number]
     is_model = run.model_kind in KINDS
-    with_vectors = is_model & vectors.toggle(
+    with_vectors = is_model & vectors_field.toggle(
         "Include SOCS: this loads the model",
         key="vectors",
         bind=BOUND,
@@ -273,12 +279,14 @@ def draw_correlates(choice: RunChoice) -> None:
         help="The paper's figure covers T-REx only.",
     )
 
+    def vectors_of(words: Sequence[str]) -> "NDArray[np.float32]":
+        return cache.uncached(queries.word_vectors, run.model, words)
+
     def matrix(runs: list[Run]) -> metrics.Correlations:
-        vectors_of = None
-        if with_vectors:
-            vectors_of = getattr(cache.loaded_model(run.model, "auto"), "word_vectors", None)
+        has_vectors = with_vectors and cache.uncached(queries.has_word_vectors, run.model)
+        vectors = vectors_of if has_vectors else None
         mentions = metrics.mentions_of(run.model) if is_model else metrics.wordfreq_mentions()
-        return metrics.correlate(runs[0], mentions, vectors_of, source=source, **_options(choice))
+        return metrics.correlate(runs[0], mentions, vectors, source=source, **_options(choice))
 
     with st.spinner("Correlating", show_time=True):
         found = cache.table_of_runs(

@@ -1,17 +1,16 @@
 """Results that are cached for all sessions."""
 
 import math
-import time
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import streamlit as st
 
-from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.columns import Candidates
 from lama_core.datasets import AnalogyDataset, Dataset
 from lama_core.datasets.library.installed import (
     STARTER,
@@ -26,46 +25,31 @@ from lama_core.datasets.library.installed import (
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
 from lama_core.lessons.stored_answers import Stored, find_stored
-from lama_core.models.cache import CACHE, Precision, load_model
-from lama_core.models.sources.catalog import find_model, known_models
+from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
-from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers
-from lama_core.probes.cloze.query import ModelAnswer, OnAnswer, extended_words, query_model
-from lama_core.probes.cloze.wordings import (
-    RelationModelAnswers,
-    RelationQuestion,
-    make_relation_question,
-    query_wordings,
-)
-from lama_core.progress import OnProgress
+from lama_core.probes.cloze.batch import BatchLine
+from lama_core.probes.cloze.wordings import RelationQuestion, make_relation_question
 from lama_core.requests import request_fields
 from lama_core.runs.info import Run, RunInfo
-from lama_core.scoring import queries
-from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import load_page_limits
+from lama_core.scoring.queries import unavailable_prompts
 from lama_core.scoring.ranking import Ranking
-from lama_core.scoring.retrieval import FoundPassage, OpenBook, is_indexed, with_passage
-from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
+from lama_core.scoring.retrieval import FoundPassage, OpenBook, is_indexed
+from lama_core.scoring.shared_fields import ClozeSettings
+from lama_core.service import queries
+from lama_core.service.process import run_query
 from lama_core.types import Query
 from pages.ui.shared import visitors
-from pages.ui.shared.query_queue import LOADS, cached_answer, queue_slot
+from pages.ui.shared.query_queue import cached_answer, queue_slot
 
 if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     import pandas as pd
 
-    from lama_core.api.generation import AskRequest, ModelText
-    from lama_core.api.queries import Inspection
     from lama_core.api.traces import Traces
     from lama_core.metrics import Average, By
     from lama_core.metrics.fact_answers import JoinedAnswers
     from lama_core.metrics.score_tables import RelationPrecision
-    from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
-    from lama_core.probes.analogy.solve import Solution
-    from lama_core.probes.analogy.templates import AnalogyQuestion
-    from lama_core.probes.cloze.inspection import InspectRequest
     from lama_core.probes.prompts.gains import Gain
-    from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
-    from lama_core.probes.statements.typed_answers import ModelRanking, RankRequest
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -101,78 +85,37 @@ def queued(
         @wraps(ask)
         def find(*args: P.args, **options: P.kwargs) -> T:
             query = key(*args, **options) if key else (args, tuple(options.items()))
-            return cached_answer((ask.__name__, query), partial(ask, *args, **options))
+            return cached_answer(
+                (ask.__name__, query), lambda: run_query(_asker(), ask, *args, **options)
+            )
 
         return find
 
     return decorate
 
 
-def loaded_model(name: str, precision: Precision, until: float | None = None) -> Any:
-    """A model, loaded if necessary.
-
-    A load counts as a query of the visitor. It is in the queue of loads and has a time limit,
-    except for visitors who may download models.
-
-    Args:
-        name: The model.
-        precision: The model's precision.
-        until: The deadline, on the clock of `time.monotonic`; by default the time limit from now.
-
-    Raises:
-        UserError: If the model can't be loaded, or isn't loaded before the deadline.
-    """
-    load = partial(load_model, name, precision=precision)
-    seconds = load_page_limits().loading
-    if visitors.may("fetch") or math.isinf(seconds) or _is_loaded(name, precision):
-        return load()
-    with queue_slot():
-        now = time.monotonic()
-        return LOADS.run(
-            load,
-            partial(_is_loaded, name, precision),
-            name=find_model(name).title,
-            address=visitors.address(),
-            seconds=seconds if until is None else max(0.0, until - now),
-        )
+def _asker() -> queries.Visitor:
+    """The visitor of this page; those who may download models wait for them without a limit."""
+    loading = math.inf if visitors.may("fetch") else load_page_limits().loading
+    return queries.Visitor(visitors.address(), loading, visitors.stop_if_left)
 
 
-def _is_loaded(name: str, precision: Precision) -> bool:
-    return CACHE.identity(name, precision) is not None
-
-
-def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
-    """The chosen models' candidates, and model -> the candidates' columns in its vocabulary."""
+def candidates_of(settings: ClozeSettings) -> Candidates:
+    """The candidates of the chosen models together."""
     found = _found_candidates(settings)
     if not found:
-        settings.check()
-        until = time.monotonic() + load_page_limits().loading
-        models = [loaded_model(name, settings.precision, until) for name in settings.models]
-        candidates = choose_candidates(settings, models)
-        columns = {model.name: candidates.columns(model.vocabulary) for model in models}
-        found.append((candidates, columns))
+        with queue_slot():
+            found.append(run_query(_asker(), queries.candidates_of, settings))
     return found[0]
 
 
 @cached(16)
-def _found_candidates(settings: ClozeSettings) -> list[tuple[Candidates, dict[str, Columns]]]:
+def _found_candidates(settings: ClozeSettings) -> list[Candidates]:
     """A cached list that holds the result of `candidates_of`; empty before its first call.
 
-    `candidates_of` loads the models, because loading them here would hold the cache's lock, which
-    has no time limit.
+    `candidates_of` may wait, and would hold the cache's lock while it waits.
     """
     return []
-
-
-def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
-    """The options of a cloze query to one of the compared models."""
-    return {
-        "context": settings.context,
-        "renormalise": renormalise,
-        "n_rescored": settings.n_rescored,
-        "columns": candidates_of(settings)[1][name],
-        "limits": load_page_limits(),
-    }
 
 
 def _cloze_key(*arguments: Hashable, on_first: object = None) -> Hashable:
@@ -180,34 +123,40 @@ def _cloze_key(*arguments: Hashable, on_first: object = None) -> Hashable:
     return arguments
 
 
-@queued(_cloze_key)
-def cloze_answer(
-    settings: ClozeSettings,
-    name: str,
-    text: str,
-    gold: str,
-    top_k: int,
-    renormalise: bool,
-    passage: FoundPassage | None = None,
-    *,
-    on_first: OnAnswer | None = None,
-) -> ModelAnswer:
-    """One model's answers to a text.
+def _batch_key(
+    settings: ClozeSettings, name: str, lines: tuple[BatchLine, ...], renormalise: bool, **_: Any
+) -> Hashable:
+    """The cache key of a batch, with a digest of the texts instead of the texts."""
+    texts = repr([(line.text, line.gold, line.fault) for line in lines])
+    return settings, name, blake2b(texts.encode()).digest(), renormalise
 
-    Args:
-        settings: The compared models, which together determine the candidates, and their options.
-        name: The model; one of the compared models.
-        text: The text with its blanks.
-        gold: The right answer, or empty.
-        top_k: The number of answers per blank.
-        renormalise: Whether probabilities are over the candidates only.
-        passage: The open-book passage before the text.
-        on_first: Draws a preliminary answer, as for `query_model`; not called for a cached answer.
-    """
-    query, (candidates, _) = with_passage(parse_query(text), passage), candidates_of(settings)
-    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
-    options["on_first"] = on_first
-    return query_model(loaded_model(name, settings.precision), query, candidates, **options)
+
+def _of_model(request: Any, name: str, **_: Any) -> Hashable:
+    """The cache key of a request to one model: the request without its other models."""
+    return replace(request, models=(name,))
+
+
+cloze_answer = queued(_cloze_key)(queries.cloze_answer)
+relation_answer = queued()(queries.relation_answer)
+inspection = queued(lambda request, name, **_: (request, name))(queries.inspection)
+first_answers = queued(_batch_key)(queries.first_answers)
+complete_words = queued()(queries.complete_words)
+solution = queued()(queries.solution)
+pair_scores = queued()(queries.pair_scores)
+ranked_answers = queued(_of_model)(queries.ranked_answers)
+scored_sentences = queued(_of_model)(queries.scored_sentences)
+generated_text = queued(_of_model)(queries.generated_text)
+
+
+def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Return `query(*arguments, **options)`, one of `queries`, without caching its result."""
+    with queue_slot():
+        return run_query(_asker(), query, *arguments, **options)
+
+
+def about_models(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Return the result of one of `queries` that needs no forward pass; it isn't queued."""
+    return run_query(queries.Visitor(), query, *arguments, **options)
 
 
 def passage_before(query: Query, book: str) -> FoundPassage | None:
@@ -234,56 +183,10 @@ def passage_before(query: Query, book: str) -> FoundPassage | None:
     return cached_answer(("passage", query, corpus.digest), look_up)[0]
 
 
-@queued()
-def relation_answer(
-    settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
-) -> RelationModelAnswers:
-    """One model's answers to a relation's wordings; arguments as for `cloze_answer`."""
-    model, (candidates, _) = loaded_model(name, settings.precision), candidates_of(settings)
-    return query_wordings(model, question, candidates, **_options(settings, name, renormalise))
-
-
-@queued()
-def inspection(request: "InspectRequest", name: str) -> "Inspection":
-    """One model's result of an inspection; `name` as for `cloze_answer`."""
-    from lama_core.api.queries import inspect_model
-
-    precision, candidates = request.precision, request.candidates
-    shown = ClozeSettings(models=request.models, precision=precision, candidates=candidates)
-    _, columns = candidates_of(shown)
-    model, query = loaded_model(name, request.precision), parse_query(request.text)
-    return inspect_model(model, query, columns[name], request, load_page_limits())
-
-
 def settings_of(request: ClozeSettings) -> ClozeSettings:
     """The fields of a request that belong to `ClozeSettings`."""
     names = [field.name for field in request_fields(ClozeSettings)]
     return ClozeSettings(**{name: getattr(request, name) for name in names})
-
-
-def _batch_key(
-    settings: ClozeSettings, name: str, lines: tuple[BatchLine, ...], renormalise: bool, **_: Any
-) -> Hashable:
-    """The cache key of a batch, with a digest of the texts instead of the texts."""
-    texts = repr([(line.text, line.gold, line.fault) for line in lines])
-    return settings, name, blake2b(texts.encode()).digest(), renormalise
-
-
-@queued(_batch_key)
-def first_answers(
-    settings: ClozeSettings,
-    name: str,
-    lines: tuple[BatchLine, ...],
-    renormalise: bool,
-    *,
-    on_progress: OnProgress,
-) -> BatchModelAnswers:
-    """One model's first answers to lines of a batch; lines after the time limit have none."""
-    model, (candidates, _) = loaded_model(name, settings.precision), candidates_of(settings)
-    options = _options(settings, name, renormalise) | {"on_progress": on_progress}
-    from lama_core.api.queries import query_lines
-
-    return query_lines(model, lines, candidates, **options)
 
 
 def can_complete_words(info: RunInfo) -> bool:
@@ -295,95 +198,6 @@ def can_complete_words(info: RunInfo) -> bool:
         return False
     entry = next((entry for entry in known_models() if entry.name == info.model), None)
     return entry is not None and locate(entry) is not None
-
-
-@queued()
-def complete_words(
-    model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
-) -> list[str | None]:
-    """Complete the answers of a model that are only the beginning of a word.
-
-    Args:
-        model: The model's name.
-        precision: The model's precision.
-        folded: Whether the words are lower-cased.
-        queries: The queries.
-        words: The answer to each query.
-
-    Returns:
-        The completed word for each query; None if the answer is a complete word.
-    """
-    loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
-    return extended_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
-
-
-@queued()
-def solution(
-    settings: ClozeSettings,
-    name: str,
-    question: "AnalogyQuestion",
-    gold: str,
-    keep_query_words: bool,
-    top_k: int,
-    renormalise: bool,
-) -> "Solution":
-    """One model's answers to an analogy; arguments as for `cloze_answer`."""
-    from lama_core.probes.analogy.solve import solve
-
-    models, candidates = (
-        [loaded_model(name, settings.precision)],
-        candidates_of(settings)[0],
-    )
-    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
-    del options["columns"]
-    return solve(models, question, candidates, keep_query_words=keep_query_words, **options)
-
-
-@queued()
-def pair_scores(
-    name: str,
-    precision: Precision,
-    query: "Pair",
-    pairs: tuple["Pair", ...],
-    template: str,
-    normalise: "Normalise",
-) -> "ModelScores":
-    """One model's (pseudo-)perplexities of candidate pairs."""
-    from lama_core.probes.analogy.score import score_pairs
-
-    models, limits = [loaded_model(name, precision)], load_page_limits()
-    options: Any = {"template": template, "normalise": normalise, "limits": limits}
-    return score_pairs(models, query, pairs, **options).models[0]
-
-
-def _of_model(request: Any, name: str) -> Hashable:
-    """The cache key of a request to one model: the request without its other models."""
-    return replace(request, models=(name,))
-
-
-@queued(_of_model)
-def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
-    """One model's ranking of a user's own answers; `name` is one of the request's models."""
-    from lama_core.probes.statements.typed_answers import rank_answers
-
-    return rank_answers(loaded_model(name, request.precision), request, load_page_limits())
-
-
-@queued(_of_model)
-def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
-    """One model's scores of whole sentences; `name` is one of the request's models."""
-    from lama_core.probes.statements.sentences import score_sentences
-
-    model = loaded_model(name, request.precision)
-    return score_sentences(model, request, load_page_limits())
-
-
-@queued(_of_model)
-def generated_text(request: "AskRequest", name: str) -> "ModelText":
-    """One model's generated answer to a question; `name` is one of the request's models."""
-    from lama_core.api.generation import ask_model
-
-    return ask_model(loaded_model(name, request.precision), request, load_page_limits())
 
 
 @cached(24)
@@ -527,7 +341,7 @@ def relations_of(name: str) -> dict[str, str]:
 def _impossible(
     digest: str, changed: float, relations: tuple[str, ...], limit: int | None, _dataset: Dataset
 ) -> dict[str, Unavailable]:
-    return queries.unavailable_prompts(_dataset, relations, limit)
+    return unavailable_prompts(_dataset, relations, limit)
 
 
 def impossible_prompts(

@@ -15,8 +15,9 @@ import streamlit as st
 
 from lama_core import __version__
 from lama_core.api.results import csv_of, json_of_table
-from lama_core.models.cache import CACHE
 from lama_core.requests import Request, command_line, field_values, python_call
+from lama_core.service import queries
+from pages.ui.shared import cache
 
 Rows = list[dict[str, Any]]
 
@@ -48,7 +49,9 @@ def _as_text(value: Any) -> Any:
 
 def made_with(request: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
     """The provenance of answers: the request's fields and each answering model's identity."""
-    identities = {one.name: CACHE.identity(one.name, one.precision) for one in answers}
+    models = [(one.name, one.precision) for one in answers]
+    found = cache.about_models(queries.identities, models)
+    identities = {name: identity for (name, _), identity in zip(models, found, strict=True)}
     return {**request, "identities": identities}
 
 

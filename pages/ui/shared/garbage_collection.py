@@ -1,33 +1,28 @@
-"""Exclude long-lived objects from Python's garbage collection.
+"""Collect Python's garbage less often than Streamlit does.
 
-Streamlit runs a full garbage collection after every run of a page. With the models' libraries
-loaded it takes half a second and blocks all other threads; in a test with thirty visitors it took
-longer than the answers. So after a model is loaded or unloaded, all objects are frozen
-(`gc.freeze`).
+Streamlit runs a full garbage collection after every run of a page. With many libraries and tables
+loaded, it takes up to half a second and blocks all other threads: with thirty visitors, five sixths
+of the time. Python also collects garbage when enough objects are new.
 """
 
 import gc
-import threading
+import time
+from types import SimpleNamespace
 
-from lama_core.models.cache import CACHE
+from streamlit.runtime.scriptrunner import script_runner
 
-_settling = threading.Lock()
-_settled: frozenset[tuple[str, str]] | None = None
+SECONDS = 30.0
+_last = 0.0
 
 
-def freeze_objects() -> None:
-    """Freeze all objects if the loaded models have changed since the last call.
+def collect_rarely() -> None:
+    """Make Streamlit collect at most once in `SECONDS`; a second call has no effect."""
+    setattr(script_runner, gc.__name__, SimpleNamespace(collect=_collect))
 
-    Collects garbage first, the frozen objects included, to free the memory of unloaded models.
-    """
-    global _settled
-    held = frozenset((model.name, model.precision) for model in CACHE.held())
-    if held == _settled or not _settling.acquire(blocking=False):
-        return
-    try:
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
-        _settled = held
-    finally:
-        _settling.release()
+
+def _collect(generation: int = 2) -> int:
+    global _last
+    if time.monotonic() < _last + SECONDS:
+        return 0
+    _last = time.monotonic()
+    return gc.collect(generation)

@@ -413,7 +413,7 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
         answer = cache.cloze_answer(
             settings, name, query.text(), gold_word, top_k, blanks.renormalise, passage
         )
-    candidates, _ = cache.candidates_of(settings)
+    candidates = cache.candidates_of(settings)
     blank = answer.blanks[0]
     first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
     words = candidates.words

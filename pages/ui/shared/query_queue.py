@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.models.devices import requested_device
-from lama_core.queue import PASSES, LoadQueue, VisitorQueue
+from lama_core.queue import VisitorQueue
 from pages.ui.shared import visitors
 
 AT_ONCE = 8
@@ -30,7 +30,6 @@ class _NotKeptError(Exception):
 
 
 QUEUE = VisitorQueue(AT_ONCE)
-LOADS = LoadQueue()
 ANSWERS: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # the keys contain all inputs of an answer
 _kept_lock = threading.Lock()
 _page = threading.local()  # each page is drawn in its own thread
@@ -102,7 +101,6 @@ def queue_slot() -> Iterator[None]:
         box.empty()
         _page.has_slot = True
         try:
-            with PASSES.query():
-                yield
+            yield
         finally:
             _page.has_slot = False

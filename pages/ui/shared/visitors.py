@@ -30,6 +30,7 @@ from streamlit.runtime.backend_operation_handler import (
     DismissSkillsNudgeHandler,
     InstallSkillsHandler,
 )
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.errors import UserError, int_from_env
 from lama_core.models.server.addresses import is_server
@@ -128,6 +129,14 @@ def check(right: Right) -> None:
     """Raise UserError, naming who has the right, if the visitor doesn't have it."""
     if not may(right):
         raise UserError(WHO_HAS_RIGHT[right])
+
+
+def stop_if_left() -> None:
+    """End this run of the page if its visitor has closed the page."""
+    context = get_script_run_ctx()
+    served = runtime.get_instance() if runtime.exists() else None
+    if context and served and not served.is_active_session(context.session_id):
+        st.stop()
 
 
 def is_local_user() -> bool:

@@ -5,26 +5,72 @@ blank for a causal model, as in the paper, and at the blank for a masked model.
 Departure: Causal tracing
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from lama_core.candidates.columns import Columns
+from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK, PartReader, TracedPart
-from lama_core.probes.cloze.inspection import (
-    InspectRequest,
-    choose_answer,
-    encode_first_blank,
+from lama_core.probes.lenses.lens import (
+    AnswerRequest,
+    Inspection,
+    Lens,
+    LensResult,
+    TextTable,
 )
-from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.progress import Progress
-from lama_core.scoring.limits import UNLIMITED, Limits
-from lama_core.types import Query
+from lama_core.requests import option
+from lama_core.rounding import fixed
+
+DRAWS, MAX_DRAWS, SEED = 10, 100, 1  # the draws and the seed are those of the paper's code
+Restore = Annotated[
+    TracedPart,
+    option(
+        "Tracing: restore at one token the state after a layer, or the outputs of attention or "
+        "MLPs in a window of layers."
+    ),
+]
+Window = Annotated[
+    int | None,
+    option(
+        "Tracing attention or mlp: number of layers that are restored together. Default: 10 of a "
+        "model's 48 layers, as in the paper, and in proportion 1 of 6 or 6 of 30.",
+        ge=1,
+    ),
+]
+Draws = Annotated[int, option("Tracing: number of draws of noise.", ge=1, le=MAX_DRAWS)]
+Seed = Annotated[int, option("Tracing: seed of the noise.", ge=0, le=2**32 - 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedRequest(AnswerRequest):
+    """The fields of lens trace."""
+
+    subject: Annotated[
+        str | None, option("Lens trace: the words of the text to corrupt with noise.")
+    ] = None
+    restore: Restore = "states"
+    window: Window = None
+    draws: Draws = DRAWS
+    seed: Seed = SEED
+
+
+def check_window(window: int | None, restore: TracedPart) -> None:
+    """Raise UserError for a window of states."""
+    if window is not None and restore == "states":
+        raise UserError("--window needs --restore attention or mlp: states have no window.")
+
+
+def _check(request: TracedRequest) -> None:
+    if not (request.subject or "").strip():
+        raise UserError("--lens trace needs --subject: the words of the text to corrupt.")
+    check_window(request.window, request.restore)
 
 
 @dataclass(frozen=True, slots=True)
-class ModelTrace(AboutModel):
+class ModelTrace(LensResult):
     """The probability of one model's answer with a corrupted subject, for each restoration.
 
     Attributes:
@@ -41,7 +87,6 @@ class ModelTrace(AboutModel):
         in_subject: Whether each token belongs to the subject.
         restored: Probability with noise and the restoration, per layer (the first is layer 1) and
             token, mean over the draws; None if the time limit was reached before.
-        notes: Notes for users.
     """
 
     answer: str
@@ -56,7 +101,6 @@ class ModelTrace(AboutModel):
     tokens: tuple[str, ...]
     in_subject: tuple[bool, ...]
     restored: tuple[tuple[float | None, ...], ...]
-    notes: tuple[str, ...]
 
     def best(self) -> tuple[float, int, int] | None:
         """Return the largest restored probability with its layer and token; None without any."""
@@ -69,7 +113,6 @@ class ModelTrace(AboutModel):
         return max(cells, key=lambda cell: (cell[0], -cell[1]), default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `inspect --lens trace --json` prints of a model."""
         settings = ("answer", "subject", "restore", "window", "draws", "seed", "noise")
         return {
             **{name: getattr(self, name) for name in (*settings, "prob", "corrupted")},
@@ -103,24 +146,45 @@ class ModelTrace(AboutModel):
             for position, value in enumerate(values, start=1)
         ]
 
+    def text(self) -> Iterator[TextTable | str]:
+        rows = [
+            (layer, *("" if value is None else fixed(value, 3) for value in values))
+            for layer, values in reversed(list(enumerate(self.restored, start=1)))
+        ]
+        heads = [
+            f"*{token}" if inside else token
+            for token, inside in zip(self.tokens, self.in_subject, strict=True)
+        ]
+        title = (
+            f"{self.name}: prob of {self.answer} {fixed(self.prob, 3)}, "
+            f"{fixed(self.corrupted, 3)} with noise on {self.subject}"
+        )
+        yield TextTable(("layer", *heads), rows, title + self.computed)
+        what = "the state after one layer"
+        if self.restore != "states":
+            named = {"attention": "attention", "mlp": "the MLP"}[self.restore]
+            what = f"the output of {named} in {self.window} layers around the row's"
+        yield (
+            f"Cells: the probability with noise and {what} restored at one token, mean over "
+            f"{self.draws} draws (seed {self.seed}). *: the subject's tokens."
+        )
+        if best := self.best():
+            value, layer, token = best
+            yield f"Largest: {fixed(value, 3)}, layer {layer}, token {self.tokens[token]}."
 
-def trace_answer(
-    model: PartReader,
-    query: Query,
-    columns: Columns,
-    request: InspectRequest,
-    limits: Limits = UNLIMITED,
-) -> ModelTrace:
+
+def trace_answer(inspection: Inspection[TracedRequest]) -> ModelTrace:
     """Return the trace of one model's answer.
 
     Raises:
         UserError: If the model's family isn't supported, the text that the model sees doesn't
             contain the subject, or the model can't write the answer.
     """
-    encoded, notes = encode_first_blank(model, query, limits)
+    model: PartReader = inspection.model
+    encoded, request = inspection.encoded, inspection.request
     subject = " ".join((request.subject or "").split())
-    at = model.find_tokens(query, encoded, subject)
-    answer, forms, note = choose_answer(model, encoded, columns, request.answer)
+    at = model.find_tokens(inspection.query, encoded, subject)
+    answer, forms, note = inspection.choose_answer(request.answer)
     found = model.trace(
         encoded,
         at,
@@ -129,7 +193,7 @@ def trace_answer(
         window=request.window,
         draws=request.draws,
         seed=request.seed,
-        until=limits.until(),
+        until=inspection.limits.until(),
         tick=lambda done, total: request.on_progress(
             Progress(f"Tracing {model.name}", done, total, "passes")
         ),
@@ -142,12 +206,12 @@ def trace_answer(
             BLANK if number == blank else token for number, token in zip(ids, tokens, strict=True)
         )
     n_done, n_cells = int(np.isfinite(found.restored).sum()), found.restored.size
+    reached = ""
     if n_done < n_cells:
-        reached = f"{n_done:,} of {n_cells:,} restorations were computed."
-        notes = (*notes, f"Time limit reached: {reached}")
+        reached = f"Time limit reached: {n_done:,} of {n_cells:,} restorations were computed."
     elif found.draws < request.draws:
-        reached = f"{found.draws} of {request.draws} draws of noise were computed."
-        notes = (*notes, f"Time limit reached: {reached}")
+        reached = f"Time limit reached: {found.draws} of {request.draws} draws of noise were "
+        reached += "computed."
     return ModelTrace(
         answer=answer,
         subject=subject,
@@ -164,6 +228,21 @@ def trace_answer(
             tuple(None if np.isnan(value) else float(value) for value in row)
             for row in found.restored
         ),
-        notes=tuple(filter(None, (*notes, note))),
-        **model_fields(model),
+        **inspection.about(reached, note),
     )
+
+
+LENS = Lens(
+    name="trace",
+    title="Causal trace",
+    about="which hidden states bring the answer back when the subject is corrupted",
+    rows="a row for each model, layer and token; prob: the answer's probability with a corrupted "
+    "subject and the part restored; effect: prob minus the probability without restoration",
+    caption="Effect: by how much the answer's probability rises if one layer (column) at one token "
+    "(row) gets back its value without noise; the mean over the draws of noise. * marks the "
+    "subject's tokens.",
+    options=TracedRequest,
+    requires=PartReader,
+    compute=trace_answer,
+    check=_check,
+)

@@ -5,22 +5,18 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import pytest
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK
-from lama_core.probes.cloze.inspection import (
-    LENSES_OF,
-    InspectRequest,
-    LensName,
-    ModelAttribution,
-    ModelLayers,
-)
-from lama_core.probes.cloze.lenses import LENSES, inspect_model
 from lama_core.probes.cloze.query import query_model
+from lama_core.probes.lenses.layers import ModelLayers
+from lama_core.probes.lenses.table import LENSES, InspectRequest, inspect_model
+from lama_core.probes.lenses.tokens import ModelAttribution
+from lama_core.probes.lenses.trace import ModelTrace
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.types import Query
@@ -31,8 +27,7 @@ QUERY = parse_query("The capital of France is [MASK].")
 
 
 def read_layers(*asked: Any, limits: Limits = UNLIMITED, **options: Any) -> ModelLayers:
-    found = inspect_model(*asked, InspectRequest("", **options), limits)
-    return cast(ModelLayers, found.result)
+    return cast(ModelLayers, inspect_model(*asked, InspectRequest("", **options), limits))
 
 
 def attribute(
@@ -44,7 +39,7 @@ def attribute(
     **options: Any,
 ) -> ModelAttribution:
     request = InspectRequest("", lens="tokens", method=method, **options)
-    return cast(ModelAttribution, inspect_model(model, query, columns, request, limits).result)
+    return cast(ModelAttribution, inspect_model(model, query, columns, request, limits))
 
 
 @pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
@@ -146,7 +141,7 @@ def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
     assert "More steps" not in found.completeness()
     bounded = replace(rough, steps=2000, asked=False).completeness()
     assert bounded.endswith("stayed above 1% at the limit of steps or time.")
-    told = found.to_json()
+    told = found.to_json()["attribution"]
     assert told["sum"] == pytest.approx(sum(values)) and told["gap"] == found.gap
     assert (told["steps"], told["completeness_error"]) == (400, found.completeness_error)
 
@@ -157,7 +152,7 @@ def test_a_log_probability_that_is_the_baselines_has_no_relative_error(tiny_mode
     found = attribute(model, QUERY, columns, "gradients", answer="Paris", steps=8)
     same = replace(found, baseline=found.log_prob)
     assert same.completeness_error == math.inf and "%)" not in same.completeness()
-    assert same.to_json()["completeness_error"] is None
+    assert same.to_json()["attribution"]["completeness_error"] is None
 
 
 def test_without_a_number_of_steps_the_completeness_error_is_at_most_one_percent(
@@ -167,7 +162,7 @@ def test_without_a_number_of_steps_the_completeness_error_is_at_most_one_percent
     columns = WORDS.columns(model.vocabulary)
     found = attribute(model, QUERY, columns, "gradients", answer="Paris")
     assert found.completeness_error is not None and found.completeness_error <= 0.01
-    told = found.to_json()
+    told = found.to_json()["attribution"]
     assert [one["token"] for one in told["tokens"]] == list(found.tokens)
 
 
@@ -219,15 +214,13 @@ def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
 
 
 def test_every_lens_has_a_row_and_a_result_of_plain_values(tiny_model: Models) -> None:
-    assert tuple(LENSES) == get_args(LensName)
-    assert {lens for lenses in LENSES_OF.values() for lens in lenses} < {*LENSES}
     model = tiny_model("bert-cased")
     columns = WORDS.columns(model.vocabulary)
     for lens in LENSES:
         subject = "France" if lens == "trace" else None
         found = inspect_model(model, QUERY, columns, InspectRequest("", lens=lens, subject=subject))
-        assert json.loads(json.dumps(found.to_json()))["name"] == model.name
-        rows = found.result.rows()
+        assert found.name == model.name and json.loads(json.dumps(found.to_json()))
+        rows = found.rows()
         assert rows and all(row["model"] == model.name for row in rows)
 
 
@@ -239,8 +232,8 @@ def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
         columns = WORDS.columns(model.vocabulary)
         first = query_model(model, QUERY, WORDS, columns=columns).blanks[0].predictions[0]
         request = InspectRequest("", lens="trace", subject="France", draws=2)
-        found = inspect_model(model, QUERY, columns, request).result
-        assert found and found.answer == first.token
+        found = cast(ModelTrace, inspect_model(model, QUERY, columns, request))
+        assert found.answer == first.token
         assert found.prob == pytest.approx(first.prob, rel=1e-3)
         assert found.tokens.count(BLANK) == (model.kind == "masked")
         written = [
@@ -258,7 +251,7 @@ def test_a_trace_ends_when_its_time_is_over(
     columns = WORDS.columns(model.vocabulary)
     monkeypatch.setattr(type(model), "tokens_per_pass", 1)
     request = InspectRequest("", lens="trace", subject="France", draws=1)
-    found = inspect_model(model, QUERY, columns, request, Limits(seconds=0)).result
-    assert found and found.restored[0][0] is not None and found.restored[-1][-1] is None
+    found = cast(ModelTrace, inspect_model(model, QUERY, columns, request, Limits(seconds=0)))
+    assert found.restored[0][0] is not None and found.restored[-1][-1] is None
     n = len(found.tokens) * len(found.restored)
     assert found.notes == (f"Time limit reached: 1 of {n} restorations were computed.",)

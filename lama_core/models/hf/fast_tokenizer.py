@@ -1,0 +1,136 @@
+"""Tokenizers read without transformers: a tokenizer.json needs only the library tokenizers."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+SPECIAL = (
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
+)  # fmt: skip
+
+
+class Encoding(dict[str, Any]):
+    """A tokenizer's output. words: for each text, the number of the word that each token is in."""
+
+    words: list[list[int | None]]
+
+    @property
+    def input_ids(self) -> Any:
+        """The token ids; for several texts, a list for each."""
+        return self["input_ids"]
+
+    def word_ids(self, number: int = 0) -> list[int | None]:
+        """Return the number of the word that each token is in; None for special tokens."""
+        return self.words[number]
+
+
+class FastTokenizer:
+    """A tokenizer with the names and methods of transformers' that backends use.
+
+    special_tokens_map: the named special tokens, such as `eos_token`, as text. all_special_tokens:
+    these and the configuration's extra special tokens. chat_template: Jinja text, or None.
+    """
+
+    is_fast = True
+    bos_token: str | None
+    eos_token: str | None
+    unk_token: str | None
+    sep_token: str | None
+    pad_token: str | None
+    cls_token: str | None
+    mask_token: str | None
+    bos_token_id: int | None
+    eos_token_id: int | None
+    unk_token_id: int | None
+    sep_token_id: int | None
+    pad_token_id: int | None
+    cls_token_id: int | None
+    mask_token_id: int | None
+
+    def __init__(
+        self, backend: Any, config: Mapping[str, Any], chat_template: str | None = None
+    ) -> None:
+        """Wrap a `tokenizers.Tokenizer`. config: the content of tokenizer_config.json."""
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend_tokenizer = backend
+        self.chat_template = chat_template
+        self.model_max_length = int(config.get("model_max_length", 10**30))
+        for name in SPECIAL:
+            token = config.get(name)
+            setattr(self, name, token)
+            number = None if token is None else backend.token_to_id(token)
+            setattr(self, f"{name}_id", number)
+        named = {name: getattr(self, name) for name in SPECIAL}
+        self.special_tokens_map = {
+            name: token for name, token in named.items() if token is not None
+        }
+        extra = (config.get(f"{name}_special_tokens") or () for name in ("extra", "additional"))
+        self.all_special_tokens = list(
+            dict.fromkeys([*self.special_tokens_map.values(), *chain.from_iterable(extra)])
+        )
+        self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        *,
+        add_special_tokens: bool = True,
+        split_special_tokens: bool = False,
+        return_offsets_mapping: bool = False,
+        verbose: bool = True,
+    ) -> Encoding:
+        """Return `input_ids` and optionally `offset_mapping`; for several texts, lists of them."""
+        texts = [text] if isinstance(text, str) else list(text)
+        backend = self.backend_tokenizer
+        with self._lock:  # the backend's setting is shared by sessions
+            backend.encode_special_tokens = split_special_tokens
+            encoded = backend.encode_batch(texts, add_special_tokens=add_special_tokens)
+        result = Encoding(input_ids=[encoding.ids for encoding in encoded])
+        if return_offsets_mapping:
+            result["offset_mapping"] = [encoding.offsets for encoding in encoded]
+        if isinstance(text, str):
+            result = Encoding({name: values[0] for name, values in result.items()})
+        result.words = [encoding.word_ids for encoding in encoded]
+        return result
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+        """Return the text of tokens."""
+        backend = self.backend_tokenizer
+        text: str = backend.decode(list(ids), skip_special_tokens=skip_special_tokens)
+        return text
+
+    def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
+        """Return the token of an id, or a list of tokens."""
+        if isinstance(ids, int):
+            return self.backend_tokenizer.id_to_token(ids)
+        return [self.backend_tokenizer.id_to_token(number) for number in ids]
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the id of each token."""
+        return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
+
+    def apply_chat_template(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        tokenize: bool = False,
+        add_generation_prompt: bool = False,
+    ) -> str:
+        """Return a chat as text; transformers renders the template. tokenize: must be False."""
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        if tokenize:
+            raise ValueError("only texts are returned")
+        rendered: Any = render_jinja_template(
+            conversations=[[dict(message) for message in messages]],
+            chat_template=self.chat_template,
+            add_generation_prompt=add_generation_prompt,
+            **self.special_tokens_map,
+        )
+        return str(rendered[0][0])

@@ -1,0 +1,126 @@
+"""The table of lenses, the request of `inspect`, and its answer.
+
+A new lens is a file and a row in `LENSES`. If it has options of its own, `InspectRequest` also
+inherits from its request.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from lama_core.candidates.columns import Columns
+from lama_core.errors import UserError
+from lama_core.models.protocols import KINDS, BlankFiller, Encoded
+from lama_core.probes.cloze.query import check_gold
+from lama_core.probes.lenses import layers, logit, tokens, trace
+from lama_core.probes.lenses.lens import (
+    TRACKED_ANSWER,
+    Inspection,
+    Lens,
+    LensResult,
+    check_inspectable,
+)
+from lama_core.requests import option, request_fields
+from lama_core.scoring.blanks import follows_only_punctuation
+from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.types import Query
+
+# In the order of the help and of the page.
+_ROWS: tuple[Lens[Any], ...] = (
+    layers.LENS,
+    tokens.LENS,
+    trace.LENS,
+    logit.LENS,
+)
+LENSES = {lens.name: lens for lens in _ROWS}
+DEFAULT = layers.LENS.name
+if TYPE_CHECKING:  # a type checker can't read the table
+    LensName = str
+else:
+    LensName = Literal[tuple(LENSES)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectRequest(
+    layers.LayerRequest, tokens.AttributionRequest, trace.TracedRequest, logit.LogitRequest
+):
+    """The fields of `inspect`: a text with a blank, and the lens to inspect the answer with."""
+
+    command: ClassVar[tuple[str, ...]] = ("inspect",)
+    python: ClassVar[str] = "inspect"
+
+    lens: Annotated[
+        LensName, option(" ".join(f"{lens.name}: {lens.about}." for lens in LENSES.values()))
+    ] = DEFAULT
+
+    def check(self) -> None:
+        """Raise UserError if a field has a wrong value, or belongs to another lens.
+
+        All lenses accept the default lens's fields, so that one form serves all of them.
+        """
+        super().check()
+        for choice in request_fields(type(self)):
+            users = [
+                name
+                for name, lens in LENSES.items()
+                if choice.name in lens.options.__dataclass_fields__
+            ]
+            if {self.lens, DEFAULT}.isdisjoint(users) and (
+                getattr(self, choice.name) != choice.default
+            ):
+                raise UserError(f"--{choice.name} needs --lens {' or '.join(users)}.")
+        LENSES[self.lens].check(self)
+        if self.answer:
+            check_gold(self.answer, TRACKED_ANSWER)
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionAnswer:
+    """The inspection of all models, for the same text."""
+
+    request: InspectRequest
+    text: str
+    models: tuple[LensResult, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `inspect --json` prints."""
+        models = [model.model_json() | model.to_json() for model in self.models]
+        return {"text": self.text, "models": models}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of all models: plain values, as the lens defines them."""
+        return [row for model in self.models for row in model.rows()]
+
+
+def inspect_model(
+    model: BlankFiller,
+    query: Query,
+    columns: Columns,
+    request: InspectRequest,
+    limits: Limits = UNLIMITED,
+) -> LensResult:
+    """Return the inspection of one model by the request's lens.
+
+    Raises:
+        UserError: If the model doesn't support the lens, or the lens can't be computed.
+    """
+    lens = LENSES[request.lens]
+    check_inspectable(model, lens.requires)
+    encoded, notes = _encode_first_blank(model, query, limits)
+    return lens.compute(Inspection(model, query, columns, request, limits, encoded, notes))
+
+
+def _encode_first_blank(
+    model: BlankFiller, query: Query, limits: Limits
+) -> tuple[Encoded, tuple[str, ...]]:
+    """Return the query as tokens for its first blank, and notes on the parts that aren't used."""
+    notes = []
+    context = KINDS[model.kind].contexts[0]
+    if query.n_blanks > 1:
+        notes.append("Only the first blank is inspected.")
+    if context == "left":
+        query = Query(query.parts[:2])
+        if not follows_only_punctuation(query):
+            notes.append("The model sees only the text to the left of the blank.")
+    encoded = model.encode(query, context)
+    limits.check_tokens(len(encoded.token_ids), model.name)
+    return encoded, tuple(notes)

@@ -1,0 +1,1 @@
+"""Answers to the app's visitors, computed in a separate process."""

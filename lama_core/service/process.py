@@ -1,0 +1,273 @@
+"""The scoring process: a separate process for models and queries.
+
+In one process, a forward pass would wait for Python's interpreter after each of its thousands of
+operations while another thread draws a page. So the app's server starts a second process, which
+has a thread for each query. They exchange pickled objects over a socket that only this user can
+open and that asks for a key. Without `start`, queries run in the calling thread.
+"""
+
+import gc
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from importlib import import_module
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from lama_core.errors import UserError
+from lama_core.paths import IMPORT_ROOT
+from lama_core.queue import LOOK_SECONDS, nothing
+
+if TYPE_CHECKING:
+    from lama_core.service.queries import Visitor
+
+Answer = TypeVar("Answer")
+P = ParamSpec("P")
+PAUSE = 0.1  # seconds
+MAX_WAITING = 128  # connections that wait to be accepted
+# Modules that the first query needs, imported at the start.
+IMPORTED = (
+    "lama_core.service.queries",
+    "lama_core.models.hf.causal",
+    "lama_core.models.hf.bert",
+    "lama_core.models.hf.llama",
+)
+ENDED = (
+    "The process that computes the answers ended unexpectedly, perhaps because memory ran out. It "
+    "starts again with the next query: reload the page."
+)
+NOT_STARTED = "The process that computes the answers can't start. The app's log has the reason."
+
+
+@contextmanager
+def _ended_unexpectedly() -> Iterator[None]:
+    """Raise UserError if the connection to the process is lost."""
+    try:
+        yield
+    except (OSError, EOFError, AuthenticationError) as error:
+        raise UserError(ENDED) from error
+
+
+def _has_reply(connection: Connection) -> bool:
+    with _ended_unexpectedly():
+        return connection.poll(LOOK_SECONDS)
+
+
+class ScoringProcess:
+    """A process that answers queries; started again by the next query after it has ended."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._folder = tempfile.TemporaryDirectory(prefix="lama-explorer-")  # of the socket
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[str] | None = None
+        self._address = ""
+        self._idle: list[Connection] = []  # each belongs to a waiting thread of the process
+
+    def launch(self) -> None:
+        """Start the process if it isn't running; raise UserError if it can't start."""
+        with self._lock:
+            if self._child is not None and self._child.poll() is None:
+                return
+            found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
+            # By default, glibc keeps freed memory for each thread: 0.5 GB with eight queries.
+            environment = {"MALLOC_ARENA_MAX": "2"} | os.environ
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "lama_core.service"],
+                env=environment | {"PYTHONPATH": os.pathsep.join(found)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            into, out = cast(Any, self._child.stdin), cast(Any, self._child.stdout)
+            into.write(f"{self._key.hex()}\n{self._folder.name}\n")
+            into.flush()
+            self._address = out.readline().strip()
+            self._idle = []
+            if not self._address:
+                raise UserError(NOT_STARTED)
+
+    def _connect(self) -> tuple[Connection, list[Connection]]:
+        """Return a connection to the process, and the list of its idle connections.
+
+        The process is started if it isn't running.
+        """
+        self.launch()
+        with self._lock:
+            idle = self._idle
+            if idle:
+                return idle.pop(), idle
+        try:
+            return Client(self._address, authkey=self._key), idle
+        except (FileNotFoundError, ConnectionRefusedError):  # the socket's file was deleted
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the process; the next query starts another."""
+        with self._lock:
+            if self._child is not None:
+                self._child.kill()
+                self._child.wait()
+
+    def run(
+        self,
+        visitor: "Visitor",
+        query: Callable[..., Answer],
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> Answer:
+        """Return `query(*arguments, **options)`, computed by the process.
+
+        Functions among the options are called here. If one or `visitor.check` raises, the query
+        ends at its next call or forward pass.
+
+        Raises:
+            UserError: If the query raises it, or if the process ends.
+        """
+        functions = {name: value for name, value in options.items() if callable(value)}
+        values = {name: value for name, value in options.items() if name not in functions}
+        sent = replace(visitor, check=nothing)
+        message: Any = (sent, query, arguments, values, tuple(functions))
+        with _ended_unexpectedly():
+            connection, idle = self._connect()
+        try:
+            while True:
+                with _ended_unexpectedly():
+                    connection.send(message)
+                while not _has_reply(connection):
+                    visitor.check()
+                with _ended_unexpectedly():
+                    what, value = connection.recv()
+                if what != "call":
+                    break
+                name, shown = value
+                functions[name](*shown)
+                message = None
+        except BaseException:
+            connection.close()  # ends the query
+            raise
+        with self._lock:
+            idle.append(connection)
+        if what == "error":
+            raise value
+        return cast(Answer, value)
+
+
+_process: ScoringProcess | None = None
+
+
+def start() -> None:
+    """Answer all further queries of this process in a scoring process."""
+    global _process
+    _process = ScoringProcess()
+    _process.launch()
+
+
+def run_query(
+    visitor: "Visitor", query: Callable[P, Answer], *arguments: P.args, **options: P.kwargs
+) -> Answer:
+    """Return `query(*arguments, **options)`, computed in the scoring process if there is one."""
+    from lama_core.service.queries import answer_query
+
+    run = _process.run if _process else answer_query
+    return run(visitor, query, arguments, options)
+
+
+class _CallerLeft(BaseException):
+    """Ends a query whose caller closed the connection."""
+
+
+def _answer_queries(connection: Connection) -> None:
+    """Answer a connection's queries, one after another; runs in a thread of the scoring process."""
+    with connection, suppress(_CallerLeft, OSError, EOFError):
+        while True:
+            reply = _answer(connection, *connection.recv())
+            try:
+                content = ForkingPickler.dumps(reply)
+            except Exception as error:  # noqa: BLE001 - the result can't be sent
+                content = ForkingPickler.dumps(("error", _as_text(error)))
+            connection.send_bytes(content)
+
+
+def _answer(
+    connection: Connection,
+    visitor: "Visitor",
+    query: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    values: dict[str, Any],
+    functions: tuple[str, ...],
+) -> tuple[str, Any]:
+    """Return what a query returns or raises; `functions`: options that the caller provides."""
+    from lama_core.service.queries import answer_query
+
+    def check() -> None:
+        if connection.poll():  # the caller sends nothing now: it closed the connection
+            raise _CallerLeft
+
+    def calling(name: str) -> Callable[..., None]:
+        def call(*shown: Any) -> None:
+            try:
+                connection.send(("call", (name, shown)))
+                connection.recv()
+            except (OSError, EOFError) as error:
+                raise _CallerLeft from error
+
+        return call
+
+    try:
+        options = values | {name: calling(name) for name in functions}
+        here = replace(visitor, check=check)
+        return "answer", answer_query(here, query, arguments, options)
+    except Exception as error:  # noqa: BLE001 - the caller's thread raises it
+        if isinstance(error, UserError):
+            return "error", error
+        traceback.print_exc()
+        return "error", error if type(error).__module__ == "builtins" else _as_text(error)
+
+
+def _as_text(error: Exception) -> RuntimeError:
+    """Return an error of the same text, for errors that may not be unpickled by the caller."""
+    return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def serve() -> None:
+    """Answer the queries of the process that started this one, until that process ends."""
+    for name in ("SIGINT", "SIGHUP"):  # they end the other process, which ends this one
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    key, folder = bytes.fromhex(sys.stdin.readline()), sys.stdin.readline().strip()
+    place = str(Path(folder) / f"queries-{os.getpid()}") if os.name == "posix" else None
+    with Listener(place, backlog=MAX_WAITING, authkey=key) as listener:
+        print(listener.address, flush=True)
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the output of libraries isn't read
+
+        def wait_for_end() -> None:
+            sys.stdin.read()  # returns when the other process has ended
+            shutil.rmtree(folder, ignore_errors=True)  # a process that was killed left it
+            os._exit(0)
+
+        threading.Thread(target=wait_for_end, daemon=True).start()
+        for module in IMPORTED:
+            import_module(module)
+        gc.freeze()
+        while True:
+            try:
+                connection = listener.accept()
+            except (OSError, EOFError, AuthenticationError):  # such as too many open files
+                time.sleep(PAUSE)
+                continue
+            threading.Thread(target=_answer_queries, args=(connection,), daemon=True).start()

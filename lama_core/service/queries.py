@@ -1,0 +1,369 @@
+"""The app's queries to one model each: its answers, and the models that are loaded.
+
+`process.ScoringProcess` runs these functions in another process: arguments and results can be
+pickled, except functions, which are keyword arguments. `answer_query` runs one of them for a
+visitor.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from lama_core.candidates.columns import Candidates, Columns, OpenColumns
+from lama_core.models import devices
+from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
+from lama_core.models.sources.catalog import find_model
+from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers
+from lama_core.probes.cloze.query import ModelAnswer, OnAnswer, extended_words, query_model
+from lama_core.probes.cloze.wordings import RelationModelAnswers, RelationQuestion, query_wordings
+from lama_core.progress import OnProgress, ignore
+from lama_core.queue import PASSES, LoadQueue, nothing
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.limits import load_page_limits
+from lama_core.scoring.retrieval import FoundPassage, with_passage
+from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
+from lama_core.types import Fact, Relation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lama_core.api.generation import AskRequest, ModelText
+    from lama_core.api.queries import InspectRequest, LensResult
+    from lama_core.models.protocols import Context
+    from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
+    from lama_core.probes.analogy.solve import Solution
+    from lama_core.probes.analogy.templates import AnalogyQuestion
+    from lama_core.probes.prompts.accuracy_growth import PromptTrial
+    from lama_core.probes.prompts.fact_queries import PreparedFacts
+    from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
+    from lama_core.probes.statements.typed_answers import ModelRanking, RankRequest
+    from lama_core.scoring.ranking import Ranking
+
+Answer = TypeVar("Answer")
+LOADS = LoadQueue()
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whom a query is for.
+
+    Attributes:
+        address: The visitor's network address; "" for the local user.
+        loading: Seconds that the query waits for a model to be loaded.
+        check: Called before forward passes of transformers, and regularly while a page waits for
+            the scoring process; an exception from it ends the query.
+    """
+
+    address: str = ""
+    loading: float = math.inf
+    check: Callable[[], object] = nothing
+
+
+LOCAL = Visitor()
+MAX_CANDIDATES = 16
+_candidates: dict[ClozeSettings, tuple[Candidates, dict[str, Columns]]] = {}
+_choosing = threading.Lock()
+_visitor: ContextVar[Visitor] = ContextVar("visitor", default=LOCAL)
+
+
+def answer_query(
+    visitor: Visitor,
+    query: Callable[..., Answer],
+    arguments: Sequence[Any],
+    options: dict[str, Any],
+) -> Answer:
+    """Return `query(*arguments, **options)`; its forward passes are those of one query."""
+    before = _visitor.set(visitor)
+    try:
+        with PASSES.query(visitor.check):
+            return query(*arguments, **options)
+    finally:
+        _visitor.reset(before)
+
+
+def loaded_model(name: str, precision: Precision, until: float | None = None) -> Any:
+    """A model, loaded if necessary; a load waits its turn if the visitor's time is limited.
+
+    Args:
+        name: The model.
+        precision: The model's precision.
+        until: The deadline, on the clock of `time.monotonic`; by default the time limit from now.
+
+    Raises:
+        UserError: If the model can't be loaded, or isn't loaded before the deadline.
+    """
+    load, visitor = partial(load_model, name, precision=precision), _visitor.get()
+    if math.isinf(visitor.loading) or _is_loaded(name, precision):
+        return load()
+    return LOADS.run(
+        load,
+        partial(_is_loaded, name, precision),
+        name=find_model(name).title,
+        address=visitor.address,
+        seconds=visitor.loading if until is None else max(0.0, until - time.monotonic()),
+    )
+
+
+def _is_loaded(name: str, precision: Precision) -> bool:
+    return CACHE.identity(name, precision) is not None
+
+
+def candidates_of(settings: ClozeSettings) -> Candidates:
+    """The candidates of the chosen models together."""
+    return _candidates_of(settings)[0]
+
+
+def _candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
+    """The chosen models' candidates, and model -> their columns in its vocabulary if it is known.
+
+    Queries that need the same candidates at the same time wait until one query has made them.
+    """
+    found = _candidates.get(settings)
+    if found is None:
+        settings.check()
+        until = time.monotonic() + _visitor.get().loading
+        models = [loaded_model(name, settings.precision, until) for name in settings.models]
+        with _choosing:  # not while a model is loaded
+            found = _candidates.get(settings)
+            if found is None:
+                candidates = choose_candidates(settings, models)
+                columns = {model.name: candidates.columns(model.vocabulary) for model in models}
+                # The columns of an open vocabulary grow with each query.
+                columns = {k: v for k, v in columns.items() if not isinstance(v, OpenColumns)}
+                found = _candidates[settings] = candidates, columns
+                for oldest in list(_candidates)[:-MAX_CANDIDATES]:
+                    del _candidates[oldest]
+    return found
+
+
+def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
+    """The options of a cloze query to one of the compared models."""
+    return {
+        "context": settings.context,
+        "renormalise": renormalise,
+        "n_rescored": settings.n_rescored,
+        "columns": _candidates_of(settings)[1].get(name),
+        "limits": load_page_limits(),
+    }
+
+
+def cloze_answer(
+    settings: ClozeSettings,
+    name: str,
+    text: str,
+    gold: str,
+    top_k: int,
+    renormalise: bool,
+    passage: FoundPassage | None = None,
+    *,
+    on_first: OnAnswer | None = None,
+) -> ModelAnswer:
+    """One model's answers to a text.
+
+    Args:
+        settings: The compared models, which together determine the candidates, and their options.
+        name: The model; one of the compared models.
+        text: The text with its blanks.
+        gold: The right answer, or empty.
+        top_k: The number of answers per blank.
+        renormalise: Whether probabilities are over the candidates only.
+        passage: The open-book passage before the text.
+        on_first: Draws a preliminary answer, as for `query_model`; not called for a cached answer.
+    """
+    query, candidates = with_passage(parse_query(text), passage), candidates_of(settings)
+    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
+    options["on_first"] = on_first
+    return query_model(loaded_model(name, settings.precision), query, candidates, **options)
+
+
+def relation_answer(
+    settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
+) -> RelationModelAnswers:
+    """One model's answers to a relation's wordings; arguments as for `cloze_answer`."""
+    model, candidates = loaded_model(name, settings.precision), candidates_of(settings)
+    return query_wordings(model, question, candidates, **_options(settings, name, renormalise))
+
+
+def inspection(
+    request: "InspectRequest", name: str, *, on_progress: OnProgress = ignore
+) -> "LensResult":
+    """One model's result of an inspection; `name` as for `cloze_answer`."""
+    from lama_core.api.queries import inspect_model
+
+    request = replace(request, on_progress=on_progress)
+    shown = ClozeSettings(
+        models=request.models, precision=request.precision, candidates=request.candidates
+    )
+    candidates, columns = _candidates_of(shown)
+    model, query = loaded_model(name, request.precision), parse_query(request.text)
+    used = columns.get(name) or candidates.columns(model.vocabulary)
+    return inspect_model(model, query, used, request, load_page_limits())
+
+
+def first_answers(
+    settings: ClozeSettings,
+    name: str,
+    lines: tuple[BatchLine, ...],
+    renormalise: bool,
+    *,
+    on_progress: OnProgress = ignore,
+) -> BatchModelAnswers:
+    """One model's first answers to lines of a batch; lines after the time limit have none."""
+    from lama_core.api.queries import query_lines
+
+    model, candidates = loaded_model(name, settings.precision), candidates_of(settings)
+    options = _options(settings, name, renormalise) | {"on_progress": on_progress}
+    return query_lines(model, lines, candidates, **options)
+
+
+def complete_words(
+    model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
+) -> list[str | None]:
+    """Complete the answers of a model that are only the beginning of a word.
+
+    Args:
+        model: The model's name.
+        precision: The model's precision.
+        folded: Whether the words are lower-cased.
+        queries: The queries.
+        words: The answer to each query.
+
+    Returns:
+        The completed word for each query; None if the answer is a complete word.
+    """
+    loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
+    return extended_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
+
+
+def solution(
+    settings: ClozeSettings,
+    name: str,
+    question: "AnalogyQuestion",
+    gold: str,
+    keep_query_words: bool,
+    top_k: int,
+    renormalise: bool,
+) -> "Solution":
+    """One model's answers to an analogy; arguments as for `cloze_answer`."""
+    from lama_core.probes.analogy.solve import solve
+
+    models, candidates = [loaded_model(name, settings.precision)], candidates_of(settings)
+    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
+    del options["columns"]
+    return solve(models, question, candidates, keep_query_words=keep_query_words, **options)
+
+
+def pair_scores(
+    name: str,
+    precision: Precision,
+    query: "Pair",
+    pairs: tuple["Pair", ...],
+    template: str,
+    normalise: "Normalise",
+) -> "ModelScores":
+    """One model's (pseudo-)perplexities of candidate pairs."""
+    from lama_core.probes.analogy.score import score_pairs
+
+    models, limits = [loaded_model(name, precision)], load_page_limits()
+    options: Any = {"template": template, "normalise": normalise, "limits": limits}
+    return score_pairs(models, query, pairs, **options).models[0]
+
+
+def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
+    """One model's ranking of a user's own answers; `name` is one of the request's models."""
+    from lama_core.probes.statements.typed_answers import rank_answers
+
+    return rank_answers(loaded_model(name, request.precision), request, load_page_limits())
+
+
+def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
+    """One model's scores of whole sentences; `name` is one of the request's models."""
+    from lama_core.probes.statements.sentences import score_sentences
+
+    model = loaded_model(name, request.precision)
+    return score_sentences(model, request, load_page_limits())
+
+
+def generated_text(request: "AskRequest", name: str) -> "ModelText":
+    """One model's generated answer to a question; `name` is one of the request's models."""
+    from lama_core.api.generation import ask_model
+
+    return ask_model(loaded_model(name, request.precision), request, load_page_limits())
+
+
+def prompt_facts(
+    name: str,
+    precision: Precision,
+    relation: Relation,
+    facts: Sequence[Fact],
+    candidates: Candidates,
+    context: "Context",
+    *,
+    template: str,
+    known: Sequence[Fact] | None,
+) -> "PreparedFacts":
+    """Facts prepared for trying prompts on a model; arguments as for `make_prepared_facts`."""
+    from lama_core.probes.prompts.fact_queries import make_prepared_facts
+
+    model = loaded_model(name, precision)
+    return make_prepared_facts(
+        relation, facts, candidates, model, context, template=template, known=known
+    )
+
+
+def extended_trial(
+    name: str,
+    precision: Precision,
+    trial: "PromptTrial",
+    facts: "PreparedFacts",
+    context: "Context",
+    ranking: "Ranking",
+    *,
+    n_facts: int,
+    order: Sequence[int],
+) -> "PromptTrial":
+    """The trial of a prompt on a model with `n_facts` more facts; arguments as in the library."""
+    from lama_core.probes.prompts import accuracy_growth
+
+    model = loaded_model(name, precision)
+    return accuracy_growth.extended_trial(
+        trial, model, facts, context, ranking, n_facts=n_facts, order=order
+    )
+
+
+def has_word_vectors(name: str) -> bool:
+    """Whether a model has input embeddings of words."""
+    return hasattr(loaded_model(name, "auto"), "word_vectors")
+
+
+def word_vectors(name: str, words: Sequence[str]) -> "NDArray[np.float32]":
+    """A model's input embeddings of words, float32 [word, dim]."""
+    return cast("NDArray[np.float32]", loaded_model(name, "auto").word_vectors(words))
+
+
+def loaded_models() -> tuple[tuple[CachedModel, ...], int, int]:
+    """The loaded models, their bytes in CPU memory, and the maximum of these."""
+    return CACHE.held(), CACHE.n_bytes, CACHE.max_bytes
+
+
+def identities(models: Sequence[tuple[str, str]]) -> list[str | None]:
+    """The identity of each loaded model, given by name and precision."""
+    return [CACHE.identity(name, precision) for name, precision in models]
+
+
+def drop_model(model: CachedModel) -> None:
+    """Unload a model."""
+    CACHE.drop(model.name, model.precision, model.device)
+
+
+def use_device(name: str) -> None:
+    """Unload all models, and load them on this device from now on."""
+    devices.use_device(name)
+    for model in CACHE.held():
+        drop_model(model)

@@ -1,0 +1,282 @@
+"""Llama read without transformers scores as in transformers; unusual folders are left to it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_models import WINDOW, save_model_folder, smollm_tokenizer, tiny
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+from lama_core.candidates.columns import Candidates
+from lama_core.errors import UserError
+from lama_core.models.hf.causal import CausalModel
+from lama_core.models.hf.generation import generate
+from lama_core.models.hf.llama import LlamaCausalLM, read_llama
+from lama_core.models.hf.self_checks import self_checked
+from lama_core.models.registry import open_model
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import LocatedModel, locate
+from lama_core.scoring.blanks import parse_query
+
+TEXTS = (
+    "The capital of France is Paris.",
+    "Anna was a painter who didn't live in \"Zürich\" - she's born.",
+    "Paris",
+    "The capital of France is Rome, said Ann.",
+)
+PROMPTS = ("Paris", "The capital of France is", "The capital of Norway is", "a Poet a poet")
+CHAT = "{% for m in messages %}{{ eos_token + m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+# Heads that share keys and values or not, tied tables or not, and other sizes.
+SHAPES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "groups": {"num_key_value_heads": 2, "head_dim": 6},
+    "one group": {"num_key_value_heads": 1, "tie_word_embeddings": True},
+    "other sizes": {
+        "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 6, "rms_norm_eps": 1e-3,
+        "num_key_value_heads": 3,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
+    },
+}  # fmt: skip
+
+
+def save(folder: Path, **settings: Any) -> Path:
+    """Save a random Llama with SmolLM2's kind of tokenizer."""
+    tokenizer = smollm_tokenizer()
+    torch.manual_seed(0)
+    special = {
+        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos")
+    }
+    sizes = tiny(vocab_size=len(tokenizer) + 3, initializer_range=0.2)
+    model = LlamaForCausalLM(LlamaConfig(**sizes | special | settings))
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "norm" in name:
+                weight.normal_(mean=1.0, std=0.3)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def by_transformers(folder: Path, precision: str = "fp32") -> CausalModel:
+    """The backend around transformers' model and tokenizer, after its self-checks."""
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+    plain = CausalModel("plain", model, AutoTokenizer.from_pretrained(folder), identity="plain")
+    checked, passed = self_checked(plain)
+    assert passed
+    return checked
+
+
+def ours(folder: Path, precision: str = "fp32") -> Any:
+    model = open_model("tiny", LocatedModel(folder, "tiny"), "causal", precision)
+    assert isinstance(model.model, LlamaCausalLM)
+    return model
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def folder_of_shape(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save(tmp_path_factory.mktemp("llama"), **SHAPES[request.param])
+
+
+def compare(one: Any, other: Any, atol: float = 1e-4) -> None:
+    """Compare padded texts, prefix trees, right context and generated texts of two models."""
+    rows = [one.framed(text) for text in TEXTS]
+    assert rows == [other.framed(text) for text in TEXTS]
+    everywhere = [range(len(row)) for row in rows]
+    got, expected = (model.logits(rows, everywhere).log_softmax(1) for model in (one, other))
+    assert torch.allclose(got, expected, atol=atol)
+    assert one.tree_reach == other.tree_reach
+    for mine, theirs in zip(*(m.chain_log_probs(rows) for m in (one, other)), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=atol)
+    columns = Candidates("full", None).columns(one.vocabulary)
+    query = parse_query("The capital of [MASK] is Paris.")
+    mine, theirs = (
+        model.blank_log_probs([model.encode(query, "both")], columns) for model in (one, other)
+    )
+    np.testing.assert_allclose(mine.log_probs, theirs.log_probs, atol=atol)
+    for text, wanted in zip(*(generate(m, PROMPTS, 10) for m in (one, other)), strict=True):
+        assert text.tokens == wanted.tokens and text.text == wanted.text
+        np.testing.assert_allclose(text.log_probs, wanted.log_probs, atol=atol)
+
+
+@pytest.mark.parametrize("precision", ("fp32", "bf16"))
+def test_scores_and_texts_equal_those_of_transformers(
+    folder_of_shape: Path, precision: str
+) -> None:
+    compare(ours(folder_of_shape, precision), by_transformers(folder_of_shape, precision))
+
+
+def test_every_layers_states_and_the_number_of_weights_equal_transformers(
+    folder_of_shape: Path,
+) -> None:
+    one, other = ours(folder_of_shape).model, by_transformers(folder_of_shape).model
+    assert sum(p.numel() for p in one.parameters()) == other.num_parameters()
+    ids = torch.tensor([[5, 9, 30, 7], [8, 8, 1, 6]])
+    with torch.inference_mode():
+        expected = other.model(input_ids=ids, output_hidden_states=True).hidden_states
+        got = one.base_model(input_ids=ids, output_hidden_states=True).hidden_states
+    assert len(got) == len(expected)
+    for mine, theirs in zip(got, expected, strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-4)
+
+
+def test_all_self_checks_pass(folder_of_shape: Path) -> None:
+    model, passed = self_checked(ours(folder_of_shape))
+    assert passed and not model.notes
+
+
+@pytest.mark.slow
+def test_smollm2_scores_as_in_transformers() -> None:
+    located = locate(find_model("smollm2-135m"))
+    if located is None:
+        pytest.skip("smollm2-135m is not here")
+    compare(ours(located.folder), by_transformers(located.folder))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tiny Llama's folder, which tests change."""
+    found = save_model_folder("smollm2", tmp_path / "tiny")
+    assert read_llama(found, torch.float32) is not None
+    return found
+
+
+@pytest.mark.parametrize("split", (False, True))
+def test_tokens_offsets_and_words_equal_those_of_transformers(folder: Path, *, split: bool) -> None:
+    mine, theirs = ours(folder).tokenizer, AutoTokenizer.from_pretrained(folder)
+    options = {
+        "add_special_tokens": False,
+        "split_special_tokens": split,
+        "return_offsets_mapping": True,
+    }
+    text = "Ann <|im_end|> wrote in 1998: ’naïve’ 東京 "
+    got, expected = mine(text, **options), theirs(text, **options)
+    assert got.input_ids == list(expected["input_ids"])
+    assert [tuple(span) for span in got["offset_mapping"]] == list(expected["offset_mapping"])
+    assert got.word_ids() == expected.word_ids()
+    assert (mine.eos_token_id in got.input_ids) is not split
+    assert mine.decode(got.input_ids) == theirs.decode(expected["input_ids"])
+    for name in ("bos", "eos", "unk", "pad", "sep", "cls", "mask"):
+        for suffix in ("token", "token_id"):
+            assert getattr(mine, f"{name}_{suffix}") == getattr(theirs, f"{name}_{suffix}")
+    for name in ("all_special_tokens", "all_special_ids", "model_max_length"):
+        assert getattr(mine, name) == getattr(theirs, name)
+    assert mine.get_vocab() == theirs.get_vocab() and len(mine) == len(theirs)
+
+
+def test_a_chat_is_rendered_as_in_transformers(folder: Path) -> None:
+    (folder / "chat_template.jinja").write_text(CHAT, encoding="utf-8")
+    mine, theirs = ours(folder).tokenizer, AutoTokenizer.from_pretrained(folder)
+    chat = [{"role": "user", "content": "Where is Paris?"}]
+    wanted = theirs.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    assert mine.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) == wanted
+    assert wanted == "<|im_end|>user: Where is Paris?\n"
+
+
+def test_a_prediction_imports_no_transformers(folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; "
+        "from lama_core.models.registry import open_model; "
+        "from lama_core.models.sources.locations import LocatedModel; "
+        "from lama_core.models.hf.generation import generate; "
+        f"located = LocatedModel(Path({str(folder)!r}), 'tiny'); "
+        "model = open_model('tiny', located, 'causal', 'fp32'); "
+        "model.token_log_probs(['Paris is in France.']); generate(model, ['Paris'], 2); "
+        "print([name for name in sys.modules if name.split('.')[0] == 'transformers'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.slow
+def test_smollm2s_first_answer_imports_no_transformers() -> None:
+    if locate(find_model("smollm2-135m")) is None:
+        pytest.skip("smollm2-135m is not here")
+    code = (
+        "import sys; from lama_core.cli import call; "
+        "call('cloze', 'Paris is the capital of ___.', '--model', 'smollm2-135m'); "
+        "print([name for name in sys.modules if name.split('.')[0] == 'transformers'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
+    )
+    assert "France" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def change(path: Path, **values: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    (
+        lambda folder: change(folder / "config.json", hidden_act="gelu"),
+        lambda folder: change(folder / "config.json", model_type="mistral"),
+        lambda folder: change(folder / "config.json", attention_bias=True),
+        lambda folder: change(folder / "config.json", mlp_bias=True),
+        lambda folder: change(folder / "config.json", tie_word_embeddings=False),
+        lambda folder: change(folder / "config.json", num_hidden_layers=1),
+        lambda folder: change(folder / "config.json", num_key_value_heads=3),
+        lambda folder: change(folder / "config.json", rms_norm_eps="small"),
+        lambda folder: change(folder / "generation_config.json", eos_token_id=["2"]),
+        lambda folder: change(
+            folder / "config.json",
+            rope_parameters={"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0},
+        ),
+        lambda folder: change(folder / "tokenizer_config.json", tokenizer_class="LlamaTokenizer"),
+        lambda folder: change(folder / "tokenizer_config.json", split_special_tokens=True),
+        lambda folder: change(folder / "tokenizer_config.json", pad_token="<pad>"),
+        lambda folder: (folder / "special_tokens_map.json").write_text("{}"),
+        lambda folder: (folder / "tokenizer.json").unlink(),
+        lambda folder: (folder / "model.safetensors").write_bytes(b"damaged"),
+    ),
+)
+def test_unusual_folders_are_left_to_transformers(
+    folder: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(folder)
+    assert read_llama(folder, torch.float32) is None
+
+
+def test_missing_weights_are_named(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    del weights["model.layers.0.self_attn.q_proj.weight"]
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(UserError, match="weights are missing, such as"):
+        open_model("tiny", LocatedModel(folder, "tiny"), "causal", "fp32")
+
+
+def test_older_folders_are_read(folder: Path, tmp_path: Path) -> None:
+    """The table under the head's name, stored frequencies, and settings of transformers 4."""
+    expected = ours(folder).token_log_probs(TEXTS)
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    weights["lm_head.weight"] = weights.pop("model.embed_tokens.weight")
+    weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(4)
+    save_file(weights, path, metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "rope_scaling": None}
+    (folder / "config.json").write_text(json.dumps(config))
+    for one, other in zip(ours(folder).token_log_probs(TEXTS), expected, strict=True):
+        np.testing.assert_array_equal(one.log_probs, other.log_probs)
+
+
+def test_the_end_of_a_text_is_as_configured(folder: Path) -> None:
+    assert ours(folder).model.generation_config.eos_token_id == 2
+    (folder / "generation_config.json").write_text('{"eos_token_id": [1, 2]}')
+    assert ours(folder).model.generation_config.eos_token_id == [1, 2]
+    change(folder / "generation_config.json", eos_token_id=None)
+    plain = by_transformers(folder).model.generation_config.eos_token_id
+    assert ours(folder).model.generation_config.eos_token_id == plain
+    assert ours(folder).max_tokens == WINDOW

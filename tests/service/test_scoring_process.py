@@ -1,0 +1,204 @@
+"""Queries in the scoring process: the same answers, and what happens when either process ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import service_fakes
+from service_fakes import (
+    call_often,
+    end,
+    fail,
+    load_slowly,
+    n_slots,
+    process_id,
+    take_slots,
+    unpicklable,
+)
+
+from lama_core.errors import NotFetchedError, UserError
+from lama_core.models.server.completions import RequestRefused
+from lama_core.paths import IMPORT_ROOT
+from lama_core.probes.analogy.templates import parse_analogy
+from lama_core.probes.cloze.query import ModelAnswer
+from lama_core.probes.lenses.table import InspectRequest
+from lama_core.progress import Progress
+from lama_core.scoring.shared_fields import ClozeSettings
+from lama_core.service import process, queries
+from lama_core.service.process import ScoringProcess
+from lama_core.service.queries import LOCAL, Visitor
+
+EMBEDDED = "minilm-mlm"
+SETTINGS = ClozeSettings(models=(EMBEDDED,))
+CLOZE = (SETTINGS, EMBEDDED, "Dante was born in ___.", "Florence", 5, False)
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Iterator[ScoringProcess]:
+    """A scoring process, which the end of the tests ends."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(service_fakes.__file__).parent))
+        found = ScoringProcess()
+        yield found
+        found.stop()
+
+
+def test_answers_are_those_of_the_calling_process(scorer: ScoringProcess) -> None:
+    here, there = (
+        run(LOCAL, queries.cloze_answer, CLOZE, {}) for run in (queries.answer_query, scorer.run)
+    )
+    assert isinstance(there, ModelAnswer) and there == here
+    question = parse_analogy("rome : italy :: paris : ___")
+    asked = (SETTINGS, EMBEDDED, question, "", False, 5, False)
+    solved = [run(LOCAL, queries.solution, asked, {}) for run in (queries.answer_query, scorer.run)]
+    assert solved[0] == solved[1]
+    first, second = (
+        run(LOCAL, queries.candidates_of, (SETTINGS,), {})
+        for run in (queries.answer_query, scorer.run)
+    )
+    assert first == second
+    vectors = scorer.run(LOCAL, queries.word_vectors, (EMBEDDED, ["rome", "italy"]), {})
+    assert vectors.shape == (2, 384) and vectors.dtype == np.float32
+    ((held,), n_bytes, _) = scorer.run(LOCAL, queries.loaded_models, (), {})
+    assert held.name == EMBEDDED and held.n_bytes == n_bytes
+    (identity,) = scorer.run(LOCAL, queries.identities, ([(EMBEDDED, held.precision)],), {})
+    assert identity
+    scorer.run(LOCAL, queries.drop_model, (held,), {})
+    assert scorer.run(LOCAL, queries.loaded_models, (), {})[0] == ()
+
+
+def test_progress_is_reported_while_a_query_runs(scorer: ScoringProcess) -> None:
+    request = InspectRequest(
+        text="Oslo is the capital of ___.",
+        models=(EMBEDDED,),
+        gold="Norway",
+        lens="trace",
+        subject="Oslo",
+    )
+    steps: list[Progress] = []
+    found = scorer.run(
+        LOCAL, queries.inspection, (request, EMBEDDED), {"on_progress": steps.append}
+    )
+    assert found.name == EMBEDDED
+    assert steps and all(isinstance(step, Progress) for step in steps)
+
+
+def test_errors_arrive_with_what_they_say(scorer: ScoringProcess) -> None:
+    with pytest.raises(UserError, match="Unknown model 'nothing'"):
+        scorer.run(LOCAL, queries.has_word_vectors, ("nothing",), {})
+    with pytest.raises(NotFetchedError, match="data get lpaqa") as raised:
+        scorer.run(LOCAL, fail, (NotFetchedError("LPAQA's prompts are", "lpaqa"),), {})
+    assert raised.value.source == "lpaqa"
+    with pytest.raises(RequestRefused, match="the server needs a key") as refused:
+        scorer.run(LOCAL, fail, (RequestRefused("the server needs a key", 401),), {})
+    assert refused.value.status == 401
+    with pytest.raises(FileNotFoundError):  # not taken for a lost connection
+        scorer.run(LOCAL, fail, (FileNotFoundError(2, "none", "file"),), {})
+    with pytest.raises(RuntimeError, match="cannot pickle"):
+        scorer.run(LOCAL, unpicklable, (), {})
+    with pytest.raises(ZeroDivisionError, match="a fault"):
+        scorer.run(LOCAL, fail, (ZeroDivisionError("a fault"),), {})
+
+
+def test_a_visitor_who_leaves_ends_the_query(scorer: ScoringProcess) -> None:
+    def leave(step: Progress) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            scorer.run(LOCAL, call_often, (), {"on_progress": leave})
+    child = psutil.Process(scorer.run(LOCAL, process_id, (), {}))
+    until = time.monotonic() + 60
+    while child.num_threads() > 20 and time.monotonic() < until:
+        time.sleep(0.1)
+    before = child.cpu_times().user
+    time.sleep(0.5)
+    assert child.cpu_times().user - before < 0.4, "no query runs on"
+
+
+def test_a_visitor_who_closes_the_page_ends_the_query(scorer: ScoringProcess) -> None:
+    asked = time.monotonic()
+
+    def leave() -> None:
+        if time.monotonic() > asked + 0.6:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        scorer.run(Visitor(check=leave), take_slots, (), {})
+    time.sleep(0.2)
+    before = scorer.run(LOCAL, n_slots, (), {})
+    time.sleep(0.3)
+    assert 0 < before == scorer.run(LOCAL, n_slots, (), {}) < 3000
+
+
+def test_a_visitors_wait_for_a_model_is_limited_there(scorer: ScoringProcess) -> None:
+    with pytest.raises(UserError, match="wasn't loaded within 0 seconds"):
+        scorer.run(Visitor("203.0.113.7", 0.0), load_slowly, (), {})
+    scorer.run(LOCAL, load_slowly, (), {})
+
+
+def test_after_an_unexpected_end_the_next_query_is_answered(scorer: ScoringProcess) -> None:
+    first = scorer.run(LOCAL, process_id, (), {})
+    assert scorer.run(LOCAL, process_id, (), {}) == first != os.getpid()
+    with pytest.raises(UserError, match="It starts again with the next query: reload"):
+        scorer.run(LOCAL, end, (), {})
+    psutil.Process(first).wait(60)
+    assert scorer.run(LOCAL, process_id, (), {}) != first
+    assert scorer.run(LOCAL, queries.cloze_answer, CLOZE, {}).blanks[0].predictions
+
+
+def test_a_socket_that_was_deleted_is_made_again(scorer: ScoringProcess) -> None:
+    scorer.run(LOCAL, process_id, (), {})
+    scorer._idle.clear()
+    for file in Path(scorer._folder.name).iterdir():
+        file.unlink()
+    with pytest.raises(UserError, match="It starts again with the next query"):
+        scorer.run(LOCAL, process_id, (), {})
+    assert scorer.run(LOCAL, process_id, (), {})
+
+
+def test_a_process_that_cannot_start_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("long" * 40)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(UserError, match="can't start"):
+        ScoringProcess().launch()
+
+
+APP = """
+import sys, time
+from lama_core.service import process, queries
+process.start()
+model = "minilm-mlm"
+print(process.run_query(queries.LOCAL, queries.loaded_models)[0], flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_it_ends_with_the_app(how: signal.Signals, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(IMPORT_ROOT), "TMPDIR": str(tmp_path)}
+    app = subprocess.Popen(
+        [sys.executable, "-c", APP], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert app.stdout and app.stdout.readline() == "()\n"
+    (child,) = psutil.Process(app.pid).children()
+    assert any(tmp_path.glob("lama-explorer-*/queries-*"))
+    app.send_signal(how)
+    app.wait()
+    psutil.wait_procs([child], timeout=60)
+    assert not child.is_running() and not any(tmp_path.iterdir())
+
+
+def test_without_a_process_queries_run_here() -> None:
+    assert process.run_query(LOCAL, process_id) == os.getpid()
