@@ -38,6 +38,7 @@ Answer = TypeVar("Answer")
 P = ParamSpec("P")
 PAUSE = 0.1  # seconds
 MAX_WAITING = 128  # connections that wait to be accepted
+MAX_FOLDER = 60  # characters; the path of a socket may have about 100
 # Modules that the first query needs, imported at the start.
 IMPORTED = (
     "lama_core.service.queries",
@@ -71,7 +72,8 @@ class ScoringProcess:
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
-        self._folder = tempfile.TemporaryDirectory(prefix="lama-explorer-")  # of the socket
+        parent = None if len(tempfile.gettempdir()) <= MAX_FOLDER or os.name != "posix" else "/tmp"
+        self._folder = tempfile.TemporaryDirectory(prefix="lama-explorer-", dir=parent)  # of socket
         self._lock = threading.Lock()
         self._child: subprocess.Popen[str] | None = None
         self._address = ""

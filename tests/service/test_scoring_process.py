@@ -168,11 +168,26 @@ def test_a_socket_that_was_deleted_is_made_again(scorer: ScoringProcess) -> None
 def test_a_process_that_cannot_start_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    package = tmp_path / "lama_core" / "__init__.py"
+    package.parent.mkdir()
+    package.write_text("raise ImportError")
+    monkeypatch.setattr(process, "IMPORT_ROOT", tmp_path)
+    with pytest.raises(UserError, match="can't start"):
+        ScoringProcess().launch()
+
+
+def test_a_long_path_of_temporary_files_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     long = tmp_path / ("long" * 40)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with pytest.raises(UserError, match="can't start"):
-        ScoringProcess().launch()
+    scorer = ScoringProcess()
+    try:
+        scorer.launch()
+    finally:
+        scorer.stop()
+    assert not any(long.iterdir())
 
 
 APP = """
@@ -186,18 +201,24 @@ time.sleep(100)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_it_ends_with_the_app(how: signal.Signals, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(IMPORT_ROOT), "TMPDIR": str(tmp_path)}
+def test_it_ends_with_the_app(how: signal.Signals) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a short path
+        end_app(how, Path(folder))
+
+
+def end_app(how: signal.Signals, folder: Path) -> None:
+    """End an app and expect its scoring process to end and to leave no file in `folder`."""
+    environment = {**os.environ, "PYTHONPATH": str(IMPORT_ROOT), "TMPDIR": str(folder)}
     app = subprocess.Popen(
         [sys.executable, "-c", APP], env=environment, stdout=subprocess.PIPE, text=True
     )
     assert app.stdout and app.stdout.readline() == "()\n"
     (child,) = psutil.Process(app.pid).children()
-    assert any(tmp_path.glob("lama-explorer-*/queries-*"))
+    assert any(folder.glob("lama-explorer-*/queries-*"))
     app.send_signal(how)
     app.wait()
     psutil.wait_procs([child], timeout=60)
-    assert not child.is_running() and not any(tmp_path.iterdir())
+    assert not child.is_running() and not any(folder.iterdir())
 
 
 def test_without_a_process_queries_run_here() -> None:
