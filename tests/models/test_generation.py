@@ -60,7 +60,10 @@ def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str, list[float
 @cache
 def with_transformers(folder: Path, kind: str) -> Any:
     auto = AutoModelForSeq2SeqLM if kind == "seq2seq" else AutoModelForCausalLM
-    return auto.from_pretrained(folder, dtype=torch.float32).eval()
+    model = auto.from_pretrained(folder, dtype=torch.float32).eval()
+    if model.config.model_type == "umt5":  # transformers scales as if its head was tied
+        model.config.tie_word_embeddings = False
+    return model
 
 
 def generation_ends(model: Any) -> set[int]:
