@@ -27,11 +27,24 @@ USUAL_FAMILIES = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of other families slow."""
+    """Mark the tests of other families slow, and sort the tests.
+
+    Browser tests come first, because some take minutes; then those that fork: a fork takes 10 ms
+    in a new process, and 100 ms once it has loaded many models.
+    """
     for item in items:
         family = item.callspec.params.get("family", "bert") if hasattr(item, "callspec") else "bert"
         if family not in USUAL_FAMILIES:
             item.add_marker(pytest.mark.slow)
+    items.sort(key=_place)
+
+
+def _place(item: Any) -> int:
+    if item.get_closest_marker("browser"):
+        return 0
+    if "sandbox" in item.fixturenames:
+        return 2
+    return 1 if hasattr(item.module, "forked") else 3
 
 
 # No deadline, because machines are busy, and the same examples in every run.

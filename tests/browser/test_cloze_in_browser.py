@@ -144,7 +144,7 @@ def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentenc
 def test_a_page_that_is_opened_first_has_the_menu(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/models?model=bert-base-cased")
     expect(page.get_by_role("heading", name="BERT base, cased")).to_be_visible()
-    expect(page.get_by_role("link", name="Ask", exact=True)).to_be_visible()
+    expect(page.get_by_test_id("stTopNav").get_by_role("link", name="Ask")).to_be_visible()
 
 
 @pytest.mark.slow
