@@ -23,14 +23,18 @@ USUAL_FAMILIES = (
     "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "xlnet", "musicgen",
     "t5", "t5gemma2",
 )  # fmt: skip
+LONGEST = (
+    "test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use",
+    "test_every_screen_fits_a_phone",
+)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of other families slow, and sort the tests.
 
-    Browser tests come first, because some take minutes; then those that fork: a fork takes 10 ms
-    in a new process, and 100 ms once it has loaded many models.
+    The longest come first, then those that fork: a fork takes 10 ms in a new process, and 100 ms
+    once it has loaded many models.
     """
     for item in items:
         family = item.callspec.params.get("family", "bert") if hasattr(item, "callspec") else "bert"
@@ -40,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: Any) -> int:
-    if item.get_closest_marker("browser"):
+    if item.name in LONGEST:
         return 0
     if "sandbox" in item.fixturenames:
         return 2
