@@ -188,7 +188,7 @@ def draw_device() -> None:
 
 def _use_device() -> None:
     cache.about_models(queries.use_device, st.session_state["device"])
-    devices.use_device(st.session_state["device"])
+    devices.use_device(st.session_state["device"])  # here, too: the keys of answers include it
 
 
 def draw_loaded() -> None:

@@ -35,10 +35,7 @@ def print_json(value: Any) -> None:
     try:
         text = orjson.dumps(value, default=json_value, option=orjson.OPT_INDENT_2).decode()
         text.encode(sys.stdout.encoding or "utf-8")
-    except (
-        TypeError,
-        UnicodeEncodeError,
-    ):  # keys that aren't text, or another encoding
+    except (TypeError, UnicodeEncodeError):  # keys that aren't text, or another encoding
         text = json.dumps(json_value(value), allow_nan=False, indent=2)
     print(text)
 

@@ -14,7 +14,7 @@ from lama_core.errors import UserError
 from lama_core.models.classic.converted import ELMO, FCONV, TRANSFORMER_XL
 from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
 from lama_core.models.devices import chosen_device, one_device
-from lama_core.models.model_folder import CONFIG, LIBRARY_ERRORS, read_json, stored_tensors
+from lama_core.models.model_folder import CONFIG, is_library_error, read_json, stored_tensors
 from lama_core.models.protocols import Kind
 from lama_core.models.sources.locations import LocatedModel
 
@@ -236,9 +236,8 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except Exception as error:
-        expected = (*LIBRARY_ERRORS, SafetensorError, StrictDataclassError)
-        if not isinstance(error, expected) and type(error) is not Exception:
-            raise  # tokenizers raises plain Exception
+        if not is_library_error(error, SafetensorError, StrictDataclassError):
+            raise
         reason = error
     lines = str(reason).strip().splitlines()[:2]
     message = " ".join(line.strip() for line in lines if lines[0].endswith(":") or line == lines[0])

@@ -19,7 +19,7 @@ from torch.nn import functional
 from lama_core.errors import UserError
 from lama_core.models.hf.fast_tokenizer import FastTokenizer
 from lama_core.models.hf.layers import Linear, Norm, Output, Table, read_weights
-from lama_core.models.model_folder import LIBRARY_ERRORS
+from lama_core.models.model_folder import is_library_error
 
 _FIXED: dict[str, set[object]] = {
     "model_type": {"bert"},
@@ -197,8 +197,8 @@ def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, FastToken
             return None
         model = _read_weights(folder, SimpleNamespace(**config), dtype)
     except Exception as error:
-        if not isinstance(error, (*LIBRARY_ERRORS, UserError)) and type(error) is not Exception:
-            raise  # tokenizers raises plain Exception
+        if not is_library_error(error, UserError):
+            raise
         return None
     return model, tokenizer
 

@@ -18,7 +18,7 @@ from torch.nn import functional
 from lama_core.errors import UserError
 from lama_core.models.hf.fast_tokenizer import SPECIAL, FastTokenizer
 from lama_core.models.hf.layers import Linear, RmsNorm, Table, read_weights
-from lama_core.models.model_folder import LIBRARY_ERRORS, read_json, stored_tensors
+from lama_core.models.model_folder import is_library_error, read_json, stored_tensors
 
 _FIXED: dict[str, tuple[object, ...]] = {
     "model_type": ("llama",),
@@ -309,8 +309,8 @@ def read_llama(
             return None
         model = _read_weights(folder, config, dtype, device)
     except Exception as error:
-        if not isinstance(error, (*LIBRARY_ERRORS, UserError)) and type(error) is not Exception:
-            raise  # tokenizers raises plain Exception
+        if not is_library_error(error, UserError):
+            raise
         return None
     return model, tokenizer
 

@@ -118,8 +118,8 @@ def _found_candidates(settings: ClozeSettings) -> list[Candidates]:
     return []
 
 
-def _cloze_key(*arguments: Hashable, on_first: object = None) -> Hashable:
-    """The cache key of a cloze query: all arguments except the function that draws."""
+def _positional(*arguments: Hashable, **_: object) -> Hashable:
+    """The cache key of a query whose keyword arguments are functions that draw."""
     return arguments
 
 
@@ -131,14 +131,14 @@ def _batch_key(
     return settings, name, blake2b(texts.encode()).digest(), renormalise
 
 
-def _of_model(request: Any, name: str, **_: Any) -> Hashable:
+def _of_model(request: Any, name: str) -> Hashable:
     """The cache key of a request to one model: the request without its other models."""
     return replace(request, models=(name,))
 
 
-cloze_answer = queued(_cloze_key)(queries.cloze_answer)
+cloze_answer = queued(_positional)(queries.cloze_answer)
 relation_answer = queued()(queries.relation_answer)
-inspection = queued(lambda request, name, **_: (request, name))(queries.inspection)
+inspection = queued(_positional)(queries.inspection)
 first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
 solution = queued()(queries.solution)

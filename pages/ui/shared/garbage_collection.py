@@ -17,7 +17,7 @@ _last = 0.0
 
 def collect_rarely() -> None:
     """Make Streamlit collect at most once in `SECONDS`; a second call has no effect."""
-    setattr(script_runner, gc.__name__, SimpleNamespace(collect=_collect))
+    script_runner.gc = SimpleNamespace(collect=_collect)  # type: ignore[assignment, attr-defined]
 
 
 def _collect(generation: int = 2) -> int:
