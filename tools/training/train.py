@@ -22,6 +22,7 @@ from tools.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from tools.training.loss import mean_cross_entropy
 from tools.training.masking import MaskingPlan, draw_mask
 from tools.training.modelling import HEADS, hidden_logits
 from tools.training.tokens import Batch, BatchSampler
@@ -174,7 +175,7 @@ def _step(
         logits = hidden_logits(
             model, ids.masked_fill(hidden, mask_id), attention_mask(batch), hidden
         )
-        loss = torch.nn.functional.cross_entropy(logits.float(), ids[hidden])
+    loss = mean_cross_entropy(logits, ids[hidden])
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm, foreach=True)
     optimizer.step()
