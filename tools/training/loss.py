@@ -19,7 +19,7 @@ def mean_cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Ten
         logits: Logits, [masked position, vocabulary].
         targets: Right token ids, int64 [masked position].
     """
-    loss: torch.Tensor = _MeanCrossEntropy.apply(logits, targets)  # type: ignore[no-untyped-call]
+    loss: torch.Tensor = _MeanCrossEntropy.apply(logits, targets)
     return loss
 
 
