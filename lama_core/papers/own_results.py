@@ -46,13 +46,14 @@ class MeasuredRelation:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredModel:
-    """One model's results. weights: digest of the weights and precision."""
+    """One model's results. weights: digest of the weights and precision; note: what they are."""
 
     model: str
     context: str
     precision: str
     weights: str
     relations: tuple[MeasuredRelation, ...]
+    note: str = ""
 
     @property
     def n(self) -> int:

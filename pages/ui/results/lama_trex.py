@@ -93,7 +93,8 @@ def _description(measured: MeasuredLama, choice: RunChoice) -> str:
         if row.labels[0] == SOURCE and row.labels[2] is None
     )
     counted = " and ".join(
-        f"{model.n:,} ({plain(url_state.title_of(model.model))}, {model.precision}, "
+        f"{model.n:,} ({plain(url_state.title_of(model.model))}, "
+        f"{plain(model.note) + ', ' if model.note else ''}{model.precision}, "
         f"{'left context' if model.context == 'left' else 'whole sentence'})"
         for model in measured.models
     )
