@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 MODEL = "minilm-mlm"
 TEXT = "The capital of Norway is ___."
-RUN = "starter-minilm_mlm-manual-02b4fd1cd1"
+RUN = "starter-minilm_mlm-manual-9295c55a27"
 FACTS: dict[str, Any] = {"dataset": "starter", "models": (MODEL,), "relations": ("P36",)}
 REQUESTS: tuple[Request, ...] = (
     ClozeRequest(TEXT, top_k=3, gold="Oslo", candidates="full"),
@@ -212,7 +212,7 @@ def test_runs_with_the_same_label_are_told_apart() -> None:
     (run,) = lama.probe(**FACTS, limit=2)
     runs = [load_run(name) for name in (RUN, run.info.id, "starter-smollm2_135m-manual")]
     assert list(model_names(runs).values()) == [
-        "minilm-mlm on starter, 02b4fd1cd1", f"minilm-mlm on starter, {run.info.id[-10:]}",
+        "minilm-mlm on starter, 9295c55a27", f"minilm-mlm on starter, {run.info.id[-10:]}",
         "smollm2-135m",
     ]  # fmt: skip
 

@@ -159,7 +159,7 @@ fill = Function(
     >>> found = lama.fill("The capital of Norway is ___.", top_k=3, gold="Oslo")
     >>> found[["rank", "word", "prob", "gold_rank"]].round(2)
        rank       word  prob  gold_rank
-    0     1       oslo  0.94          1
+    0     1       oslo  0.78          1
     1     2     norway  0.02          1
     2     3  norwegian  0.01          1
     """,
@@ -199,7 +199,7 @@ relation = Function(
     >>> found[["kind", "word", "gold_rank"]].head(2)
              kind    word  gold_rank
     0      manual    oslo          1
-    1  paraphrase  norway          2
+    1  paraphrase  norway          6
     """,
 )
 
@@ -228,9 +228,9 @@ rank = Function(
     >>> found = lama.rank("The Nile flows through ___.", answers)
     >>> found[["rank", "answer", "prob"]].round(2)
        rank             answer  prob
-    0     1              Egypt  0.99
-    1     2  the United States  0.01
-    2     3              Japan  0.00
+    0     1              Egypt   1.0
+    1     2  the United States   0.0
+    2     3              Japan   0.0
     """,
 )
 
@@ -289,12 +289,12 @@ inspect = Function(
     >>> found[["word", "token", "value"]].round(1)
        word    token  value
     0  oslo      the    0.0
-    1  oslo  capital    7.5
+    1  oslo  capital    8.7
     2  oslo       of    0.0
-    3  oslo   norway    4.9
+    3  oslo   norway    4.7
     4  oslo       is    0.0
     5  oslo      ___    NaN
-    6  oslo        .    0.0
+    6  oslo        .   -0.0
     """,
 )
 
@@ -364,7 +364,7 @@ analogy = Function(
     >>> found = lama.analogy(["Oslo", "Norway", "Paris", "___"], top_k=1)
     >>> found[["method", "rank", "word"]]
         method  rank    word
-    0    model     1  europe
+    0    model     1   saint
     1  3CosAdd     1  france
     2  3CosMul     1  france
     """,

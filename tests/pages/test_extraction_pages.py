@@ -12,7 +12,7 @@ from lama_core.probes.extraction.plan import ExtractRequest, plan_extract
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 
-BUNDLED = "starter-minilm_mlm-manual-02b4fd1cd1"
+BUNDLED = "starter-minilm_mlm-manual-9295c55a27"
 
 
 def made(text: Path, *said: str) -> Run:

@@ -311,11 +311,9 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     blank = sheet(lesson)
     assert blank.count("Answer: <span class=line") == 2
     assert "MiniLM" in blank and "<script>addEventListener" in blank
-    shown = Shown(
-        firsts={("In Japan, the official language is not ___.", "minilm-mlm"): "japanese"}
-    )
+    shown = Shown(firsts={("In France, the official language is not ___.", "minilm-mlm"): "french"})
     step = next(n for n, one in enumerate(lesson.steps, 1) if isinstance(one, Predict))
     assert isinstance(lesson.steps[step - 1], Predict)
     answered = sheet(lesson, {step + 1: shown})
-    assert "Answer: <b>japanese</b>" in answered and "Answer: <b>not shown</b>" in answered
+    assert "Answer: <b>french</b>" in answered and "Answer: <b>not shown</b>" in answered
     assert "class=line" not in answered.partition("</style>")[2]
