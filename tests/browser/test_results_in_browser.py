@@ -119,6 +119,7 @@ def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url:
     page.go_back()
     expect(page.get_by_role("heading", name="Results")).to_be_visible()
     expect(page).to_have_url(before)
+    settle(page)
     page.get_by_role("button", name="More options").click()
     expect(page.get_by_role("spinbutton", name="k")).to_have_value("7")
 
