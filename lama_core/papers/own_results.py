@@ -46,7 +46,7 @@ class MeasuredRelation:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredModel:
-    """One model's results. weights: digest of the weights and precision; note: what they are."""
+    """One model's results. weights: digest of the weights and precision; note: on the weights."""
 
     model: str
     context: str
