@@ -6,7 +6,8 @@
 
 All shares are over facts, not means over relations. A fact comes from a training source if its
 origin contains the source's name in the catalogue (`Entry.trained_on`). A fact of several sources
-counts for each of them. Facts of other origins can still occur in the training text.
+counts for each of them. Facts of other origins can still occur in the training text. What an embedded
+model's encoder had been trained on before isn't among the sources.
 """
 
 from collections.abc import Iterable, Sequence
@@ -143,7 +144,10 @@ def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> 
     inside, outside = found.inside, found.outside
     n = inside.n + outside.n
     if not inside.n:
-        return f"None of these {n:,} {counts} comes from a source that {model} was trained on."
+        return (
+            f"None of these {n:,} {counts} comes from a source that {model} was trained on; they "
+            "can still occur in its training text."
+        )
     by_source = "; ".join(f"{name}: {_percent(part)} of {part.n:,}" for name, part in found.sources)
     others = f", and {_percent(outside)} on the other {outside.n:,}" if outside.n else ""
     return (

@@ -11,11 +11,11 @@ The first model is right about Anna, Cleo and Land's Berlin; four facts have an 
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pyarrow.parquet as pq
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
-from lama_core.corpus.source_list import SOURCES
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.origins import (
     Gain,
@@ -27,6 +27,7 @@ from lama_core.metrics.origins import (
 )
 from lama_core.metrics.slices import ORIGIN, slice_table, slicings
 from lama_core.models.sources.catalog import known_models
+from lama_core.paths import ASSETS
 from lama_core.runs.facts_table import read_facts
 from lama_core.runs.info import FACTS_FILE, Run
 
@@ -86,7 +87,8 @@ def test_what_people_are_told_has_every_number_with_what_it_counts(run: Run) -> 
     near = trained_on(run, relations=("P47",))
     assert near is not None
     assert sentence(near, "minilm-mlm", k=1) == (
-        "None of these 4 facts comes from a source that minilm-mlm was trained on."
+        "None of these 4 facts comes from a source that minilm-mlm was trained on; they can still "
+        "occur in its training text."
     )
 
 
@@ -127,9 +129,11 @@ def test_a_run_from_before_origins_were_kept_has_none(run: Run, tmp_path: Path) 
     assert len(old.select(AnswerFilter(origins=("",)))) == 8
 
 
-def test_the_embedded_model_names_every_source_of_its_text() -> None:
-    (embedded,) = (entry for entry in known_models() if entry.name == "minilm-mlm")
-    titles = [source.title for source in SOURCES]
+@pytest.mark.parametrize("model", ("minilm-mlm", "minilm-mlm-twin"))
+def test_an_embedded_model_names_every_source_of_its_text(model: str) -> None:
+    (embedded,) = (entry for entry in known_models() if entry.name == model)
+    evaluation = orjson.loads((ASSETS / "models" / model / "evaluation.json").read_bytes())
+    titles = [source["title"] for source in evaluation["corpus"]]
     silent = [title for title in titles if not any(name in title for name in embedded.trained_on)]
     assert not silent
     idle = [name for name in embedded.trained_on if not any(name in title for title in titles)]

@@ -58,8 +58,8 @@ def make_card(
     if held_out:
         parts += [
             "## Held-out text",
-            "15 % of the tokens, drawn uniformly, are replaced by [MASK]; loss is the mean "
-            "cross-entropy in natural logarithms.",
+            "In each passage 15 % of the tokens (rounded, at least one), drawn uniformly, are "
+            "replaced by [MASK]; loss is the mean cross-entropy in natural logarithms.",
             _table(
                 ["text", "loss", "accuracy", "hidden tokens"],
                 [
@@ -107,9 +107,9 @@ def _recipe(s: Settings) -> str:
         f"decay {s.weight_decay:g}, gradient norm at most {s.clip_norm:g}), peak learning rate "
         f"{s.learning_rate:g} for the encoder and {s.head_learning_rate:g} for the head, rising "
         f"over {s.warmup_steps:,} steps, falling linearly to 0 over the last {s.decay_steps:,}; "
-        f"dropout {s.dropout:g}. {100 * m.rate:.0f} % of the tokens are masked, as whole words in "
-        f"{100 * m.whole_word_share:.0f} % of the passages; function words, content words and "
-        f"names are drawn with weights {m.weights[0]:g}, {m.weights[1]:g} and {m.weights[2]:g}."
+        f"dropout {s.dropout:g}. In each passage {100 * m.rate:.0f} % of the tokens are masked "
+        f"(rounded, at least one), in {100 * m.whole_word_share:.0f} % of the passages as whole "
+        f"words; function words, content words and names are drawn with weights {m.weights[0]:g}, {m.weights[1]:g} and {m.weights[2]:g}."
     )
 
 

@@ -1,6 +1,7 @@
 """Evaluation of the trained model: accuracy on masked held-out text, and answers to fixed queries.
 
-15 % of the tokens of the held-out text, drawn uniformly, are replaced by [MASK] and predicted.
+In each passage of the held-out text, 15 % of the tokens (rounded, at least one), drawn uniformly,
+are replaced by [MASK] and predicted.
 """
 
 from collections.abc import Iterable

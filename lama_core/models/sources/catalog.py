@@ -65,8 +65,8 @@ class Entry:
     kind: None if it is unknown until the model's files are read.
     paper: `petroni2019` for the models of that paper, else the publication about the model.
     corpus, corpus_size: The training data, according to the model card or paper.
-    trained_on: Names of the training sources, spelled as a fact's `origin`; empty unless all
-        sources are known.
+    trained_on: Names of the sources of a training text, spelled as a fact's `origin`; empty unless
+        all sources of the text are known.
     languages: The model's languages, according to its card or paper: `English`, or their number;
         empty if not stated.
     reading: A non-default way to read a text (`READINGS`).
