@@ -6,8 +6,8 @@
 
 All shares are over facts, not means over relations. A fact comes from a training source if its
 origin contains the source's name in the catalogue (`Entry.trained_on`). A fact of several sources
-counts for each of them. Facts of other origins can still occur in the training text. What an embedded
-model's encoder had been trained on before isn't among the sources.
+counts for each of them. Facts of other origins can still occur in the training text.
+What an embedded model's encoder had been trained on before isn't among the sources.
 """
 
 from collections.abc import Iterable, Sequence

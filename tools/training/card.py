@@ -109,7 +109,8 @@ def _recipe(s: Settings) -> str:
         f"over {s.warmup_steps:,} steps, falling linearly to 0 over the last {s.decay_steps:,}; "
         f"dropout {s.dropout:g}. In each passage {100 * m.rate:.0f} % of the tokens are masked "
         f"(rounded, at least one), in {100 * m.whole_word_share:.0f} % of the passages as whole "
-        f"words; function words, content words and names are drawn with weights {m.weights[0]:g}, {m.weights[1]:g} and {m.weights[2]:g}."
+        "words; function words, content words and names are drawn with weights "
+        f"{m.weights[0]:g}, {m.weights[1]:g} and {m.weights[2]:g}."
     )
 
 
