@@ -81,7 +81,11 @@ def draw_columns(
     colours = model_colours(choice.settings.models)
     draw_language_note(" ".join(query.parts), choice.settings.models)
     lines = [reserve_line(f"blank {blank}") for blank in range(query.n_blanks)]
-    columns = query_models(choice.settings.models, query_model, predictions.describe)
+    text = query.text()
+    found = {} if passage else cache.stored_answers(choice.settings, (text,))
+    stored = {name: answers[text] for name, answers in found.items()}
+    names = choice.settings.models
+    columns = query_models(names, query_model, predictions.describe, stored=stored)
     models = tuple(column.answer for column in columns.values())
     for blank in range(query.n_blanks):
         heading = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""

@@ -6,6 +6,8 @@ long as no graphics card computes.
 """
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,10 +25,29 @@ USUAL_FAMILIES = (
     "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "xlnet", "musicgen",
     "t5", "t5gemma2",
 )  # fmt: skip
+USERS_HOME = "LAMA_TESTS_USERS_HOME"  # LAMA_HOME before the tests; xdist's processes inherit it
 LONGEST = (
     "test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use",
     "test_every_screen_fits_a_phone",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set LAMA_HOME to a folder of this session, so that no test sees the user's models or data."""
+    if hasattr(config, "workerinput"):
+        return
+    os.environ[USERS_HOME] = os.environ.get("LAMA_HOME", "")
+    home = os.environ["LAMA_HOME"] = tempfile.mkdtemp(prefix="lama-tests-")
+
+    def restore() -> None:
+        shutil.rmtree(home, ignore_errors=True)
+        users_home = os.environ.pop(USERS_HOME)
+        if users_home:
+            os.environ["LAMA_HOME"] = users_home
+        else:
+            del os.environ["LAMA_HOME"]
+
+    config.add_cleanup(restore)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -64,6 +85,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("LAMA_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def users_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's LAMA_HOME, for tests of a downloaded model that skip where it isn't installed."""
+    if os.environ[USERS_HOME]:
+        monkeypatch.setenv("LAMA_HOME", os.environ[USERS_HOME])
+    else:
+        monkeypatch.delenv("LAMA_HOME")
 
 
 @pytest.fixture(scope="session")

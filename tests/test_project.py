@@ -169,7 +169,7 @@ BELOW = """
     datasets.library.download 3, datasets.library.installed 8, datasets.library.manage 1,
     datasets.library.published 1, datasets.passages 4, datasets.prompt_sets 4,
     lessons.chart_data 1, lessons.handout 1, lessons.lesson 5, lessons.markup 1,
-    lessons.step_results 3, lessons.stored_answers 3, metrics 7, metrics.comparison 1,
+    lessons.step_results 3, metrics 7, metrics.comparison 1,
     metrics.confusion 2, metrics.correlates 1, metrics.fact_answers 8, metrics.intervals 4,
     metrics.origins 2, metrics.precision_at_k 1, metrics.relation_figures 1,
     metrics.score_tables 3, metrics.slices 4, models 1, models.cache 3, models.devices 4,

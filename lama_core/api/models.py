@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lama_core.files import user_path
+from lama_core.files import format_bytes, user_path
 from lama_core.models.cache import Precision, check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert as _convert
 from lama_core.models.cpu import NO_BF16 as NO_BF16
@@ -13,7 +13,7 @@ from lama_core.models.cpu import has_bf16 as has_bf16
 from lama_core.models.devices import use_device as use_device
 from lama_core.models.sources.catalog import Entry, ModelRequest, all_models, find_model
 from lama_core.models.sources.catalog import forget_model as _forget
-from lama_core.models.sources.locations import fetch, is_here
+from lama_core.models.sources.locations import describe_origin, fetch, is_here
 from lama_core.models.sources.locations import locate as locate
 from lama_core.progress import OnProgress, Progress, Result, ignore
 from lama_core.requests import Function
@@ -91,6 +91,9 @@ def model_info(name: str) -> dict[str, Any]:
 def _get(request: ModelRequest) -> FetchedModel:
     entry = find_model(request.name)
     folder = None
+    if not is_here(entry) and (origin := describe_origin(entry)):
+        size = f" ({format_bytes(entry.source.n_bytes)})" if entry.source.n_bytes else ""
+        request.on_note(f"Fetching {entry.title}{size}. {origin}")
     if entry.source.how != "server":
         may_repin = request.repin and entry.source.how in ("hub", "release")
         folder = fetch(entry, request.on_progress, repin=may_repin).folder

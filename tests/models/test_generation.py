@@ -86,6 +86,7 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("users_models")
 @pytest.mark.parametrize("shots", (0, 3))
 def test_smollm2s_tokens_are_those_of_transformers(shots: int) -> None:
     located = locate(find_model("smollm2-135m"))

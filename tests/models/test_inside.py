@@ -325,6 +325,7 @@ EMBEDDED = {
 }
 
 
+@pytest.mark.usefixtures("users_models")
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_layers_and_tokens_of_the_embedded_models(name: str) -> None:
     if not is_here(find_model(name)):

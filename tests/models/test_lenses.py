@@ -508,6 +508,7 @@ def test_a_state_that_more_is_added_to_is_refused(tmp_path: Path) -> None:
         model.logit_parts(encode(model), [7])
 
 
+@pytest.mark.usefixtures("users_models")
 @pytest.mark.parametrize("name", ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m"))
 def test_parts_of_the_embedded_models_add_up(name: str) -> None:
     if not is_here(find_model(name)):

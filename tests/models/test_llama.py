@@ -133,6 +133,7 @@ def test_all_self_checks_pass(folder_of_shape: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("users_models")
 def test_smollm2_scores_as_in_transformers() -> None:
     located = locate(find_model("smollm2-135m"))
     if located is None:
@@ -198,6 +199,7 @@ def test_a_prediction_imports_no_transformers(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("users_models")
 def test_smollm2s_first_answer_imports_no_transformers() -> None:
     if locate(find_model("smollm2-135m")) is None:
         pytest.skip("smollm2-135m is not here")

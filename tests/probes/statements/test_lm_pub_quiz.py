@@ -97,6 +97,7 @@ def test_every_way_of_hiding_is_one_of_the_library() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("users_models")
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_the_models_of_the_first_screen_score_bear_as_its_library_does(name: str) -> None:
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
