@@ -20,6 +20,7 @@ from lama_core.metrics.comparison import CompareRequest, Comparison, Difference,
 from lama_core.metrics.comparison import what_differs as what_differs
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD as METHOD
+from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES as METHOD_OF_DIFFERENCES
 from lama_core.metrics.intervals import METHOD_OF_MEANS as METHOD_OF_MEANS
 from lama_core.metrics.intervals import Interval as Interval
 from lama_core.metrics.origins import sentence, trained_on
@@ -489,7 +490,8 @@ compare = Function(
     """Compare two runs on the same facts: differences, significance, facts that one run gets right.
 
     Differences are B minus A. Averaged over facts: Tango's 95% score interval for paired shares and
-    McNemar's exact test. Averaged over relations: Student's 95% interval and t-test.
+    McNemar's exact test. Averaged over relations: Tango's interval with an effective number of
+    facts, for these relations; Student's 95% interval and t-test, for relations as a sample.
 
     Returns:
         A DataFrame with a row for each relation; `compare.answer(request)` has the full result.
@@ -507,10 +509,17 @@ def _difference(line: Difference) -> dict[str, Any]:
 
 
 def _flat(line: Difference | MeanDifference) -> dict[str, Any]:
-    """Return a line as a flat dictionary: `low` and `high` replace its interval."""
+    """Return a line as a flat dictionary: `low` and `high` replace its interval.
+
+    `sample_low` and `sample_high` replace the interval of relations as a sample.
+    """
     record: dict[str, Any] = {}
     for name, value in asdict(line).items():
-        record |= value if name == "interval" else {name: value}
+        if name in ("interval", "sample_interval"):
+            prefix = name.removesuffix("interval")
+            record |= {f"{prefix}{end}": number for end, number in value.items()}
+        else:
+            record[name] = value
     return record
 
 

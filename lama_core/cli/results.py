@@ -11,6 +11,7 @@ from lama_core.api.results import (
     ALL_RELATIONS,
     CONCEPTNET,
     METHOD,
+    METHOD_OF_DIFFERENCES,
     METHOD_OF_MEANS,
     ComparedRuns,
     ComparedSlices,
@@ -394,15 +395,16 @@ def print_compared(found: ComparedRuns | ComparedSlices) -> None:
                 percent(means.a),
                 percent(means.b),
                 rounding.percent(means.difference, signed=True),
-                _signed(means.interval),
+                _signed(interval),
                 *counts,
                 test,
                 "" if p != p else f"{p:.3g}",
             )
-            for over, means, counts, test, p in (
+            for over, means, interval, counts, test, p in (
                 (
                     unit,
                     total,
+                    total.interval,
                     (total.only_a, total.only_b, total.n - total.only_a - total.only_b),
                     "McNemar, exact",
                     mcnemar.p,
@@ -410,13 +412,24 @@ def print_compared(found: ComparedRuns | ComparedSlices) -> None:
                 (
                     "relations",
                     mean,
+                    mean.interval,
+                    (mean.ahead_a, mean.ahead_b, mean.equal),
+                    "",
+                    float("nan"),
+                ),
+                (
+                    "relations, as a sample",
+                    mean,
+                    mean.sample_interval,
                     (mean.ahead_a, mean.ahead_b, mean.equal),
                     "Student's t",
                     mean.p,
                 ),
             )
         ],
-        title=f"\nAll relations together: averaged over {unit}, and over relations",
+        title=f"\nAll relations together: averaged over {unit}, and over relations; intervals: "
+        f"{METHOD_OF_DIFFERENCES}; of means over relations, with an effective number of {unit}; of "
+        "relations as a sample, Student's",
     )
     agreement = found.found.agreement
     print(

@@ -169,7 +169,8 @@ def _notes_on_totals(a: Run, b: Run, step: ShowRun) -> dict[str, str]:
 
 
 def _in_points(first: str, second: str, found: Difference | MeanDifference) -> str:
-    low, high = found.interval.low, found.interval.high
+    interval = found.interval if isinstance(found, Difference) else found.sample_interval
+    low, high = interval.low, interval.high
     ends = f" (95 % interval {_points(low)} to {_points(high)}" if low == low else " (no interval"
     return f"{first} minus {second} {_points(found.difference)} points{ends}"
 

@@ -8,7 +8,9 @@ is reported. The difference is computed in two ways, each with its own interval 
                      hypothesis, of the b + c facts that only one run gets right, the number that
                      only A gets right is Binomial(b + c, 1/2).
     over relations   each relation has the same weight, as in LAMA's tables: the mean of the
-                     relations' differences. Interval and test: Student's, over the relations.
+                     relations' differences. Interval: Tango's with an effective number of facts,
+                     for these relations. Interval and test for other relations: Student's, over
+                     the relations as a sample.
 
 If a fact has queries in several wordings, "over facts" means over queries.
 Cohen's kappa = (observed - expected agreement) / (1 - expected), where agreement means that both
@@ -26,7 +28,12 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import same_words
-from lama_core.metrics.intervals import Interval, difference_intervals, mean_of_sample
+from lama_core.metrics.intervals import (
+    Interval,
+    difference_intervals,
+    mean_difference_intervals,
+    mean_of_sample,
+)
 from lama_core.requests import Request, argument, option
 from lama_core.runs.alignment import differing_candidates, number_rows
 from lama_core.runs.info import Run, RunInfo
@@ -84,8 +91,9 @@ class Difference:
 class MeanDifference:
     """P@k of B minus P@k of A, as the unweighted mean over n relations.
 
-    a, b: mean P@k of each run. interval, p: Student's, over relations; NaN if all differences are
-    equal. ahead_a, ahead_b: relations in which this run has the higher P@k.
+    a, b: mean P@k of each run. interval: for these relations, over their facts. sample_interval, p:
+    Student's, with the relations as a sample; NaN if all differences are equal. ahead_a, ahead_b:
+    relations in which this run has the higher P@k.
     """
 
     n: int
@@ -93,6 +101,7 @@ class MeanDifference:
     b: float
     difference: float
     interval: Interval
+    sample_interval: Interval
     p: float
     ahead_a: int
     ahead_b: int
@@ -285,11 +294,15 @@ def compare(
     rows = _differences(by_relation.sum(), by_relation.size())
     differences = np.array([row.b - row.a for row in rows])
     sample = mean_of_sample(differences)
+    ends = mean_difference_intervals(
+        *(np.array([getattr(row, name) for row in rows]) for name in ("only_b", "only_a", "n"))
+    )
     over_relations = MeanDifference(
         len(rows),
         float(np.mean([row.a for row in rows])),
         float(np.mean([row.b for row in rows])),
         sample.mean,
+        Interval(float(ends.low), float(ends.high)),
         sample.interval,
         sample.p,
         int((differences < 0).sum()),

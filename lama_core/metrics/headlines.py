@@ -1,9 +1,9 @@
 """Headlines: sentences that name the best model, generated from the scores.
 
 A run's score is the unweighted mean over its relations (Petroni et al. 2019, section 4.4) from all
-sources; its interval is that of `mean_interval`. Runs whose rounded scores are equal are called
-level. Overlapping intervals don't show that two models are equally good: `comparison` tests the
-difference on the facts that both count, and `paired_headline` reports the result.
+sources; its interval is that of `mean_share_intervals`. Runs whose rounded scores are equal are
+called level. Overlapping intervals don't show that two models are equally good: `comparison` tests
+the difference on the facts that both count, and `paired_headline` reports the result.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.comparison import Comparison
-from lama_core.metrics.intervals import Interval, Intervals, mean_interval
+from lama_core.metrics.intervals import Interval, mean_share_intervals
 from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.rounding import percent
 
@@ -61,8 +61,9 @@ def overall(scores: pd.DataFrame) -> pd.DataFrame:
         line: dict[str, object] = dict.fromkeys((*columns, "low", "high"), float("nan"))
         if len(known):
             line |= {column: float(known[column].to_numpy(float).mean()) for column in columns}
-            values, low, high = (known[one].to_numpy(float) for one in ("p_at_k", "low", "high"))
-            ends = mean_interval(values, Intervals(low, high))
+            n = known["n"].to_numpy(np.int64)
+            hits = np.rint(known["p_at_k"].to_numpy(float) * n).astype(np.int64)
+            ends = mean_share_intervals(hits, n)
             line |= {"low": float(ends.low), "high": float(ends.high)}
         counts = {"n": int(part["n"].sum()), "n_excluded": int(part["n_excluded"].sum())}
         lines.append({"name": name, "n_relations": len(known)} | counts | line)
@@ -132,8 +133,8 @@ def headline(
 def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -> str:
     """Return which of two runs is better on the facts that both count, and by how much.
 
-    Adds the difference as a mean over relations if the sign of this mean is not clear, because then
-    the result could be different for other relations.
+    Adds the difference as a mean over relations, treated as a sample, if the sign of this mean is
+    not clear, because then the result could be different for other relations.
 
     Args:
         found: The comparison of the runs.
@@ -156,10 +157,10 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
     )
     if whole.interval.low <= 0 <= whole.interval.high:
         return f"{said}; the interval includes 0, so the difference is not clear"
-    ends = (sign * mean.interval.low, sign * mean.interval.high)
+    ends = (sign * mean.sample_interval.low, sign * mean.sample_interval.high)
     if min(ends) > 0 or mean.p != mean.p:
         return said
-    over = _points(mean.difference, mean.interval, sign)
+    over = _points(mean.difference, mean.sample_interval, sign)
     return f"{said}; on average over {mean.n} relations it is {over}, which is not clear"
 
 

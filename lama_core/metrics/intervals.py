@@ -7,19 +7,41 @@ even for 0 of n and n of n, and stay within the possible range.
     paired difference      Tango's: the same for (gains - losses) / n, all d with
                            |gains - losses - n d| <= z sqrt(n (2 q + d (1 - d))), where q is the
                            maximum-likelihood share of losses given d
-    mean over relations    of Zou, Huang and Zhang, from each relation's p, low and high:
-                           mean(p) - sqrt(sum (p - low)^2) / R  to
-                           mean(p) + sqrt(sum (high - p)^2) / R
+    mean over relations    Wilson's or Tango's, with the mean shares and an effective number of
+                           facts in place of c/n and n
+    mean of log-probabilities or ranks over relations
+                           Student's, with Satterthwaite's degrees of freedom (Welch 1947)
 
-The facts of each relation are treated as a sample, the relations as fixed. With one relation,
-the mean's interval equals the share's. Bootstrap and Bayesian intervals are not used: a resample of
-0 of n is always 0 of n, and posterior draws for many small relations shrink towards 1/2. With 41
-relations of 15 facts, 5 % of them known, such intervals almost never contain the true value; those
-above contain it in more than nine of ten cases.
+The effective number of facts n* is the number of facts in one sample whose mean would vary as much
+as the mean over relations does:
+
+    n* = (variance of a fact drawn from a random relation) / v
+    v  = (1 / R^2) sum over relations of s_r / n_r, the variance of the mean over R relations
+
+where s_r is the variance of a fact of relation r, such as p (1 - p) for shares. A relation with few
+facts often has no right answer, so its s_r would be estimated as 0. Therefore s_r is estimated from
+the relation's n_r facts and `PRIOR_FACTS` more, which vary like a fact of a random relation. All
+estimates are without bias if the relations have the same p. If every fact is right, or none, n* is
+the value for relations with the same p. With one relation n* = n, so the interval is Wilson's or
+Tango's.
+
+The facts of each relation are treated as a sample, the relations as fixed. In simulated samples of
+41 relations x 15 facts, 5 % right; 61 x 20, 14 %; 16 x 20, 10 %; 41 x 100, 5 %; and most others,
+such intervals contain the true mean in 93 to 97.5 of 100 cases
+(`tests/metrics/test_coverage_of_intervals.py`). Exceptions: relations with one to three facts each
+say little about their own s_r; if they differ, the interval is too wide (up to 99 %). If one
+relation has far fewer facts than the other few, it decides the mean's variance, and the interval
+can contain the true mean in 88 of 100 cases only.
+Zou, Huang and Zhang's combination of the relations' own intervals, used before, covers 87 to 91 %
+in the four settings named above, because the intervals of rare answers are not symmetric.
+
+Bootstrap and Bayesian intervals are not used: a resample of 0 of n is always 0 of n, and posterior
+draws for many small relations shrink towards 1/2.
 
 If the relations themselves are the sample, `mean_of_sample` gives Student's interval and test.
 
-Sources: Wilson 1927; Tango 1998; Zou, Huang and Zhang 2009 (after Newcombe 1998); Student 1908.
+Sources: Wilson 1927; Tango 1998; Korn and Graubard 1998 (effective size), compared with others by
+Franco et al. 2019; Satterthwaite 1946; Student 1908.
 Departure: Intervals
 """
 
@@ -32,12 +54,15 @@ from numpy.typing import NDArray
 LEVEL = 0.95
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 METHOD = "Wilson's score interval"
-METHOD_OF_MEANS = f"{METHOD} of each relation, combined as in Zou et al. 2009"
+METHOD_OF_MEANS = f"{METHOD} with an effective number of facts"
 METHOD_OF_DIFFERENCES = "Tango's score interval of paired shares"
+METHOD_OF_MEAN_DIFFERENCES = f"{METHOD_OF_DIFFERENCES}, with an effective number of facts"
+PRIOR_FACTS = 3  # 0 to 10 were tried: with fewer, unequal relations are covered too rarely
 N_HALVINGS = 55  # bisections of [-1, 1], down to the precision of a float
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Counts = NDArray[np.int64] | NDArray[np.float64]  # float64: effective numbers of facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +96,8 @@ class SampleMean:
     p: float
 
 
-def share_intervals(successes: Ints, totals: Ints) -> Intervals:
-    """Return Wilson's interval of each share; successes, totals: int64 of the same shape."""
+def share_intervals(successes: Counts, totals: Counts) -> Intervals:
+    """Return Wilson's interval of each share; successes, totals: of the same shape."""
     z2 = Z**2
     n = np.where(totals > 0, totals, np.nan)
     share = successes / n
@@ -85,10 +110,10 @@ def share_intervals(successes: Ints, totals: Ints) -> Intervals:
     return Intervals(low, high)
 
 
-def difference_intervals(gains: Ints, losses: Ints, totals: Ints) -> Intervals:
+def difference_intervals(gains: Counts, losses: Counts, totals: Counts) -> Intervals:
     """Return Tango's interval of each paired difference (gains - losses) / totals.
 
-    gains: int64 [group], facts that only the second run gets right. losses: the same for the first.
+    gains: [group], facts that only the second run gets right. losses: the same for the first.
     """
     n = np.where(totals > 0, totals, np.nan)
     estimate = (gains - losses) / n
@@ -114,20 +139,88 @@ def difference_intervals(gains: Ints, losses: Ints, totals: Ints) -> Intervals:
     return Intervals(end(estimate, -1.0), end(estimate, 1.0))
 
 
-def mean_interval(values: Floats, ends: Intervals) -> Intervals:
-    """Return the interval of the mean of float64 [relation, ...] over the first axis.
+def mean_share_intervals(hits: Ints, totals: Ints) -> Intervals:
+    """Return the interval of the mean share over the first axis, of the shape of the other axes.
 
-    ends: the relations' intervals.
+    hits, totals: int64 [relation, ...], right facts and facts (at least one) of each relation.
 
     Raises:
-        ValueError: If `values` is empty.
+        ValueError: If there are no relations.
     """
+    shares = hits / totals
+    mean = _mean_over_relations(shares)
+    n = _effective_facts(shares * (1 - shares), mean * (1 - mean), totals)
+    return share_intervals(mean * n, n)
+
+
+def mean_difference_intervals(gains: Ints, losses: Ints, totals: Ints) -> Intervals:
+    """Return the interval of the mean over the first axis of (gains - losses) / totals.
+
+    gains, losses, totals: int64 [relation, ...], as in `difference_intervals`; totals at least 1.
+
+    Raises:
+        ValueError: If there are no relations.
+    """
+    won, lost = gains / totals, losses / totals
+    mean_won, mean_lost = _mean_over_relations(won), _mean_over_relations(lost)
+    n = _effective_facts(
+        won + lost - (won - lost) ** 2,
+        mean_won + mean_lost - (mean_won - mean_lost) ** 2,
+        totals,
+    )
+    return difference_intervals(mean_won * n, mean_lost * n, n)
+
+
+def mean_value_intervals(means: Floats, variances: Floats, totals: Ints) -> Intervals:
+    """Return Student's interval of the mean of the relations' means over the first axis.
+
+    NaN if a relation has fewer than two facts, or if no relation's facts differ.
+
+    Args:
+        means: Mean of each relation's facts, float64 [relation, ...].
+        variances: Their sample variance (divisor n - 1), float64 [relation, ...].
+        totals: Number of facts, int64 [relation, ...].
+
+    Raises:
+        ValueError: If there are no relations.
+    """
+    from scipy.special import stdtrit  # `scipy.stats.t` takes half a second to import
+
+    mean = _mean_over_relations(means)
+    free = np.where(totals > 1, totals - 1, np.nan)
+    parts = variances / totals
+    variance = parts.sum(axis=0)
+    variance = np.where(variance > 0, variance, np.nan)
+    degrees = variance**2 / (parts**2 / free).sum(axis=0)
+    half = stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(variance) / len(means)
+    return Intervals(np.asarray(mean - half), np.asarray(mean + half))
+
+
+def _mean_over_relations(values: Floats) -> Floats:
     if not len(values):
         raise ValueError("the mean over no relations has no interval")
-    mean = values.mean(axis=0)
-    below = np.sqrt(((values - ends.low) ** 2).sum(axis=0)) / len(values)
-    beyond = np.sqrt(((ends.high - values) ** 2).sum(axis=0)) / len(values)
-    return Intervals(np.asarray(mean - below), np.asarray(mean + beyond))
+    return np.asarray(values.mean(axis=0))
+
+
+def _effective_facts(variances: Floats, pooled: Floats, totals: Ints) -> Floats:
+    """Return the effective number of facts n* of a mean over relations (see the module).
+
+    Let V be the variance of a fact of a random relation. The variance s_r is estimated by
+    (n_r variances_r + PRIOR_FACTS V) / (n_r - 1 + PRIOR_FACTS), and V by pooled + v. Solving
+    v = sum(s_r / n_r) / R^2 for v gives V / v as below.
+
+    Args:
+        variances: Of the observed facts of each relation (divisor n), float64 [relation, ...].
+        pooled: Variance of a fact drawn from a random relation, as observed, float64 [...].
+        totals: Number of facts, int64 [relation, ...].
+    """
+    squared = len(totals) ** 2
+    own = (variances / (totals - 1 + PRIOR_FACTS)).sum(axis=0) / squared
+    prior = (PRIOR_FACTS / (totals * (totals - 1 + PRIOR_FACTS))).sum(axis=0) / squared
+    equal = squared / (1 / totals).sum(axis=0)  # if all relations have the same p
+    varies = pooled > 0
+    divisor = np.where(varies, own + pooled * prior, 1.0)
+    return np.asarray(np.where(varies, (pooled + own) / divisor, equal))
 
 
 def mean_of_sample(values: Floats) -> SampleMean:

@@ -29,7 +29,7 @@ from lama_core.metrics.calibration import (
     expected_calibration_error,
     reliability_bins,
 )
-from lama_core.metrics.intervals import Intervals, mean_interval, share_intervals
+from lama_core.metrics.intervals import Intervals, mean_share_intervals, share_intervals
 from lama_core.metrics.relation_figures import (
     FIRST_LOG_PROB,
     METRICS,
@@ -266,6 +266,7 @@ def summarise(
     values = {name: figures[name].to_numpy(dtype=float) for name in names}
     values |= {"p_at_k": precision.p_at_k, "chance": precision.chance}
     n, n_excluded = figures["n"].to_numpy(), figures["n_excluded"].to_numpy()
+    hits = np.rint(np.nan_to_num(precision.p_at_k) * n).astype(np.int64)
     sources, types = figures["source"].tolist(), figures["type"].astype(object).tolist()
     groups: dict[tuple[str, str | None], list[int]] = {}
     for at in chosen.tolist():
@@ -294,11 +295,9 @@ def summarise(
             line[name] = float(np.average(column[known], weights=weights)) if known else np.nan
         of_mean = Intervals(np.array(np.nan), np.array(np.nan))
         if known and over_facts:
-            hits = np.rint(precision.p_at_k[known] * n[known]).sum(dtype=np.int64)
-            of_mean = share_intervals(hits, n[known].sum())
+            of_mean = share_intervals(hits[known].sum(), n[known].sum())
         elif known:
-            of_known = Intervals(ends.low[known], ends.high[known])
-            of_mean = mean_interval(precision.p_at_k[known], of_known)
+            of_mean = mean_share_intervals(hits[known], n[known])
         lines.append(line | {"low": float(of_mean.low), "high": float(of_mean.high)})
     return pd.DataFrame(lines)
 
@@ -337,8 +336,7 @@ def precision_curves(
         hits, totals = hits[known], rows.n[known, None] + np.zeros(k_max, dtype=np.int64)
         mean, low, high, chance = np.full((4, k_max), np.nan)
         if known.any():
-            shares = hits / totals
-            mean, ends = shares.mean(axis=0), mean_interval(shares, share_intervals(hits, totals))
+            mean, ends = (hits / totals).mean(axis=0), mean_share_intervals(hits, totals)
             low, high = ends.low, ends.high
             each = [chance_precision(rows, k)[known] for k in range(1, k_max + 1)]
             chance = np.mean(each, axis=1)

@@ -6,8 +6,8 @@
     a relation's step     the first step by which at least half of the facts that are right at the
                           last step are learned
 
-over the facts that count at every step. The intervals are Wilson's for P@k, Student's for means
-over facts, and those of Zou, Huang and Zhang for means over relations (see `intervals`).
+over the facts that count at every step. For the intervals see `intervals`; those of mean ranks and
+log-probabilities are cut to the possible range.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.metrics.intervals import LEVEL, Intervals, mean_interval, share_intervals
+from lama_core.metrics.intervals import Intervals, mean_share_intervals, mean_value_intervals
 from lama_core.runs.alignment import number_rows
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
@@ -27,6 +27,10 @@ from lama_core.scoring.ranking import Ranking
 Floats = NDArray[np.float64]
 Measure = Literal["p_at_k", "mean_rank", "log_prob"]
 MEASURES: tuple[Measure, ...] = ("p_at_k", "mean_rank", "log_prob")
+POSSIBLE: dict[Measure, tuple[float, float]] = {
+    "mean_rank": (1.0, np.inf),
+    "log_prob": (-np.inf, 0.0),
+}
 Grouping = Literal["all", "source", "relation"]
 ALL = ""  # the group of all relations
 FACT_COLUMNS = ("fact_id", "prompt", "relation", "source", "subject", "object", "query")
@@ -106,7 +110,11 @@ class Training:
         relation = self.facts["relation"].to_numpy(dtype=object)
         names = list(dict.fromkeys(relation))
         at = pd.Categorical(relation, names).codes.astype(np.int64)
-        values, ends = self._of_relations(at, len(names))
+        totals = _sums(at, np.ones_like(self.right), len(names)).astype(np.int64)
+        hits = _sums(at, self.right, len(names)).astype(np.int64)
+        ranks = self.ranks if self.ranked else self.ranks * np.nan
+        tables: dict[Measure, Floats] = {"mean_rank": ranks, "log_prob": self.log_probs}
+        moments = {name: _moments(at, table, totals) for name, table in tables.items()}
         sources = dict(zip(relation, self.facts["source"], strict=True))
         members: dict[str, list[int]] = {}
         for number, name in enumerate(names):
@@ -116,6 +124,15 @@ class Training:
         for group, numbers in members.items():
             inside = np.isin(at, numbers)
             learned = self.fates["learned"].to_numpy()[inside]
+            n, right = totals[numbers], hits[numbers]
+            measures: dict[Measure, tuple[Floats, Intervals]] = {
+                "p_at_k": ((right / n).mean(axis=0), mean_share_intervals(right, n))
+            }
+            for name, (means, variances) in moments.items():
+                ends = mean_value_intervals(means[numbers], variances[numbers], n)
+                possible = POSSIBLE[name]
+                within = Intervals(np.clip(ends.low, *possible), np.clip(ends.high, *possible))
+                measures[name] = (means[numbers].mean(axis=0), within)
             for column, step in enumerate(self.steps):
                 line: dict[str, object] = {
                     "group": group,
@@ -125,47 +142,14 @@ class Training:
                     "n_relations": len(numbers),
                     "n_learned": int((learned == step).sum()),
                 }
-                for name in MEASURES:
-                    of_group = values[name][numbers, column]
-                    low, high = (end[numbers, column] for end in ends[name])
-                    if by == "relation":
-                        interval = float(low[0]), float(high[0])
-                    else:
-                        mean = mean_interval(of_group, Intervals(low, high))
-                        interval = float(mean.low), float(mean.high)
+                for name, (values, ends) in measures.items():
                     line |= {
-                        name: float(of_group.mean()),
-                        f"{name}_low": interval[0],
-                        f"{name}_high": interval[1],
+                        name: float(values[column]),
+                        f"{name}_low": ends[column].low,
+                        f"{name}_high": ends[column].high,
                     }
                 lines.append(line)
         return pd.DataFrame(lines)
-
-    def _of_relations(
-        self, at: NDArray[np.int64], n: int
-    ) -> tuple[dict[Measure, Floats], dict[Measure, tuple[Floats, Floats]]]:
-        """Return each measure, float64 [relation, step], and the ends of its intervals."""
-        shape = (n, len(self.steps))
-        counts = np.bincount(at, minlength=n)[:, None]
-        hits = np.zeros(shape, dtype=np.int64)
-        np.add.at(hits, at, self.right)
-        of_shares = share_intervals(hits, counts + np.zeros(shape, dtype=np.int64))
-        values: dict[Measure, Floats] = {"p_at_k": hits / counts}
-        ends: dict[Measure, tuple[Floats, Floats]] = {"p_at_k": (of_shares.low, of_shares.high)}
-        tables: tuple[tuple[Measure, Floats, tuple[float, float]], ...] = (
-            ("mean_rank", self.ranks if self.ranked else self.ranks * np.nan, (1.0, np.inf)),
-            ("log_prob", self.log_probs, (-np.inf, 0.0)),
-        )
-        for name, table, best in tables:
-            means = np.zeros(shape)
-            np.add.at(means, at, table)
-            means /= counts
-            squares = np.zeros(shape)
-            np.add.at(squares, at, (table - means[at]) ** 2)
-            half = _student(counts) * np.sqrt(squares / np.maximum(counts - 1, 1) / counts)
-            values[name] = means
-            ends[name] = (np.maximum(means - half, best[0]), np.minimum(means + half, best[1]))
-        return values, ends
 
     def relations(self) -> pd.DataFrame:
         """Return the relations in the order in which they are learned.
@@ -239,9 +223,20 @@ def training_of(
     )
 
 
-def _student(counts: NDArray[np.int64]) -> Floats:
-    """Return Student's quantile for each number of facts; NaN for fewer than two."""
-    from scipy.special import stdtrit  # `scipy.stats.t` takes half a second to import
+def _sums(at: NDArray[np.int64], table: NDArray[np.float64] | NDArray[np.bool_], n: int) -> Floats:
+    """Return the sums over each of n relations' facts, float64 [relation, step]."""
+    sums = np.zeros((n, table.shape[1]))
+    np.add.at(sums, at, table)
+    return sums
 
-    free = np.where(counts > 1, counts - 1, np.nan)
-    return np.asarray(stdtrit(free, (1 + LEVEL) / 2), dtype=np.float64)
+
+def _moments(
+    at: NDArray[np.int64], table: Floats, totals: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Return the mean and the sample variance of each relation's facts, float64 [relation, step].
+
+    The variance of a single fact is 0.
+    """
+    means = _sums(at, table, len(totals)) / totals
+    squares = _sums(at, (table - means[at]) ** 2, len(totals))
+    return means, squares / np.maximum(totals - 1, 1)

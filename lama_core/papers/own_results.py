@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from lama_core.metrics.intervals import Intervals, mean_interval, share_intervals
+from lama_core.metrics.intervals import mean_share_intervals
 from lama_core.metrics.score_tables import By
 from lama_core.papers.published import FOLDER, OWN
 from lama_core.scoring.ranking import Ranking
@@ -123,9 +123,7 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
             ranked: list[RankedFigures] = [getattr(member, ranking) for member in members]
             shares = np.array([[one.p_at_k[place] for place in at] for one in ranked])
             n = np.array([member.n for member in members], dtype=np.int64)
-            ends = share_intervals(np.rint(shares[:, 0] * n).astype(np.int64), n)
-            if len(members) > 1:  # of the mean over relations
-                ends = mean_interval(shares[:, 0], Intervals(ends.low, ends.high))
+            ends = mean_share_intervals(np.rint(shares[:, 0] * n).astype(np.int64), n)
             one = about[members[0].relation] if by == "relation" else None
             p_at_k, p_at_1, p_at_10 = map(float, np.mean(shares, axis=0))
             rows.append(
@@ -139,8 +137,8 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
                     "n": int(n.sum()),
                     "n_excluded": sum(member.n_excluded for member in members),
                     "p_at_k": p_at_k,
-                    "low": float(np.ravel(ends.low)[0]),
-                    "high": float(np.ravel(ends.high)[0]),
+                    "low": float(ends.low),
+                    "high": float(ends.high),
                     "p_at_1": p_at_1,
                     "p_at_10": p_at_10,
                     "mrr": float(np.mean([one.mrr for one in ranked])),

@@ -15,7 +15,7 @@ three neighbours and one with one.
 """
 
 from dataclasses import replace
-from math import exp, hypot, isnan, sqrt
+from math import exp, isnan, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -213,13 +213,14 @@ def test_intervals_are_wilsons_over_the_facts_of_a_relation(run: Run) -> None:
     assert (row["low"], row["high"]) == pytest.approx((1 / 2 - half, 1 / 2 + half), abs=1e-6)
 
 
-def test_the_interval_of_a_source_has_the_root_of_the_squared_distances(run: Run) -> None:
-    first, second = metrics.score_table([run]).to_dict("records")
+def test_the_interval_of_a_source_is_that_of_the_mean_over_its_relations(run: Run) -> None:
     row = metrics.score_table([run], by="source").iloc[0]
-    low = hypot(2 / 4 - first["low"], 1 / 4 - second["low"]) / 2
-    high = hypot(first["high"] - 2 / 4, second["high"] - 1 / 4) / 2
-    mean = (2 / 4 + 1 / 4) / 2
-    assert (row["low"], row["high"]) == pytest.approx((mean - low, mean + high))
+    # 2 of 4 and 1 of 4; s_r = (4 x 1/4 + 3 V) / 6 and (4 x 3/16 + 3 V) / 6, V = 15/64 + v.
+    v = (1 / 4 + 3 / 16 + 6 / 4 * 15 / 64) / 6 / 4 / (1 - 6 / 4 / 6 / 4)
+    n = (15 / 64 + v) / v
+    centre = (3 / 8 + Z2 / (2 * n)) / (1 + Z2 / n)
+    half = sqrt(Z2 * (15 / 64 / n + Z2 / (4 * n * n))) / (1 + Z2 / n)
+    assert (row["low"], row["high"]) == pytest.approx((centre - half, centre + half))
     curve = metrics.precision_curves([run], k_max=2).iloc[0]
     assert (curve["low"], curve["high"]) == (row["low"], row["high"])
     assert (curve["n"], curve["n_relations"]) == (8, 2)
@@ -274,7 +275,8 @@ def test_two_runs_compared(run: Run, other: Run) -> None:
     assert (relations.ahead_a, relations.ahead_b, relations.equal) == (0, 1, 1)
     # Two values: s / sqrt(2) = 1/8, and t = 1 with one degree of freedom, which is p = 1/2.
     assert relations.p == pytest.approx(1 / 2)
-    assert (relations.interval.low, relations.interval.high) == (-1, 1)
+    assert (relations.sample_interval.low, relations.sample_interval.high) == (-1, 1)
+    assert -1 < relations.interval.low < 0 < relations.interval.high < 1
     # Two-sided: P(X <= 1 or X >= 2) of Binomial(3, 1/2) is 1.
     assert (result.mcnemar.only_a, result.mcnemar.only_b, result.mcnemar.p) == (1, 2, 1.0)
     subjects = result.run_a.facts["subject"]

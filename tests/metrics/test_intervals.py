@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, ttest_1samp
 
 from lama_core.metrics.intervals import (
-    Intervals,
     difference_intervals,
-    mean_interval,
+    mean_difference_intervals,
     mean_of_sample,
+    mean_share_intervals,
+    mean_value_intervals,
     share_intervals,
 )
 
@@ -68,37 +69,84 @@ def test_the_interval_holds_the_share_and_moves_with_it(counts: tuple[int, int])
     assert share(n - right, n) == pytest.approx((1 - high, 1 - low))
 
 
-def test_the_mean_over_one_relation_is_the_relation() -> None:
-    ends = share_intervals(np.array([3]), np.array([20]))
-    found = mean_interval(np.array([3 / 20]), ends)
-    assert (float(found.low), float(found.high)) == pytest.approx((ends[0].low, ends[0].high))
+@given(COUNTS)
+def test_the_mean_over_one_relation_has_the_interval_of_its_share(counts: tuple[int, int]) -> None:
+    right, n = np.array([counts[0]]), np.array([counts[1]])
+    found = mean_share_intervals(right, n)
+    assert (float(found.low), float(found.high)) == pytest.approx(share(*counts))
+
+
+@given(SPLITS)
+def test_the_mean_difference_over_one_relation_has_the_interval_of_its_difference(
+    counts: list[int],
+) -> None:
+    gains, losses, _ = counts
+    found = mean_difference_intervals(
+        np.array([gains]), np.array([losses]), np.array([sum(counts)])
+    )
+    expected = difference(gains, losses, sum(counts))
+    assert (float(found.low), float(found.high)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_mean_over_no_relations_has_no_interval() -> None:
+    none = np.zeros(0, dtype=np.int64)
     with pytest.raises(ValueError, match="no relations"):
-        mean_interval(np.zeros(0), Intervals(np.zeros(0), np.zeros(0)))
+        mean_share_intervals(none, none)
+    with pytest.raises(ValueError, match="no relations"):
+        mean_difference_intervals(none, none, none)
+    with pytest.raises(ValueError, match="no relations"):
+        mean_value_intervals(np.zeros(0), np.zeros(0), none)
 
 
-def test_distances_of_relations_are_added_as_squares() -> None:
-    ends = Intervals(np.array([0.1, 0.46]), np.array([0.5, 0.9]))
-    found = mean_interval(np.array([0.13, 0.5]), ends)
-    assert float(found.low) == pytest.approx(0.315 - sqrt(0.03**2 + 0.04**2) / 2)
-    assert float(found.high) == pytest.approx(0.315 + sqrt(0.37**2 + 0.4**2) / 2)
+def test_relations_of_the_same_size_without_right_answers_count_as_one_sample() -> None:
+    found = mean_share_intervals(np.zeros(4, dtype=np.int64), np.full(4, 25))
+    assert (float(found.low), float(found.high)) == pytest.approx((0, Z2 / (100 + Z2)))
+    found = mean_share_intervals(np.full(4, 25), np.full(4, 25))
+    assert (float(found.low), float(found.high)) == pytest.approx((100 / (100 + Z2), 1))
+
+
+def test_relations_with_the_same_share_count_as_one_sample() -> None:
+    found = mean_share_intervals(np.array([50, 50]), np.array([100, 100]))
+    # Equal observed shares are less likely than in one sample of 200, so n* is 199.
+    assert (float(found.low), float(found.high)) == pytest.approx(share(100, 200), abs=5e-4)
+
+
+def test_relations_that_differ_have_a_narrower_interval_than_one_sample_of_their_facts() -> None:
+    # In a sample of 200 facts of both relations, also the number of each relation's facts varies.
+    found = mean_share_intervals(np.array([1, 99]), np.array([100, 100]))
+    low, high = share(100, 200)
+    assert found.high - found.low < (high - low) / 2
+
+
+def test_relations_in_which_all_or_no_facts_are_right_still_have_an_interval() -> None:
+    found = mean_share_intervals(np.array([0, 5]), np.array([5, 5]))
+    # s_r = 3 V / 7 for both, v = 3 V / 70 and V = 1/4 + v, so n* = V / v = 70 / 3.
+    half = (found.high - found.low) / 2
+    n = 70 / 3
+    assert half == pytest.approx(sqrt(Z2 * (1 / (4 * n) + Z2 / (4 * n * n))) / (1 + Z2 / n))
 
 
 @given(st.lists(COUNTS, min_size=1, max_size=20))
 def test_the_interval_of_a_mean_holds_it_and_stays_possible(counts: list[tuple[int, int]]) -> None:
     right, n = np.array(counts).T
-    found = mean_interval(right / n, share_intervals(right, n))
+    found = mean_share_intervals(right, n)
     mean = float((right / n).mean())
     assert 0 <= found.low <= mean <= found.high <= 1
     assert found.high > found.low
 
 
-def test_the_interval_of_a_mean_covers_the_truth() -> None:
-    draw = np.random.default_rng(0)
-    truth = draw.beta(0.3, 4, 41)  # few facts are known, as by a small model
-    right = draw.binomial(60, truth, (500, 41)).T
-    found = mean_interval(right / 60, share_intervals(right, np.full_like(right, 60)))
-    covered = ((found.low <= truth.mean()) & (truth.mean() <= found.high)).mean()
-    assert 0.92 < covered < 0.98
+@given(st.lists(SPLITS, min_size=1, max_size=20))
+def test_the_interval_of_a_mean_difference_holds_it_and_mirrors(counts: list[list[int]]) -> None:
+    gains, losses, _ = np.array(counts).T
+    n = np.array(counts).sum(axis=1)
+    found = mean_difference_intervals(gains, losses, n)
+    mean = float(((gains - losses) / n).mean())
+    assert -1 <= found.low <= mean + 1e-12 and mean - 1e-12 <= found.high <= 1
+    assert found.high > found.low
+    mirrored = mean_difference_intervals(losses, gains, n)
+    assert (float(mirrored.low), float(mirrored.high)) == pytest.approx(
+        (-float(found.high), -float(found.low)), abs=1e-6
+    )
 
 
 def test_a_paired_difference_is_that_of_the_textbook() -> None:
@@ -120,6 +168,21 @@ def test_a_difference_is_held_and_agrees_with_mcnemars_score_test(counts: list[i
     assert difference(losses, gains, n) == pytest.approx((-high, -low))
     statistic = (gains - losses) ** 2 - Z2 * (gains + losses)
     assert (low <= 0 <= high) == (statistic <= 0)
+
+
+def test_the_mean_of_one_relations_values_has_students_interval() -> None:
+    found = mean_value_intervals(np.array([0.1]), np.array([0.1**2]), np.array([3]))
+    half = 4.302653 * 0.1 / sqrt(3)
+    assert (float(found.low), float(found.high)) == pytest.approx((0.1 - half, 0.1 + half))
+    for variances, n in (([0.0, 0.0], [3, 3]), ([0.0, 1.0], [1, 3])):
+        found = mean_value_intervals(np.array([1.0, 2.0]), np.array(variances), np.array(n))
+        assert isnan(found.low) and isnan(found.high)
+
+
+def test_degrees_of_freedom_are_welchs() -> None:
+    found = mean_value_intervals(np.array([0.0, 1.0]), np.array([4.0, 4.0]), np.array([8, 8]))
+    # Two relations with the same variance and size: 7 + 7 degrees, t(14) = 2.1448.
+    assert float(found.high) == pytest.approx(0.5 + 2.144787 * sqrt(4 / 8 + 4 / 8) / 2)
 
 
 def test_the_mean_of_a_sample_is_students() -> None:

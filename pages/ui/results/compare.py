@@ -19,7 +19,11 @@ from lama_core.metrics.comparison import (
     what_differs,
 )
 from lama_core.metrics.fact_answers import join_answers
-from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
+from lama_core.metrics.intervals import (
+    METHOD_OF_DIFFERENCES,
+    METHOD_OF_MEAN_DIFFERENCES,
+    Interval,
+)
 from lama_core.metrics.slices import slice_differences
 from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
@@ -44,8 +48,9 @@ FACTS_HELP = (
 )
 RELATIONS_HELP = (
     "Mean of the relations' differences; all relations have the same weight, as in LAMA's tables. "
-    "Interval and test: Student's t over the relations, treated as a sample of all possible "
-    "relations. With few relations the interval is wide."
+    "The first interval is for these relations: {method}. The second interval and the test are for "
+    "other relations of the same kind: Student's t, with the relations as a sample. With few "
+    "relations this interval is wide."
 )
 
 
@@ -234,16 +239,21 @@ def _tests(found: Comparison) -> dict[str, object]:
     return {
         "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
         "over_facts": _test(found.unit, found.over_facts, "McNemar, exact", found.mcnemar.p),
-        "over_relations": _test("relation", mean, "Student's t", mean.p) | ahead,
+        "over_relations": _test("relation", mean, "Student's t", mean.p)
+        | _known({f"sample_{end}": getattr(mean.sample_interval, end) for end in ("low", "high")})
+        | ahead,
     }
 
 
 def _test(unit: str, found: Difference | MeanDifference, test: str, p: float) -> dict[str, object]:
     """Return a difference with interval and test; NaN becomes None."""
-    numbers = {"low": found.interval.low, "high": found.interval.high, "test": test, "p": p}
-    return {"unit": unit, "n": found.n, "difference": found.difference} | {
-        name: None if value != value else value for name, value in numbers.items()
-    }
+    record: dict[str, object] = {"unit": unit, "n": found.n, "difference": found.difference}
+    ends = _known({"low": found.interval.low, "high": found.interval.high})
+    return record | ends | {"test": test} | _known({"p": p})
+
+
+def _known(numbers: dict[str, float]) -> dict[str, object]:
+    return {name: None if value != value else value for name, value in numbers.items()}
 
 
 def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, str]:
@@ -287,17 +297,17 @@ def _draw_tests(found: Comparison) -> None:
     cells[1].metric(
         f"B minus A over {counted(mean.n, 'relation')}",
         _points(mean.difference),
-        help=RELATIONS_HELP,
+        help=RELATIONS_HELP.format(method=METHOD_OF_MEAN_DIFFERENCES),
     )
     cells[1].caption(
-        f"mean {percent(mean.a)} → {percent(mean.b)} %; "
+        f"mean {percent(mean.a)} → {percent(mean.b)} %; 95 % interval {_ends(mean.interval)}. "
         + (
-            "no interval and no test: both need several relations with different differences"
+            "No test over relations: it needs several relations with different differences"
             if mean.p != mean.p
-            else f"95 % interval {_ends(mean.interval)}. Student's t over the relations: p "
-            f"{_p_value(mean.p)} (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in "
-            f"{mean.equal:,})"
+            else f"For other relations: {_ends(mean.sample_interval)}; Student's t over the "
+            f"relations: p {_p_value(mean.p)}"
         )
+        + f" (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in {mean.equal:,})"
     )
     cells[2].metric("Same first answer", f"{percent(agreed.same_first)} %")
     cells[2].caption(
