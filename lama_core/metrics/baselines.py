@@ -2,6 +2,8 @@
 
 Words that are never objects rank last. Ties rank in the order of first appearance.
 Source: Petroni et al. 2019, section 4.3.
+
+Departure: The baseline Freq when filtered
 """
 
 import numpy as np

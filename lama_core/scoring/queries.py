@@ -9,6 +9,8 @@ A fact that doesn't count still has a row, with the reason.
 
 With ten sentences per fact (Figure 4), at most 100 facts per relation are drawn among those that
 count: if a drawn fact doesn't count, its row keeps the reason and another fact is drawn.
+
+Departure: Duplicate facts
 """
 
 import random

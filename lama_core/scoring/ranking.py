@@ -11,6 +11,7 @@ removed first (Petroni et al. 2019, section 4.4, after Bordes et al. 2013; the p
 does not remove them).
 
 Departure: Other valid objects
+Departure: Ties
 """
 
 from dataclasses import dataclass

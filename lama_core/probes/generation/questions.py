@@ -3,6 +3,8 @@
 A fact's question is the dataset's, if it has one (PopQA); else the relation's
 (`assets/prompts/questions.tsv`); else a request to complete the fact's cloze sentence. Examples
 ("shots") are the questions and answers of other facts of the relation, drawn with a seed.
+
+Departure: The prompt of PopQA
 """
 
 import csv
