@@ -134,12 +134,17 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
 def test_what_differs_is_said_beside_each() -> None:
     written = [
         json.dumps({**PIN, **more})
-        for more in ({}, {"candidates": "full"}, {"precision": "bf16"}, {"renormalise": True})
+        for more in (
+            {},
+            {"candidates": "full"},
+            {"precision": "bf16-weights"},
+            {"renormalise": True},
+        )
     ]
     app = open_page("cloze", models=MODEL, pin=written)
     said = captions(app)
     assert "Differ between pins (in bold): ranked, log-probabilities over, precision." in said
-    assert "**precision: bf16**" in said and "**precision: fp32**" in said
+    assert f"**precision: {plain('bf16-weights')}**" in said and "**precision: fp32**" in said
     assert "**log-probabilities over: the candidates**" in said
     same = captions(
         open_page("cloze", models=MODEL, pin=[written[0], json.dumps({**PIN, "top_k": 9})])
