@@ -6,6 +6,8 @@ long as no graphics card computes.
 """
 
 import os
+import re
+import runpy
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -25,6 +27,9 @@ USUAL_FAMILIES = (
     "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "xlnet", "musicgen",
     "t5", "t5gemma2",
 )  # fmt: skip
+OTHER_CPU = Path(__file__).with_name("other_cpu") / "sitecustomize.py"
+CPUINFO = Path("/proc/cpuinfo")
+HIDDEN = re.compile(r" (avx512|avx_vnni|amx_|bf16|svebf16)\w*")
 USERS_HOME = "LAMA_TESTS_USERS_HOME"  # LAMA_HOME before the tests; xdist's processes inherit it
 LONGEST = (
     "test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use",
@@ -32,8 +37,20 @@ LONGEST = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--last-digits",
+        type=int,
+        metavar="SEED",
+        help="compute as on another CPU: with other last digits, without AVX-512 and bf16",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Set LAMA_HOME to a folder of this session, so that no test sees the user's models or data."""
+    """Set LAMA_HOME to a folder of this session, so that no test sees the user's models or data.
+
+    With `--last-digits`, also compute as another CPU. The processes of `-n` inherit both.
+    """
     if hasattr(config, "workerinput"):
         return
     os.environ[USERS_HOME] = os.environ.get("LAMA_HOME", "")
@@ -48,6 +65,26 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ["LAMA_HOME"]
 
     config.add_cleanup(restore)
+    if (seed := config.getoption("--last-digits")) is not None:
+        _compute_as_another_cpu(config, seed)
+
+
+def _compute_as_another_cpu(config: pytest.Config, seed: int) -> None:
+    """Make this process and those that it starts compute as another CPU would."""
+    found = filter(None, (str(OTHER_CPU.parent), os.environ.get("PYTHONPATH")))
+    os.environ |= {
+        "LAMA_TEST_LAST_DIGITS": str(seed),
+        "PYTHONPATH": os.pathsep.join(found),
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+    }
+    if CPUINFO.is_file():
+        folder = tempfile.TemporaryDirectory()
+        config.add_cleanup(folder.cleanup)
+        without = Path(folder.name) / "cpuinfo"
+        without.write_text(HIDDEN.sub("", CPUINFO.read_text(encoding="utf-8")), encoding="utf-8")
+        os.environ["LAMA_TEST_CPUINFO"] = str(without)
+    runpy.run_path(str(OTHER_CPU))
 
 
 @pytest.hookimpl(tryfirst=True)

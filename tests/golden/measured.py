@@ -254,7 +254,9 @@ def _call(asked: dict[str, list[str]], folder: Path) -> dict[str, Any]:
     environment = {
         **os.environ,
         "LAMA_HOME": str(folder / "home"),
-        "PYTHONPATH": str(ROOT / "tests"),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH")))
+        ),
         "HF_HUB_OFFLINE": "1",
         "HF_HOME": str(folder / "hub"),
         "OMP_NUM_THREADS": "1",  # as many threads as cores give other last digits
