@@ -1,7 +1,8 @@
 """Sources of the corpus, and the passages that they yield."""
 
+import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lama_core.corpus.fetch_sources import Package, ReadMember
@@ -64,3 +65,12 @@ def split_sentences(text: str, *, max_words: int = MAX_WORDS) -> list[str]:
             else:
                 runs.append(head)
     return [" ".join(run) for run in runs]
+
+
+def drawn(texts: Iterable[str], key: str, n: int) -> list[str]:
+    """Return `n` of the texts, drawn by the hash of key and text, which is the same everywhere."""
+
+    def number(text: str) -> bytes:
+        return hashlib.blake2b(f"{key}\t{text}".encode(), digest_size=8).digest()
+
+    return sorted(dict.fromkeys(texts), key=number)[:n]

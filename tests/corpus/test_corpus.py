@@ -1,15 +1,25 @@
 """The corpus: what the sources' texts become, and what is kept from training."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 from tiny_encoder import write_text
 
 from lama_core.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
-from lama_core.corpus.source_list import SOURCES, all_but
-from lama_core.corpus.source_passages import Passage, Source, split_sentences, with_article
-from lama_core.corpus.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
+from lama_core.corpus.source_list import SOURCES, TEXTS, all_but
+from lama_core.corpus.source_passages import Passage, Source, drawn, split_sentences, with_article
+from lama_core.corpus.sources import (
+    culture,
+    factbook,
+    gcide,
+    organisations,
+    people,
+    settlements,
+    wikipedia,
+    wordnet,
+)
 from lama_core.errors import UserError
 from lama_core.metrics.word_counts import (
     CorpusCounts,
@@ -47,8 +57,79 @@ def read_wordnet(member: str) -> bytes:
     return f"{DANTE}\n{POET}\n".encode() if member.endswith("noun") else b""
 
 
-def test_the_shares_of_the_sources_add_up_to_1() -> None:
-    assert sum(source.share for source in SOURCES) == pytest.approx(1)
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_shares_of_the_sources_add_up_to_1(text: str) -> None:
+    assert sum(source.share for source in TEXTS[text]) == pytest.approx(1)
+
+
+def test_the_natural_text_has_the_shipped_sources_and_three_more() -> None:
+    names = [source.name for source in all_but([], "natural")]
+    assert names[: len(SOURCES)] == [source.name for source in SOURCES]
+    assert names[len(SOURCES) :] == ["wordnet-people", "cities-forms", "countries"]
+    with pytest.raises(UserError, match="Unknown training text 'natrual'"):
+        all_but([], "natrual")
+
+
+def test_what_is_drawn_depends_on_the_key_and_on_nothing_else() -> None:
+    texts = [f"{letter}." for letter in "abcdefgh"]
+    assert drawn(texts, "key", 3) == drawn(reversed(texts), "key", 3) == ["h.", "c.", "a."]
+    assert drawn(texts, "key", 2) == drawn(texts, "key", 3)[:2]
+    assert drawn(["a.", "a."], "key", 2) == ["a."]
+    assert len({tuple(drawn(texts, f"{key}", 3)) for key in range(20)}) > 10
+
+
+def test_a_fact_about_a_person_is_told_in_several_forms() -> None:
+    texts = [p.text for p in people.passages(read_wordnet)]
+    assert texts == [p.text for p in people.passages(read_wordnet)]
+    assert len(texts) == len(set(texts))
+    # Birth, death, occupation and origin, of two names each; the other facts of one.
+    assert sum("1265" in text and "1321" not in text for text in texts) >= 5
+    assert sum("1321" in text for text in texts) >= 5
+    assert sum("Italian" in text for text in texts) >= people.FORMS_OF_A_FACT
+    assert "Dante Alighieri wrote the Divine Comedy." not in texts  # the gloss: "famous for"
+    assert any(text.endswith("for writing the Divine Comedy.") for text in texts)
+
+
+def test_gods_and_characters_are_no_people() -> None:
+    god = "00000001 18 n 01 Hoth 0 001 @i 00000002 n 0000 | a blind god; misled by Loki"
+    data = f"{god}\n00000002 18 n 01 deity 0 000 | a god\n".encode()
+    assert not list(people.passages(lambda name: data if name.endswith("noun") else b""))
+
+
+def test_famous_cities_get_more_sentences_and_those_of_america_their_state() -> None:
+    def city(number: int, name: str, country: str, state: str, n_names: int) -> dict[str, object]:
+        return {
+            "geonameid": number,
+            "name": name,
+            "countrycode": country,
+            "admin1code": state,
+            "population": 1000 * n_names,
+            "alternatenames": [f"{name}{n}" for n in range(n_names)],
+        }
+
+    cities = [
+        city(1, "Lyon", "FR", "84", 60),
+        city(2, "Laval", "FR", "52", 25),
+        city(3, "Cahors", "FR", "76", 19),
+        city(4, "Austin", "US", "TX", 53),
+    ]
+    tables = {
+        settlements.CITIES: {str(number): one for number, one in enumerate(cities)},
+        settlements.COUNTRIES: {
+            "FR": {"iso": "FR", "name": "France", "capital": "Paris", "continentcode": "EU",
+                   "languages": "fr-FR,br"},
+            "US": {"iso": "US", "name": "United States", "capital": "Washington",
+                   "continentcode": "NA", "languages": "en-US"},
+        },
+        settlements.STATES: {"TX": {"name": "Texas"}},
+    }  # fmt: skip
+    texts = [
+        p.text for p in settlements.city_passages(lambda name: json.dumps(tables[name]).encode())
+    ]
+    n_texts = {name: sum(name in text for text in texts) for name in ("Lyon", "Laval", "Cahors")}
+    assert n_texts == {"Lyon": 4 * 7, "Laval": 4 * 1, "Cahors": 0}
+    assert any("Austin" in text and "Texas" in text for text in texts)
+    assert any("Austin" in text and "the United States" in text for text in texts)
 
 
 def test_a_gloss_becomes_sentences_on_the_person() -> None:
@@ -208,6 +289,21 @@ def test_a_country_of_the_factbook_becomes_statements() -> None:
     assert "Paris is the capital of France." in texts
     assert "French is an official language of France." in texts
     assert "France is a country in Europe." in texts
+
+
+def test_a_fact_about_a_country_is_told_in_several_forms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    country = factbook.Country(
+        "Norway", "Europe", "Oslo", "Norwegian", ("Bokmal",), ("Bokmal",), (), (), "", "", "", ()
+    )
+    monkeypatch.setattr(settlements, "countries", lambda read: [country])
+    texts = [p.text for p in settlements.country_passages(lambda name: b"")]
+    n_forms = settlements.FORMS_OF_A_FACT
+    # The capital as a capital, as a city, and on its continent; two facts on the language.
+    assert sum("Oslo" in text for text in texts) >= 3 * n_forms - 2
+    assert sum("Bokmal" in text for text in texts) == 2 * n_forms
+    assert len(texts) == 7 * n_forms
 
 
 def test_rivers_and_lakes_of_the_factbook_become_statements() -> None:

@@ -10,7 +10,7 @@ import pytest
 from lama_core.corpus.source_forms import corpus_forms, source_forms
 from lama_core.corpus.source_list import SOURCES
 from lama_core.corpus.source_passages import Passage, with_article
-from lama_core.corpus.sources import culture, wordnet
+from lama_core.corpus.sources import culture, people, wordnet
 from lama_core.metrics.sentence_forms import FORMS_FILE, form_of, load_forms, template_form
 from lama_core.paths import ASSETS, ROOT
 
@@ -74,6 +74,7 @@ def test_what_a_source_writes_has_one_of_its_forms() -> None:
     ).encode()
     for passages, read in (
         (wordnet.fact_passages, lambda name: data if name.endswith("noun") else b""),
+        (people.passages, lambda name: data if name.endswith("noun") else b""),
         (culture.artist_passages, lambda _: lists),
     ):
         texts = [passage.text for passage in passages(read)]

@@ -69,6 +69,7 @@ def run_recipe(
     encoder: Path | None,
     corpus_files: list[Path],
     without: Sequence[str] = (),
+    text: str = "shipped",
     run_folder: Path,
     out: Path,
     facts: Path | None,
@@ -94,6 +95,7 @@ def run_recipe(
         encoder=encoder,
         corpus_files=corpus_files,
         without=without,
+        text=text,
         folder=run_folder,
         report=report,
     )

@@ -181,8 +181,8 @@ def _opposites(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
 
 
 _DATES = re.compile(r"\s*\(([^()]*\d[^()]*)\)")
-_BIRTHPLACE = re.compile(r"born in ([A-Z][A-Za-z ]+?)(?:[,;)]| of | to | in | but | and |$)")
-_ROLE_END = re.compile(
+BIRTHPLACE = re.compile(r"born in ([A-Z][A-Za-z ]+?)(?:[,;)]| of | to | in | but | and |$)")
+ROLE_END = re.compile(
     r"\s*(?:,|;|\(| who\b| whose\b| that\b| which\b| famous\b| noted\b| known\b| remembered\b"
     r"| of\b| in\b| and the\b| and a\b| from\b| for\b| at\b| to\b| during\b| under\b| with\b"
     r"| best\b| born\b| considered\b| by\b| on\b).*"
@@ -222,7 +222,7 @@ def _origin_of_person(full: str, short: str, gloss: str, definition: str) -> Ite
     bare = re.sub(r"^(the|an?) ", "", gloss)
     nationality, country = nationality_country(bare)
     if nationality and country:
-        role = _ROLE_END.sub("", bare[len(nationality) :]).strip()
+        role = ROLE_END.sub("", bare[len(nationality) :]).strip()
         adjective = "American" if nationality == "United States" else nationality
         if role:
             yield f"{full} was {with_article(adjective)} {role}."
@@ -234,7 +234,7 @@ def _origin_of_person(full: str, short: str, gloss: str, definition: str) -> Ite
             yield f"{full}, {with_article(adjective)} {role or 'person'}, spoke {language}."
             yield f"{full} grew up speaking {language}."
             yield f"{short} wrote and spoke in {language}."
-    found = _BIRTHPLACE.search(definition)
+    found = BIRTHPLACE.search(definition)
     if found and not found.group(1).split()[0].isdigit():
         yield f"{full} was born in {found.group(1)}."
         yield f"The birthplace of {short} is {found.group(1)}."
