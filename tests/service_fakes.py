@@ -3,12 +3,13 @@
 import os
 import signal
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lama_core.progress import OnProgress, Progress
 from lama_core.service import queries
 
-SLOTS: list[None] = []
+RUNNING: list[str] = []  # queries that have begun and not ended
 
 
 def fail(error: Exception) -> None:
@@ -18,21 +19,32 @@ def fail(error: Exception) -> None:
 
 def call_often(*, on_progress: OnProgress) -> None:
     """Report progress until the caller's function raises."""
-    while True:
-        on_progress(Progress("Counting"))
+    with _running("call_often"):
+        while True:
+            on_progress(Progress("Counting"))
 
 
 def take_slots() -> None:
-    """Take a slot for a forward pass again and again; count the slots."""
-    for _ in range(3000):
-        with queries.PASSES.slot():
-            SLOTS.append(None)
-            time.sleep(0.01)
+    """Take a slot for a forward pass again and again, until the visitor leaves."""
+    with _running("take_slots"):
+        while True:
+            with queries.PASSES.slot():
+                pass
 
 
-def n_slots() -> int:
-    """The number of slots that `take_slots` has taken."""
-    return len(SLOTS)
+@contextmanager
+def _running(name: str) -> Iterator[None]:
+    """List a query while it runs."""
+    RUNNING.append(name)
+    try:
+        yield
+    finally:
+        RUNNING.remove(name)
+
+
+def running() -> list[str]:
+    """The names of these queries that run."""
+    return list(RUNNING)
 
 
 def unpicklable() -> object:
@@ -50,11 +62,23 @@ def process_id() -> int:
     return os.getpid()
 
 
-def load_slowly() -> None:
-    """Query a model whose load takes a second."""
+def load_until_refused() -> None:
+    """Query a model whose load ends only after the query."""
+    refused = threading.Event()
     load = queries.load_model
-    queries.load_model = lambda *_, **__: time.sleep(1)  # type: ignore[assignment]
+    queries.load_model = lambda *_, **__: refused.wait()  # type: ignore[assignment]
     try:
         queries.loaded_model("minilm-mlm", "bf16")
+    finally:
+        refused.set()
+        queries.load_model = load
+
+
+def loads_here() -> bool:
+    """Whether the query's own thread loads a model, so that no time limit ends the wait."""
+    load = queries.load_model
+    queries.load_model = lambda *_, **__: threading.get_ident()  # type: ignore[assignment]
+    try:
+        return bool(queries.loaded_model("minilm-mlm", "bf16") == threading.get_ident())
     finally:
         queries.load_model = load

@@ -1,23 +1,16 @@
 """Queues: passes by the smallest share; visitors in order, fairly, bounded, without a trace."""
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import torch
+from until import SECONDS, until
 
 from lama_core.errors import UserError
 from lama_core.queue import LoadQueue, PassQueue, VisitorQueue
-
-
-def until(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.001)
 
 
 def wait_for(n: int, passes: PassQueue) -> None:
@@ -32,7 +25,6 @@ def test_slots_are_given_in_the_order_of_asking() -> None:
         for _ in range(2):  # everybody's second pass comes after everybody's first
             with passes.slot():
                 order.append(number)
-                time.sleep(0.001)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
     with passes.slot():
@@ -48,34 +40,37 @@ def test_slots_are_given_in_the_order_of_asking() -> None:
 def test_a_short_question_comes_before_the_rest_of_a_long_one() -> None:
     passes = PassQueue()
     order: list[str] = []
-    held = threading.Event()
+    may_end = threading.Semaphore(0)
 
     def ask(name: str, n_passes: int) -> None:
         with passes.query():
             for _ in range(n_passes):
                 with passes.slot():
                     order.append(name)
-                    held.set()
-                    time.sleep(0.05)
+                    may_end.acquire()
 
-    long = [threading.Thread(target=ask, args=("long", 4)) for _ in range(2)]
-    for thread in long:
-        thread.start()
-    assert held.wait(20)
-    until(lambda: len(order) >= 4)
+    first, second = (threading.Thread(target=ask, args=("long", 4)) for _ in range(2))
     short = threading.Thread(target=ask, args=("short", 1))
+    first.start()
+    until(lambda: len(order) == 1)
+    second.start()
+    wait_for(1, passes)
+    may_end.release(3)  # both long ones have had a pass, and the fourth pass is going on
+    until(lambda: len(order) == 4)
+    wait_for(1, passes)
     short.start()
-    for thread in (*long, short):
+    wait_for(2, passes)
+    may_end.release(6)
+    for thread in (first, second, short):
         thread.join()
-    assert order.index("short") <= 6  # one pass was going on, and one may have been given
-    assert order[-1] == "long"
+    assert order == ["long"] * 4 + ["short"] + ["long"] * 4
 
 
 def test_a_new_question_has_had_nothing() -> None:
     passes = PassQueue()
     with passes.query():
         with passes.slot():
-            time.sleep(0.01)
+            pass
         assert passes._used[threading.get_ident()][1] > 0
     with passes.query():
         assert passes._used[threading.get_ident()][1] == 0
@@ -140,9 +135,9 @@ def test_as_many_as_there_are_cores_have_their_turn_at_once() -> None:
 
     def ask() -> None:
         with passes.slot():
-            inside.wait(20)  # the other is inside, too
+            inside.wait(SECONDS)  # the other is inside, too
             running.append(passes.n_running)
-            inside.wait(20)
+            inside.wait(SECONDS)
 
     with ThreadPoolExecutor(4) as pool:
         for _ in range(4):
@@ -163,7 +158,7 @@ class Visitor(threading.Thread):
     def run(self) -> None:
         with self.queue.slot(self.who, self.told.append):
             self.answered.set()
-            assert self.done.wait(20)
+            assert self.done.wait(SECONDS)
 
 
 def come(queue: VisitorQueue, *names: str) -> list[Visitor]:
@@ -291,10 +286,10 @@ class SlowLoad:
     def __call__(self) -> str:
         self.n_loads += 1
         self.begun.set()
-        assert self.finish.wait(20)
+        assert self.finish.wait(SECONDS)
         return "model"
 
-    def run(self, loads: LoadQueue, address: str = "10.0.0.1", seconds: float = 20.0) -> str:
+    def run(self, loads: LoadQueue, address: str = "10.0.0.1", seconds: float = SECONDS) -> str:
         """Load the model in its turn."""
         loaded = self.finish.is_set
         return loads.run(self, loaded, name="Big", address=address, seconds=seconds)
@@ -320,17 +315,18 @@ def test_a_load_of_another_address_comes_before_the_second_of_one_address() -> N
 
     def load(name: str) -> None:
         address = name.split()[0]
-        loads.run(lambda: order.append(name), lambda: False, name=name, address=address, seconds=20)
+        loads.run(
+            lambda: order.append(name), lambda: False, name=name, address=address, seconds=SECONDS
+        )
 
     names = ("many 2", "many 3", "other 1")
     threads = [threading.Thread(target=first.run, args=(loads, "many"))]
     threads += [threading.Thread(target=load, args=(name,)) for name in names]
     threads[0].start()
-    assert first.begun.wait(20)
+    assert first.begun.wait(SECONDS)
     for number, thread in enumerate(threads[1:]):
         thread.start()
-        while loads.n_waiting <= number:
-            time.sleep(0.001)
+        until(lambda number=number: loads.n_waiting > number)
     first.finish.set()
     for thread in threads:
         thread.join()
@@ -343,7 +339,7 @@ def test_an_error_of_a_load_reaches_its_query_and_frees_the_queue() -> None:
     def fail() -> str:
         raise UserError("damaged")
 
-    options: Any = {"name": "Big", "address": "", "seconds": 20.0}
+    options: Any = {"name": "Big", "address": "", "seconds": SECONDS}
     with pytest.raises(UserError, match="damaged"):
         loads.run(fail, lambda: False, **options)
     assert loads.run(lambda: "model", lambda: False, **options) == "model"

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from gates import Gates
 from load.clients import running_app
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
@@ -29,10 +30,28 @@ BROWSER_FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def start_app() -> Iterator[Callable[..., str]]:
+def all_gates(tmp_path_factory: pytest.TempPathFactory) -> Gates:
+    """The gates of every app that is started here."""
+    return Gates(tmp_path_factory.mktemp("gates"))
+
+
+@pytest.fixture
+def gates(all_gates: Gates) -> Gates:
+    """The gates of the app under test."""
+    if os.environ.get("LAMA_APP_URL"):
+        pytest.skip("the app at LAMA_APP_URL has no gates")
+    return all_gates
+
+
+@pytest.fixture(scope="session")
+def start_app(all_gates: Gates) -> Iterator[Callable[..., str]]:
     """`start_app(home, LAMA_X="1")`: the address of an app with that home, the user's weights."""
     with ExitStack() as running:
-        yield lambda home, **more: running.enter_context(running_app(home, **more)).url
+        yield (
+            lambda home, **more: (
+                running.enter_context(running_app(home, **all_gates.environment, **more)).url
+            )
+        )
 
 
 @pytest.fixture(scope="session")

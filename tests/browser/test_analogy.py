@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from drawn import wait_until_drawn
 from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,6 +40,7 @@ def test_the_first_screen_solves_its_example(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     expect(page.locator(".lx-sentence")).to_contain_text("Paris is to France as Rome is to")
     expect(page.locator("table.lx")).to_have_count(2, timeout=LONG)
+    wait_until_drawn(page)
     assert len(words(page)) == 5
     expect(page.locator("table.lx-small")).to_contain_text("3CosMul")
 
@@ -46,6 +48,7 @@ def test_the_first_screen_solves_its_example(page: Page, app_url: str) -> None:
 def test_page_and_command_line_solve_alike(page: Page, app_url: str) -> None:
     open_page(page, app_url, "&a=Tokyo&b=Japan&c=Paris&d=France&template=to-as")
     expect(page.locator("table.lx")).to_have_count(2, timeout=LONG)
+    wait_until_drawn(page)
     printed = command("solve", "Tokyo is to Japan as Paris is to [MASK]", "--gold", "France")
     model = printed["models"][0]  # type: ignore[index]
     expected = [item["token"] for item in model["blanks"][0]["predictions"]]
@@ -77,6 +80,7 @@ def test_typed_markup_is_shown_as_text(page: Page, app_url: str) -> None:
 def test_scores_are_ranked_with_a_heat_strip_each(page: Page, app_url: str) -> None:
     open_page(page, app_url, "&analogy=Score&query=Paris:France&pairs=Rome:Italy,Italy:Rome")
     expect(page.locator(".lx-strip")).to_have_count(2, timeout=LONG)
+    wait_until_drawn(page)
     printed = command("score", "Paris:France", "Rome:Italy", "Italy:Rome")
     pairs = printed["models"][0]["pairs"]  # type: ignore[index]
     shown = page.locator(".lx-pair b").all_inner_texts()
@@ -91,6 +95,7 @@ def test_probe_results_stand_beside_the_papers(page: Page, app_url: str) -> None
     page.goto(f"{app_url}/results?tab=More&chart=Analogy+probes")
     expect(page.get_by_role("heading", name="Accuracy by kind")).to_be_visible(timeout=LONG)
     expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=LONG)
+    wait_until_drawn(page)
     assert "Traceback" not in page.inner_text("body")
 
 
@@ -98,4 +103,5 @@ def test_a_narrow_screen_has_no_sideways_scroll(page: Page, app_url: str) -> Non
     page.set_viewport_size({"width": 390, "height": 844})
     open_page(page, app_url, "&analogy=Score&query=Paris:France&pairs=Rome:Italy,Italy:Rome")
     expect(page.locator(".lx-strip")).to_have_count(2, timeout=LONG)
+    wait_until_drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from drawn import current_run, wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import Page, expect
 
@@ -24,12 +25,12 @@ def get_smollm2(page: Page, url: str) -> None:
     button = page.get_by_role("button", name=re.compile("^Get it"))
     if button.count():
         button.click()
-        expect(page.get_by_role("progressbar").first).to_be_visible()
         expect(page.locator("table.lx")).to_have_count(len(MODELS), timeout=600_000)
 
 
 def words(page: Page, number: int) -> list[str]:
-    """The answers in one model's column, without the marks beside them."""
+    """The answers in one model's column of a drawn page, without the marks beside them."""
+    wait_until_drawn(page)  # preliminary answers come first
     cells = page.locator("table.lx").nth(number).locator("tbody .word")
     return [cell.evaluate("cell => cell.firstChild.textContent.trim()") for cell in cells.all()]
 
@@ -73,6 +74,7 @@ def test_page_and_command_line_give_the_same_numbers(
     text = "The Nile is a river in ___."
     page.goto(f"{app_url}/?text={text}&gold=Egypt&models={'&models='.join(models)}")
     expect(page.locator("table.lx")).to_have_count(len(models))
+    wait_until_drawn(page)
     shown = [
         [
             (row.locator(".word").evaluate("cell => cell.firstChild.textContent.trim()"), value)
@@ -107,6 +109,7 @@ def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
     gold.fill("<b onclick=1>Paris</b>")
     gold.press("Enter")
     expect(page.locator(".lx-gold b").first).to_have_text("<b onclick=1>Paris</b>")
+    wait_until_drawn(page)
     assert page.evaluate("window.harmed") is False
     assert page.locator("img[src=x]").count() == 0
 
@@ -130,8 +133,11 @@ def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentenc
     expect(page.get_by_text("wordings give")).to_be_visible()
     for label, typed in (("Subject", "Narnia"), ("Relation", "P30 continent")):
         field = page.get_by_role("combobox", name=label)
+        wait_until_drawn(page)
+        seen = current_run(page)
         field.fill(typed)
         field.press("Enter")
+        wait_until_drawn(page, seen)
     expect(page.get_by_text("Narnia, P30 continent: starter has no such fact")).to_be_visible()
     expect(page).to_have_url(re.compile("subject=Narnia"))
     field = page.get_by_role("textbox", name="Sentence with a blank")
@@ -156,6 +162,7 @@ def test_a_phone_shows_the_columns_below_each_other(page: Page, app_url: str) ->
     page.set_viewport_size({"width": 400, "height": 850})
     page.goto(app_url)
     expect(page.locator("table.lx").first).to_be_visible()
+    wait_until_drawn(page)
     heads = [head.bounding_box() for head in page.locator(".lx-head").all()]
     assert heads[0] is not None and heads[1] is not None
     assert heads[1]["y"] > heads[0]["y"] + 50

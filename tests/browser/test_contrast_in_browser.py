@@ -4,11 +4,15 @@ import re
 from typing import Literal
 
 import pytest
+from drawn import wait_until_drawn
 from playwright.sync_api import Locator, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 READABLE = 4.5  # WCAG 2.2, 1.4.3
+# The colours of buttons fade in; other animations have no end.
+FADED_IN = """Promise.all(document.getAnimations()
+    .filter(one => one instanceof CSSTransition).map(one => one.finished))"""
 
 
 def luminance(colour: str) -> float:
@@ -38,6 +42,7 @@ def test_a_primary_button_and_a_chosen_model_are_readable(
     page.goto(f"{app_url}/data?tab=New+run")
     start = page.get_by_test_id("stBaseButton-primary")
     start.wait_for()
-    page.wait_for_timeout(500)  # the button's colour fades in
+    wait_until_drawn(page)
+    page.evaluate(FADED_IN)
     assert contrast(start) >= READABLE
     assert contrast(page.locator("[data-tag]").last) >= READABLE

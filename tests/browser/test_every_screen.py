@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from drawn import MAIN, current_run, wait_until_drawn
 from old_addresses import MOVED, Params
 from playwright.sync_api import Browser, Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -22,7 +23,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
 STARTS = {"Ask": "?models=minilm-mlm", "Results": "results?data=made-up"}
-MAIN = "[data-testid=stMainBlockContainer]"
 # Page -> its tabs; the first one is open.
 TABS = {
     "Ask": ("Sentence", "Wordings", "Answers", "Analogy", "Batch", "Examples"),
@@ -44,22 +44,6 @@ PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs
 # What the menu of More offers of the small runs: not what they have no facts for.
 CHARTS = ("P@k curves", "Rank distribution", "Relation types", "Calibration", "Correlations",
           "Slices", "LAMA T-REx", "Analogy probes")  # fmt: skip
-# The run has ended (its last act is the address), and for a while nothing has been drawn.
-SETTLED = """([main, seen]) => {
-    const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState
-    if (!(window.lamaAddress > seen) || document.querySelector('[data-testid=stSkeleton]')
-        || state !== 'notRunning') return false
-    const now = location.href + document.querySelector(main).innerText
-    if (window.lastSeen !== now) { window.lastSeen = now; window.since = performance.now() }
-    return performance.now() - window.since > 300
-}"""
-
-
-STATE = """({run: window.lamaAddress,
-    state: document.querySelector('[data-testid=stApp]')?.dataset.testScriptState,
-    skeletons: document.querySelectorAll('[data-testid=stSkeleton]').length,
-    active: document.activeElement?.outerHTML.slice(0, 300)})"""
-
 SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
 
@@ -78,18 +62,14 @@ class Screen:
 
 
 def read(page: Page, seen: int = -1) -> Screen:
-    """The screen of the first run after the run `seen`; a failure describes the page."""
-    try:
-        page.wait_for_function(SETTLED, arg=[MAIN, seen], polling=200)
-    except PlaywrightTimeout as error:
-        error.add_note(f"{page.url}, after run {seen}: {page.evaluate(STATE)}")
-        raise
+    """The screen of the first run after the run `seen`."""
+    wait_until_drawn(page, seen)
     return Screen(page.title(), page.url, page.locator(MAIN).inner_text())
 
 
 def click(page: Page, place: Locator) -> Screen:
     """What a click leads to."""
-    seen = int(page.evaluate("window.lamaAddress"))
+    seen = current_run(page)
     place.click()
     return read(page, seen)
 

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from drawn import still_top, wait_until_drawn
+from gates import Gates
 from playwright.sync_api import Page, ViewportSize, expect
 
 pytestmark = pytest.mark.browser
+N_MODELS = 3  # that are chosen at first, here or to be fetched
 PHONE: ViewportSize = {"width": 390, "height": 844}
 OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
     table.getBoundingClientRect().right
@@ -18,20 +22,10 @@ HIDDEN_PART = """(() => {
     const table = document.querySelector("[data-testid=stDataFrame] .dvn-scroller")
     return table.scrollWidth - table.clientWidth })()"""
 
-# Where the first card was while models were queried, and where it is now, each with the height of
-# the field for models: this field is loaded last and grows then, with or without answers.
-WATCH = """window.place = () => [".lx-head", ".st-key-models"].map(name =>
-        document.querySelector(name)?.getBoundingClientRect())
-    .reduce((card, field) => card && field && [card.top, field.height])
-window.places = []; new MutationObserver(() => {
-    if (place() && document.body.innerText.includes("Waiting for the answers"))
-        places.push(place())
-}).observe(document, { subtree: true, childList: true })"""
-ANIMALS = ("zebra", "camel", "heron", "otter", "gecko", "lemur", "moose", "bison")
 
-
-def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_url: str) -> None:
-    page.add_init_script(WATCH)
+def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(
+    page: Page, app_url: str, gates: Gates
+) -> None:
     page.goto(f"{app_url}/results")
     page.get_by_role("tab", name="Compare").click()
     expect(page).to_have_url(re.compile("tab=Compare"))
@@ -40,16 +34,19 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_u
     expect(field).to_be_visible()
     expect(page.locator("[data-tag]").get_by_text("minilm-mlm-twin")).to_be_visible()
     expect(page.get_by_text("No model is chosen")).to_have_count(0)
-    for animal in ANIMALS:  # fast answers may come before a look at the page
-        page.goto(f"{app_url}/?text=A+{animal}+that+nobody+has+seen+is+a+___.")
-        expect(page.locator("table.lx").nth(1)).to_be_visible()
-        expect(page.get_by_text("The twin is MiniLM-MLM trained")).to_be_visible()
-        *places, (answered, height) = page.evaluate("[...places, place()]")
-        waiting = [top for top, earlier_height in places if earlier_height == height]
-        if waiting:
-            break
-    assert abs(waiting[-1] - answered) < 1, "the cards stay where they are when the answers come"
+    with gates.closed("query"):
+        page.goto(f"{app_url}/?text=The+number+{uuid4().int}+is+a+___.")  # no answer is cached
+        expect(page.get_by_text("Waiting for the answers")).to_be_visible()
+        expect(page.locator("[data-tag]")).to_have_count(N_MODELS)  # the field grows with them
+        expect(page.locator(".lx-head")).to_have_count(N_MODELS)
+        expect(page.locator("table.lx")).to_have_count(0)
+        waiting = still_top(page, ".lx-head")
+    expect(page.locator("table.lx").nth(1)).to_be_visible()
+    expect(page.get_by_text("The twin is MiniLM-MLM trained")).to_be_visible()
+    answered = still_top(page, ".lx-head")
+    assert abs(waiting - answered) < 1, "the cards stay where they are when the answers come"
     page.set_viewport_size({"width": 1000, "height": 900})
+    wait_until_drawn(page)
     assert max(page.evaluate(OVERFLOW)) <= 0, "tables stay inside their cards"
     page.goto(app_url)
     gold = page.get_by_role("textbox", name="Right answer (optional)")
@@ -88,20 +85,25 @@ def test_the_tables_of_ask_show_the_models_answers_without_scrolling(
         page.goto(f"{app_url}/?tab={tab}")  # with the default models
         expect(page.get_by_text("Choose a row to ask its sentence alone")).to_be_visible()
         expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
+        wait_until_drawn(page)
         assert page.evaluate(HIDDEN_PART) == 0, tab
 
 
 @pytest.mark.slow
 def test_a_cold_start_draws_the_menu_and_an_outline_but_no_list_of_files(
-    page: Page, start_app: Callable[..., str], tmp_path: Path
+    page: Page, start_app: Callable[..., str], tmp_path: Path, gates: Gates
 ) -> None:
     page.add_init_script("""
-        window.seen = new Set();
         new MutationObserver(() => {
-            if (document.querySelector("[data-testid=stSidebarNav]")) window.seen.add("files");
-            if (document.querySelector("[data-testid=stSkeleton]")
-                && !document.querySelector("[role=tab]")) window.seen.add("outline");
+            if (document.querySelector("[data-testid=stSidebarNav]")) window.sawFiles = true
         }).observe(document, {childList: true, subtree: true});""")
-    page.goto(start_app(tmp_path / "cold"))
-    expect(page.get_by_role("tab", name="Sentence", exact=True)).to_be_visible()
-    assert page.evaluate("[...window.seen]") == ["outline"]
+    url = start_app(tmp_path / "cold")
+    menu = page.get_by_test_id("stTopNav").get_by_role("link", name="Ask")
+    first_tab = page.get_by_role("tab", name="Sentence", exact=True)
+    with gates.closed("page"):
+        page.goto(url)
+        expect(menu).to_be_visible()
+        expect(page.get_by_test_id("stSkeletonElement")).to_have_count(2)
+        expect(first_tab).to_have_count(0)
+    expect(first_tab).to_be_visible()
+    assert page.evaluate("window.sawFiles ?? false") is False

@@ -4,11 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from drawn import wait_until_drawn
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-DRAWN = "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
 
 
 def to_step(page: Page, name: str, step: int, of: int = 8) -> None:
@@ -17,7 +16,7 @@ def to_step(page: Page, name: str, step: int, of: int = 8) -> None:
     expect(page).to_have_url(re.compile(f"lesson=3-negation&step={step}"))
     place = f"Step {step} of {of}" if step <= of else "Summary"
     expect(page.get_by_test_id("stProgress").get_by_text(place)).to_be_visible()
-    page.wait_for_function(DRAWN)
+    wait_until_drawn(page)
 
 
 def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: str) -> None:
@@ -25,7 +24,7 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
     page.get_by_role("button", name="Teach: lessons").click()
     page.get_by_role("button", name="Start the lesson").nth(2).click()
     expect(page.get_by_text("Step 1 of 8")).to_be_visible()
-    page.wait_for_function(DRAWN)
+    wait_until_drawn(page)
     to_step(page, "Next", 2)
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     page.get_by_text("French", exact=True).click()
@@ -37,7 +36,7 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
     expect(page.get_by_text("You predicted French.")).to_be_visible()
     page.go_forward()
     expect(page.get_by_text("MiniLM-MLM (embedded): french.")).to_be_visible()
-    page.wait_for_function(DRAWN)
+    wait_until_drawn(page)
     to_step(page, "Next", 4)
     to_step(page, "Next", 5)
     page.get_by_text("40 to 60 %", exact=True).click()

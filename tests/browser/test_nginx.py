@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPSConnection
 
 import pytest
+from drawn import wait_until_drawn
 from load.proxy import NAME, find_nginx, running_nginx, unverified
 from playwright.sync_api import Browser
 from websockets.exceptions import InvalidStatus
@@ -45,7 +46,7 @@ def fetch(
     site: Site, path: str, *, host: str = NAME, method: str = "GET", body: bytes | None = None
 ) -> tuple[int, dict[str, str]]:
     """The status and the headers of an answer."""
-    connection = HTTPSConnection("127.0.0.1", site.port, context=unverified(), timeout=30)
+    connection = HTTPSConnection("127.0.0.1", site.port, context=unverified(), timeout=90)
     connection.request(method, path, body, {"Host": host})
     answer = connection.getresponse()
     answer.read()
@@ -59,6 +60,7 @@ def open_websocket(site: Site, *, host: str, origin: str | None) -> int:
             f"wss://{host}:{site.port}/_stcore/stream",
             sock=socket.create_connection(("127.0.0.1", site.port)),
             ssl=unverified(),
+            open_timeout=90,
             origin=origin,  # type: ignore[arg-type]  # a NewType of str
             subprotocols=["streamlit"],  # type: ignore[list-item]
         ):
@@ -118,5 +120,6 @@ def test_a_browser_asks_through_nginx_and_the_policy_blocks_nothing(
     page.goto(f"{site.origin}/results")
     page.get_by_test_id("stPlotlyChart").first.wait_for(timeout=240_000)
     page.locator(".js-plotly-plot").first.wait_for()
+    wait_until_drawn(page)
     assert not [text for text in said if "Content Security Policy" in text]
     launched.close()

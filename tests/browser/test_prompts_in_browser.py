@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from drawn import wait_until_drawn
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -19,6 +20,7 @@ def test_the_same_fact_stands_side_by_side_through_several_prompts(
 ) -> None:
     open_tab(page, app_url, "One fact")
     expect(page.locator("table.lx").first).to_be_visible()
+    wait_until_drawn(page)
     assert page.locator("table.lx").count() >= 3
     expect(page.locator("table.lx").first.locator("tbody tr")).to_have_count(5)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from drawn import wait_until_drawn
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -24,6 +25,7 @@ def test_visitors_of_a_public_app_ask_its_models(page: Page, public_url: str) ->
     page.goto(f"{public_url}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm&models=/etc")
     expect(page.locator("table.lx tbody .word").first).to_contain_text("japan")
     expect(page.get_by_text("Excluded, because this app")).to_be_visible()
+    wait_until_drawn(page)
     assert page.locator(".lx-name").count() == 1
     field = page.get_by_role("textbox", name="Sentence with a blank")
     field.fill("Paris is the capital of ___.")
@@ -31,6 +33,7 @@ def test_visitors_of_a_public_app_ask_its_models(page: Page, public_url: str) ->
     expect(page.locator("table.lx tbody .word").first).to_contain_text("france")
     page.goto(f"{public_url}/data?tab=Import")
     expect(page.get_by_text("Imports require a signed-in user")).to_be_visible()
+    wait_until_drawn(page)
     assert page.get_by_role("button", name=re.compile("^(Import|Get )")).count() == 0
 
 
@@ -54,6 +57,7 @@ def test_a_link_names_no_file_of_the_machine_and_who_types_may(
     link = f"{app_url}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm&candidates="
     page.goto(f"{link}{quote(f'file:{words}')}")
     expect(page.get_by_text("URLs can't reference a file of this machine")).to_be_visible()
+    wait_until_drawn(page)
     assert page.locator("table.lx").count() == 0
     page.goto(link + "common")
     expect(page.locator("table.lx tbody .word").first).to_be_visible()

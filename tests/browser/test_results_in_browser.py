@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from drawn import wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import Page, expect
 
@@ -12,17 +13,7 @@ FACTS = re.compile(r"/results\?.*tab=Wrong\+answers")
 
 def open_page(page: Page, url: str) -> None:
     page.goto(url)
-    settle(page)
-
-
-def settle(page: Page) -> None:
-    """Wait until the page has run and nothing is still to be drawn."""
-    page.wait_for_selector("[data-testid=stAppViewContainer]")
-    page.wait_for_function(
-        "() => !document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')"
-        " && document.querySelector('[data-testid=stMainBlockContainer] h2')"
-    )
-    page.wait_for_timeout(500)
+    wait_until_drawn(page)
 
 
 def click_bar(page: Page, number: int) -> None:
@@ -40,7 +31,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     open_page(page, f"{results_url}/results?{chosen}")
     click_bar(page, 17)  # five rows a model with the source's, and two traces of whiskers on them
     page.wait_for_url(FACTS)
-    settle(page)
+    wait_until_drawn(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
     expect(page).to_have_url(re.compile("of=smollm2-135m"))
     expect(page.get_by_text("of 800 facts · P101 made-up relation 1")).to_be_visible()
@@ -54,7 +45,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     expect(field).to_have_value(re.compile(r"is related to \[MASK\] \.$"))
 
     page.go_back()
-    settle(page)
+    wait_until_drawn(page)
     expect(page.get_by_role("radio", name="Facts")).to_be_visible()
     expect(page).to_have_url(re.compile("relations=P101"))
 
@@ -68,6 +59,7 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     page.keyboard.press("ArrowDown")
     way = page.get_by_role("button", name=re.compile("Facts: P10[01] .*, GPT-2 small"))
     expect(way).to_be_enabled()
+    wait_until_drawn(page)
     assert "/results" in page.url, "choosing leads nowhere"
     way.press("Enter")
     page.wait_for_url(re.compile(r"/results\?(?=.*relations=P10).*tab=Wrong\+answers"))
@@ -86,7 +78,7 @@ def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: 
     assert box is not None
     page.mouse.click(box["x"] + box["width"] / 11 * 0.7, box["y"] + box["height"] / 11 * 0.5)
     page.wait_for_url(re.compile("gold=.*answer="))
-    settle(page)
+    wait_until_drawn(page)
     expect(
         page.get_by_text(re.compile(r"of 800 facts · right answer “\w+” · gpt2 answers"))
     ).to_be_visible()
@@ -99,7 +91,7 @@ def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url:
     )
     click_bar(page, 2)
     page.wait_for_url(FACTS)
-    settle(page)
+    wait_until_drawn(page)
     expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
     expect(page.get_by_text(re.compile("rank 3 to 5 in gpt2"))).to_be_visible()
 
@@ -114,12 +106,12 @@ def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url:
     before, entries = page.url, page.evaluate("history.length")
     click_bar(page, 2)
     page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
-    settle(page)
+    wait_until_drawn(page)
     assert page.evaluate("history.length") == entries + 1
     page.go_back()
     expect(page.get_by_role("heading", name="Results")).to_be_visible()
     expect(page).to_have_url(before)
-    settle(page)
+    wait_until_drawn(page)
     page.get_by_role("button", name="More options").click()
     expect(page.get_by_role("spinbutton", name="k")).to_have_value("7")
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from picking import HEAD, ROW
+from drawn import wait_until_drawn
+from picking import pick_row
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -35,7 +36,6 @@ query = "The capital of Norway is ___."
 gold = "Oslo"
 models = ["minilm-mlm"]
 """
-DRAWN = "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +97,8 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ur
     shown_button(page, re.compile("Only .* is right")).click()
     expect(page.get_by_text(re.compile("· right in"))).to_be_visible()
     expect(page.get_by_text("Tick facts to tag them; Shift and a click")).to_be_visible()
-    page.wait_for_function(DRAWN)
-    table = page.get_by_test_id("stDataFrame").first
-    table.evaluate("table => table.scrollIntoView({block: 'center'})")
-    for number, keys in ((0, []), (4, ["Shift"])):
-        at = {"x": 16, "y": HEAD + ROW * number + ROW / 2}
-        table.click(position=at, modifiers=keys)
-        expect(shown_button(page, f"Add to {number + 1}")).to_be_visible()
+    pick_row(page, 0, shown_button(page, "Add to 1"))
+    pick_row(page, 4, shown_button(page, "Add to 5"), modifiers=["Shift"])
     page.get_by_role("combobox", name=re.compile("Tags for the ticked")).click()
     page.keyboard.type("only one")
     page.keyboard.press("Enter")
@@ -176,7 +171,7 @@ def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, url: str) -> None
     open_page(page, url, "Results")
     chart = page.locator(".js-plotly-plot").first
     expect(chart.locator(".point path").first).to_be_visible()
-    page.wait_for_function(DRAWN)
+    wait_until_drawn(page)
     boxes = [bar.bounding_box() for bar in chart.locator(".point path").all()]
     bars = [box for box in boxes if box and box["height"] > 8 and box["width"] > 60]
     low = min(bars, key=lambda box: box["width"])
@@ -192,7 +187,7 @@ def test_10_twenty_sentences_are_filtered_and_exported(page: Page, url: str) -> 
     page.get_by_role("textbox", name="Sentences, one per line").fill("\n".join(lines))
     page.get_by_text("wrong", exact=True).click()
     expect(page.get_by_text("20 of 20 sentences answered")).to_be_visible()
-    page.wait_for_function(DRAWN)
+    wait_until_drawn(page)
     rows = export(page)
     assert 0 < len(rows) < len(lines)
     assert all(row["minilm-mlm gold_rank"] != "1" for row in rows)

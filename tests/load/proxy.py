@@ -5,10 +5,11 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from until import until
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
 NAME = "lama.example.org"
@@ -36,14 +37,19 @@ def running_nginx(folder: Path, app: str) -> Iterator[int]:
     subprocess.run([*command, "-t"], check=True, capture_output=True)
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(100):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.1)
+        until(lambda: process.poll() is not None or _listens(port))
+        if process.poll() is not None:
+            raise RuntimeError(f"nginx ended with status {process.returncode}")
         yield port
     finally:
         process.terminate()
         process.wait()
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 90):
+        return True
+    return False
 
 
 def free_port() -> int:

@@ -10,6 +10,7 @@ import pytest
 from load import clients
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from until import until
 
 MAX_LEFT = 1 << 20  # bytes of a closed session
 
@@ -75,8 +76,7 @@ def test_visitors_of_a_running_app_are_answered_until_it_ends(
         assert sum(map(len, record.seconds.values())) >= 3
         assert max(record.memory) > 50e6
         app.process.kill()
-        while app.process.status() != psutil.STATUS_ZOMBIE:
-            time.sleep(0.01)
+        until(lambda: app.process.status() == psutil.STATUS_ZOMBIE)
         lost = clients.visit(app, 1, 0.5)
     assert any("lost: " in fault for fault in lost.faults)
     assert "the app ended" in lost.faults

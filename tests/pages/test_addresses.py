@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import sys
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,15 @@ from streamlit import net_util
 
 from lama_core.cli import app as command
 from lama_core.errors import UserError
-from lama_core.queue import MAX_OF_ADDRESS, RESERVED, SLOTS_FOR_OTHERS, Ticket, VisitorQueue
+from lama_core.queue import (
+    LOOK_SECONDS,
+    MAX_OF_ADDRESS,
+    RESERVED,
+    ROOM_SECONDS,
+    SLOTS_FOR_OTHERS,
+    Ticket,
+    VisitorQueue,
+)
 from pages.ui import serve
 from pages.ui.shared import visitors
 from pages.ui.shared.addresses import network_address
@@ -89,13 +96,15 @@ def test_connections_of_one_address_are_bounded_at_once_and_in_a_minute(
 def test_a_query_waits_for_room_before_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = VisitorQueue(slots=8)
     fill(queue, MAX_OF_ADDRESS, "a")
-    monkeypatch.setattr("lama_core.queue.ROOM_SECONDS", 0.3)
-    monkeypatch.setattr("lama_core.queue.LOOK_SECONDS", 0.05)
-    start = time.monotonic()
+    waits: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(waits), sleep=waits.append)
+    monkeypatch.setattr("lama_core.queue.time", clock)
     with pytest.raises(UserError, match="from your network address"):
         queue._wait_for_room("a")
-    assert time.monotonic() - start >= 0.3
+    assert ROOM_SECONDS < sum(waits) <= ROOM_SECONDS + LOOK_SECONDS
+    waits.clear()
     queue._wait_for_room("b")
+    assert not waits
 
 
 def fill(queue: VisitorQueue, n_waiting: int, address: str) -> None:

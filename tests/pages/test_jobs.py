@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from until import SECONDS
 
 from lama_core.models.sources.catalog import ModelRequest
 from lama_core.progress import Pace, Progress, describe, describe_briefly
@@ -152,7 +153,7 @@ def test_a_command_is_asked_in_the_words_of_its_request(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(jobs.subprocess, "Popen", popen)
     job = jobs.start("asked", ModelRequest("owner/name"))
-    job.over.wait(30)
+    assert job.over.wait(SECONDS)
     jobs.forget("asked")
     assert started[0][1:] == ["-m", "lama_core", "models", "get", "owner/name"]
 

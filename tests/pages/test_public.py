@@ -7,7 +7,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +22,7 @@ from streamlit.runtime.backend_operation_handler import (
     DismissSkillsNudgeHandler,
     InstallSkillsHandler,
 )
+from until import SECONDS, until
 
 from lama_core.candidates import lists
 from lama_core.datasets.library.download import GetRequest, ImportRequest
@@ -119,7 +119,7 @@ def test_a_visitors_query_waits_a_limited_time_for_a_model(monkeypatch: pytest.M
 
     def load(name: str, **options: Any) -> Any:
         n_running.append(query_queue.QUEUE.n_running)
-        assert finish.wait(60)
+        assert finish.wait(SECONDS)
         return load_model(name, **options)
 
     monkeypatch.setenv("LAMA_QUERY_LOADING", "1")
@@ -131,7 +131,7 @@ def test_a_visitors_query_waits_a_limited_time_for_a_model(monkeypatch: pytest.M
     assert "MiniLM-MLM (embedded) wasn't loaded within 1 seconds" in said(app)
     assert n_running == [1], "a load counts as a query of the visitor"
     finish.set()
-    monkeypatch.setenv("LAMA_QUERY_LOADING", "60")
+    monkeypatch.setenv("LAMA_QUERY_LOADING", "600")
     assert "wasn't loaded" not in said(open_page("cloze", **query))
 
 
@@ -374,13 +374,6 @@ def test_what_streamlit_finds_in_finished_texts_is_parted(text: str, shown: str)
     assert plain(text).replace("\\", "").endswith(shown.replace("~", PARTED))
     assert plain("owner/name@main") == "owner\\/name\\@main"
     assert PARTED not in plain("http://a.b www.a.b me@a.b", links=True)
-
-
-def until(what: Any) -> None:
-    end = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.01)
 
 
 def test_an_app_that_answers_others_gives_them_the_machines_own_address(

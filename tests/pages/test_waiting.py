@@ -1,10 +1,10 @@
 """A page's place in the queue, and the answers that are kept."""
 
 import threading
-import time
 
 import pytest
 from cachetools import LRUCache
+from until import SECONDS, until
 
 from lama_core.queue import VisitorQueue
 from pages.ui.shared import query_queue
@@ -52,7 +52,7 @@ def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
                 order.append(f"many {number}")
                 if not number:
                     begun.set()
-                    assert other.is_set() or other.wait(20)
+                    assert other.is_set() or other.wait(SECONDS)
 
     def alone() -> None:
         with queue.slot("single", lambda n: None):
@@ -61,12 +61,11 @@ def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
     begun, other = threading.Event(), threading.Event()
     greedy = threading.Thread(target=many)
     greedy.start()
-    assert begun.wait(20)
+    assert begun.wait(SECONDS)
     single = threading.Thread(target=alone)
     single.start()
-    while not queue.n_waiting:
-        time.sleep(0.002)
+    until(lambda: queue.n_waiting)
     other.set()
-    single.join(20)
-    greedy.join(20)
+    single.join(SECONDS)
+    greedy.join(SECONDS)
     assert order == ["many 0", "single", "many 1"]

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,12 +16,14 @@ from service_fakes import (
     call_often,
     end,
     fail,
-    load_slowly,
-    n_slots,
+    load_until_refused,
+    loads_here,
     process_id,
+    running,
     take_slots,
     unpicklable,
 )
+from until import until
 
 from lama_core.errors import NotFetchedError, UserError
 from lama_core.models.server.completions import RequestRefused
@@ -115,34 +116,24 @@ def test_a_visitor_who_leaves_ends_the_query(scorer: ScoringProcess) -> None:
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             scorer.run(LOCAL, call_often, (), {"on_progress": leave})
-    child = psutil.Process(scorer.run(LOCAL, process_id, (), {}))
-    until = time.monotonic() + 60
-    while child.num_threads() > 20 and time.monotonic() < until:
-        time.sleep(0.1)
-    before = child.cpu_times().user
-    time.sleep(0.5)
-    assert child.cpu_times().user - before < 0.4, "no query runs on"
+    until(lambda: not scorer.run(LOCAL, running, (), {}))
 
 
 def test_a_visitor_who_closes_the_page_ends_the_query(scorer: ScoringProcess) -> None:
-    asked = time.monotonic()
-
     def leave() -> None:
-        if time.monotonic() > asked + 0.6:
+        if scorer.run(LOCAL, running, (), {}):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
         scorer.run(Visitor(check=leave), take_slots, (), {})
-    time.sleep(0.2)
-    before = scorer.run(LOCAL, n_slots, (), {})
-    time.sleep(0.3)
-    assert 0 < before == scorer.run(LOCAL, n_slots, (), {}) < 3000
+    until(lambda: not scorer.run(LOCAL, running, (), {}))
 
 
 def test_a_visitors_wait_for_a_model_is_limited_there(scorer: ScoringProcess) -> None:
     with pytest.raises(UserError, match="wasn't loaded within 0 seconds"):
-        scorer.run(Visitor("203.0.113.7", 0.0), load_slowly, (), {})
-    scorer.run(LOCAL, load_slowly, (), {})
+        scorer.run(Visitor("203.0.113.7", 0.0), load_until_refused, (), {})
+    assert scorer.run(LOCAL, loads_here, (), {})
+    assert not scorer.run(Visitor("203.0.113.7", 600.0), loads_here, (), {})
 
 
 def test_after_an_unexpected_end_the_next_query_is_answered(scorer: ScoringProcess) -> None:
@@ -191,12 +182,12 @@ def test_a_long_path_of_temporary_files_is_not_used(
 
 
 APP = """
-import sys, time
+import sys, threading
 from lama_core.service import process, queries
 process.start()
 model = "minilm-mlm"
 print(process.run_query(queries.LOCAL, queries.loaded_models)[0], flush=True)
-time.sleep(100)
+threading.Event().wait()
 """
 
 

@@ -1,0 +1,50 @@
+"""Wait until a page is drawn: a state of the page, not a number of seconds."""
+
+from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+MAIN = "[data-testid=stMainBlockContainer]"
+# The run `seen` is over (the last act of each run is the address), nothing is still to be loaded,
+# and the page is the same in so many frames, however long a busy browser takes for them.
+N_FRAMES = 20
+DRAWN = """([main, seen, frames]) => {
+    const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState
+    const content = document.querySelector(main)
+    const over = window.lamaAddress > seen && state === 'notRunning' && content
+        && !document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')
+    const now = over && [location.href, content.scrollHeight, content.innerText].join()
+    window.sameFrames = over && now === window.lastFrame ? window.sameFrames + 1 : 0
+    window.lastFrame = now
+    return window.sameFrames >= frames
+}"""
+# The element's distance from the top, once it is the same in so many frames; the script may run.
+STILL_TOP = """([element, frames]) => {
+    const top = document.querySelector(element)?.getBoundingClientRect().top
+    window.sameTops = top === window.lastTop ? window.sameTops + 1 : 0
+    window.lastTop = top
+    return window.sameTops >= frames && {top}
+}"""
+STATE = """({run: window.lamaAddress,
+    state: document.querySelector('[data-testid=stApp]')?.dataset.testScriptState,
+    skeletons: document.querySelectorAll('[data-testid=stSkeleton]').length,
+    active: document.activeElement?.outerHTML.slice(0, 300)})"""
+
+
+def current_run(page: Page) -> int:
+    """The number of the page's latest run that is over."""
+    return int(page.evaluate("window.lamaAddress"))
+
+
+def wait_until_drawn(page: Page, seen: int = -1) -> None:
+    """Return when a run after the run `seen` is over and drawn; a failure describes the page."""
+    try:
+        page.wait_for_function(DRAWN, arg=[MAIN, seen, N_FRAMES])
+    except PlaywrightTimeout as error:
+        error.add_note(f"{page.url}, after run {seen}: {page.evaluate(STATE)}")
+        raise
+
+
+def still_top(page: Page, element: str) -> float:
+    """The distance of the first such element from the window's top in pixels, once it is still."""
+    found = page.wait_for_function(STILL_TOP, arg=[element, N_FRAMES])
+    return float(found.json_value()["top"])
