@@ -1,7 +1,8 @@
 """What must not change: the goldens of `frozen.json` (made by `freeze.py` in this folder).
 
 They were first frozen from version 0.1.0 of the project. Log-probabilities may differ in their last
-digits from one processor to the next; ranks and words may not.
+digits from one CPU to the next, and so may what follows from them, within the bounds below; other
+ranks, and words, may not.
 """
 
 import json
@@ -11,17 +12,28 @@ import measured
 import pytest
 
 FROZEN = json.loads(measured.FROZEN.read_text(encoding="utf-8"))
-TOLERANCE = 2e-5
-TOLERANCES = {
-    # A study keeps log-probabilities in half precision (`probes/prompts/store.py`): a last digit of
-    # fp32 that differs between CPUs can round a value to its neighbour, 2**-10 away from -2 to -1.
-    # What is fitted to them differs by as much: -1.62571 where it was frozen, -1.62540 on an EPYC
-    # with bf16.
-    **dict.fromkeys(("objective", "weights"), 2**-10),
+TOLERANCE = 2e-5  # relative, of numbers with a fraction
+RELATIVE = {
     # The relative error of a perplexity is the absolute error of its logarithm, a sum over eleven
     # tokens: 2.3e-5 between MKL and oneDNN on an EPYC.
     "perplexity": 5 * TOLERANCE,
 }
+ABSOLUTE = {
+    # Studies keep log-probabilities in half precision (`probes/prompts/distributions.py`), where a
+    # last digit of fp32 can move a value to its neighbour: by 2**-8 for a gold answer that is 4 to
+    # 8 below the best candidate. The objective is the mean over ten facts, so it moves by about
+    # 2**-8 / 10. Each of the 40 gold answers' values was moved to its neighbours: the objective
+    # moves by 4.1e-4 at most, the weights by 1.1e-3, and Adam stops an epoch earlier or later.
+    "objective": 2**-11,
+    "weights": 1.2e-3,
+    "n_epochs": 1,
+}
+# The log-probabilities of two CPUs differ by about 1e-4, so a rank can move by the number of
+# candidates that are so close to the gold answer: over all facts of a run that is made here, there
+# are at most two (of 22,426, around rank 1,500). Half precision is coarser, and moves few values:
+# of the ensembles' facts, three candidates are within 1e-3. None is that close at a rank at which
+# P@k or MRR would show it.
+N_CLOSE = 3
 MOVED = (
     "the numbers of {kind} moved: raise its scoring version, say so in CHANGELOG.md, and freeze "
     "them anew (python tests/golden/freeze.py)"
@@ -32,19 +44,32 @@ def moved(kind: str) -> str:
     return MOVED.format(kind=kind)
 
 
-def same(ours: Any, theirs: Any, tolerance: float = TOLERANCE) -> bool:
-    """Equal, but for the last digits of numbers with a fraction."""
-    if isinstance(ours, float) and isinstance(theirs, float):
-        return abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
+def same(ours: Any, theirs: Any, *, absolute: float = 0, relative: float = TOLERANCE) -> bool:
+    """Equal, but for the last digits of numbers with a fraction and for what follows from them."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return list(ours) == list(theirs) and all(
-            same(ours[key], theirs[key], TOLERANCES.get(key, tolerance)) for key in ours
+            same(
+                ours[key],
+                theirs[key],
+                absolute=N_CLOSE / theirs["n"]
+                if key == "mean_rank" and theirs["n"]
+                else ABSOLUTE.get(key, absolute),
+                relative=RELATIVE.get(key, relative),
+            )
+            for key in ours
         )
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(
-            same(our, their, tolerance) for our, their in zip(ours, theirs, strict=True)
+            same(our, their, absolute=absolute, relative=relative)
+            for our, their in zip(ours, theirs, strict=True)
         )
-    return type(ours) is type(theirs) and ours == theirs
+    if type(ours) is not type(theirs):
+        return False
+    if isinstance(ours, float):
+        return abs(ours - theirs) <= absolute + relative * max(1.0, abs(theirs))
+    if absolute and isinstance(ours, int):
+        return abs(ours - theirs) <= absolute
+    return bool(ours == theirs)
 
 
 def test_a_scoring_version_is_frozen_with_its_numbers() -> None:
@@ -82,3 +107,14 @@ def test_the_comparison_sees_a_moved_number() -> None:
     assert same({"a": [1, 0.5]}, {"a": [1, 0.50001]})
     for other in ({"a": [1, 0.5001]}, {"a": [2, 0.5]}, {"a": [1]}, {"b": [1, 0.5]}, {"a": None}):
         assert not same({"a": [1, 0.5]}, other)
+    fit = {"n_epochs": 146, "weights": {"a prompt": 0.95}}
+    assert same(fit, {"n_epochs": 147, "weights": {"a prompt": 0.951}})
+    assert not same(fit, {"n_epochs": 148, "weights": {"a prompt": 0.95}})
+    assert not same(fit, {"n_epochs": 146, "weights": {"a prompt": 0.952}})
+
+
+def test_a_rank_may_move_by_the_candidates_that_are_close() -> None:
+    row = {"n": 10, "mean_rank": 124.4}
+    assert same(row, {"n": 10, "mean_rank": 124.1})
+    assert not same(row, {"n": 10, "mean_rank": 124.0})
+    assert not same(row, {"n": 9, "mean_rank": 124.4})

@@ -8,7 +8,10 @@ of an ensemble keeps its total mass:
     Z(w) = sum over kept of exp s(y)  +  m/n sum over the sample of exp s(y)
 
 with m candidates not kept and n of them sampled. If all candidates are kept, none is sampled and
-the fit is exact. `ceilings` bounds the candidates that are not kept: none of them can have an
+the fit is exact. The earlier candidate wins a tie for the last kept place. The sample is the first
+n candidates not kept in a random order of all candidates, which depends on the fact's place alone:
+another CPU's last digits change the sample only by the candidates that cross the boundary between
+kept and not kept. `ceilings` bounds the candidates that are not kept: none of them can have an
 ensemble score above sum_i w_i ceiling_i. This shows whether an ensemble's first answer is certain
 without the full distributions (Fagin's threshold).
 
@@ -21,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.probes.prompts.distributions import DistributionStore
+from lama_core.scoring.ranking import best_candidates
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -58,8 +62,8 @@ def make_shortlist(
 ) -> Shortlist:
     """Return the shortlist of the first `n_facts` facts (None: all), reading chunk by chunk.
 
-    Keeps the `kept` candidates with the highest probability under any prompt and samples `drawn`
-    of the others.
+    Keeps the `kept` candidates with the highest probability under any prompt (the earlier column
+    wins a tie) and samples `drawn` of the others.
     """
     n_prompts, n_all, n_candidates = store.shape
     n_facts = n_all if n_facts is None else min(n_facts, n_all)
@@ -74,14 +78,16 @@ def make_shortlist(
         offsets[:, kept:] = np.log((n_candidates - kept) / drawn)
     random = np.random.default_rng(SEED)
     for at, chunk in store.chunks():
+        highest = chunk.max(axis=0)
+        # The gold answer is always kept.
+        highest[np.arange(len(highest)), store.asked.gold[at]] = np.inf
+        best = best_candidates(highest, kept).columns
         for fact in range(at.start, min(at.stop, n_facts)):
             values = chunk[:, fact - at.start]
-            highest = values.max(axis=0)
-            highest[store.asked.gold[fact]] = np.inf  # always keep the gold answer
-            order = np.argpartition(-highest, kept - 1) if kept < n_candidates else np.arange(kept)
-            chosen, others = np.sort(order[:kept]), order[kept:]
-            picked = random.choice(others, drawn, replace=False) if drawn else others[:0]
-            columns[fact] = np.concatenate([chosen, np.sort(picked)])
+            chosen = np.sort(best[fact - at.start])
+            order = random.permutation(n_candidates)
+            others = order[~np.isin(order, chosen)]
+            columns[fact] = np.concatenate([chosen, np.sort(others[:drawn])])
             log_probs[:, fact] = values[:, columns[fact]]
             if len(others):
                 ceilings[:, fact] = values[:, others].max(axis=1)
