@@ -1,7 +1,8 @@
 """Benchmarks: speed and memory, compared with an alternative and with the best possible value.
 
 Compare the ratios, not the seconds, because machines are shared and noisy. Each benchmark is a
-module with `run(**options) -> list[BenchRow]` and an entry in `bench.report.BENCHMARKS`.
+module with `run(**options)`, which yields each row when it is measured, and an entry in
+`bench.report.BENCHMARKS`.
 """
 
 import json

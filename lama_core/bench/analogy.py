@@ -7,7 +7,7 @@ positions only. Peer: a simple script that scores one sentence at a time, with l
 positions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -57,13 +57,11 @@ def sentences_of(instances: Sequence[Instance]) -> list[str]:
     ]
 
 
-def run(*, repetitions: int = 3) -> list[BenchRow]:
+def run(*, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure the unsupervised probes with the embedded masked model and a causal model."""
     instances = probe_instances(N_EACH)
-    return [
-        _measure("pseudo-perplexity", load_model(MASKED), instances, repetitions),
-        _measure("perplexity", load_model(CAUSAL), instances, repetitions),
-    ]
+    yield _measure("pseudo-perplexity", load_model(MASKED), instances, repetitions)
+    yield _measure("perplexity", load_model(CAUSAL), instances, repetitions)
 
 
 def _measure(what: str, model: Any, instances: Sequence[Instance], repetitions: int) -> BenchRow:

@@ -5,7 +5,7 @@ loading, the first answer and the app's first page in a new process.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -54,22 +54,21 @@ PIPELINE = "fill-mask pipeline"
 WARM_TEXT = "The capital of France is [MASK]."
 
 
-def run(*, n_queries: int = 512, repetitions: int = 5) -> list[BenchRow]:
+def run(*, n_queries: int = 512, repetitions: int = 5) -> Iterator[BenchRow]:
     """Measure everything; the causal model's rows only if it is on this machine.
 
     Raises:
         UserError: If a model can't be loaded.
     """
     has_causal = locate(find_model(CAUSAL)) is not None
-    return [
-        *throughput(n_queries, repetitions),
-        *agreement_of_precisions(n_queries),
-        *warm_answers(4 * repetitions),
-        *(both_sides(repetitions) if has_causal else ()),
-        *(loading(repetitions) if has_causal else ()),
-        *first_answer(repetitions),
-        *first_page(repetitions),
-    ]
+    yield from throughput(n_queries, repetitions)
+    yield from agreement_of_precisions(n_queries)
+    if has_causal:
+        yield from warm_answers(4 * repetitions)
+        yield from both_sides(repetitions)
+        yield from loading(repetitions)
+    yield from first_answer(repetitions)
+    yield from first_page(repetitions)
 
 
 def throughput(n_queries: int, repetitions: int) -> list[BenchRow]:
@@ -260,7 +259,7 @@ def first_page(repetitions: int) -> list[BenchRow]:
         "import sys; from streamlit.testing.v1 import AppTest; "
         f"app = AppTest.from_file({str(APP_FILE)!r}, default_timeout=60); "
         "app.query_params['text'] = 'no blank'; app.run(); "
-        "raise SystemExit(bool(app.exception) or not app.header or 'torch' in sys.modules)"
+        "raise SystemExit(bool(app.exception) or not app.text_input or 'torch' in sys.modules)"
     )
     (ours,) = medians([partial(seconds_in_a_fresh_process, code)], repetitions)
     return [BenchRow("first page, torch not imported", "s", ours, None, "", PAGE_SECONDS, TARGET)]

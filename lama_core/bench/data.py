@@ -8,6 +8,7 @@ measured in a separate process.
 
 import json
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -21,22 +22,20 @@ N_FACTS = 34_039
 N_EVIDENCES = 10
 
 
-def run(*, repetitions: int = 3) -> list[BenchRow]:
+def run(*, n_facts: int = N_FACTS, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure the seconds and the peak memory of reading the facts."""
     # A local import: the process whose memory is measured imports this module, too.
     from lama_core.bench.workload import write_lama
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_lama(folder, N_FACTS, n_relations=N_RELATIONS, n_evidences=N_EVIDENCES)
+        write_lama(folder, n_facts, n_relations=N_RELATIONS, n_evidences=N_EVIDENCES)
         ways = [partial(way, folder) for way in (lama.load, read_plainly, parse_only)]
         ours, peer, limit = medians(ways, repetitions)
         _, peak = called_in_a_fresh_process(read_once, name)
-    what = f"reading {N_FACTS:,} facts with {N_EVIDENCES} evidences each"
-    return [
-        BenchRow(what, "s", ours, peer, "json.loads into dictionaries", limit, "orjson alone"),
-        BenchRow(f"{what}: peak memory of the process", "MB", peak / 1e6),
-    ]
+    what = f"reading {n_facts:,} facts with {N_EVIDENCES} evidences each"
+    yield BenchRow(what, "s", ours, peer, "json.loads into dictionaries", limit, "orjson alone")
+    yield BenchRow(f"{what}: peak memory of the process", "MB", peak / 1e6)
 
 
 def read_once(folder: str) -> None:

@@ -41,14 +41,13 @@ LEFT: Context = "left"  # causal models: one pass per query, without rescoring
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
 
-def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
+def run(*, n_queries: int = 256, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure queries and tokens per second of the installed models, in fp32 and bf16.
 
     Raises:
         UserError: If the chosen device is missing.
     """
     queries = trex_like_queries(n_queries)
-    found = []
     for name in (MASKED, CAUSAL):
         if locate(find_model(name)) is None:
             continue
@@ -57,10 +56,9 @@ def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
                 with computing_on(device):
                     model = load_model(name, precision=precision)
                     what = f"{name}, {precision} on {device}"
-                    found += of_queries(model, queries, what, repetitions)
-                    found += of_tokens(model, what, repetitions)
+                    yield from of_queries(model, queries, what, repetitions)
+                    yield from of_tokens(model, what, repetitions)
                     CACHE.drop(model.name, precision, device)
-    return found
 
 
 def measured_devices() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ unfinished text, until the texts have as many tokens as ours. Ours can be faster
 because it computes shared beginnings of prompts only once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -55,7 +55,7 @@ def chats(n_queries: int, shots: int) -> list[Chat]:
     return made[:n_queries]
 
 
-def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
+def run(*, n_queries: int = 256, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure `n_queries` questions per second, without examples and with three each."""
     from lama_core.models.cache import load_model
 
@@ -63,7 +63,6 @@ def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
     network, tokenizer, _ = plain_model(MODEL, "fp32")
     use_faster_products(network)  # as in our model
     plain = SimpleNamespace(name=MODEL, model=network, tokenizer=tokenizer)
-    rows = []
     for shots in (0, 3):
         prompts = chats(n_queries, shots)
         what = f"{len(prompts)} questions, {shots}-shot, {MODEL}, fp32"
@@ -78,13 +77,10 @@ def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
             ways.append(partial(by_harness, harness, plain, prompts))
             names.append(f"lm-evaluation-harness, batches of {ROWS}")
         ours, peer, limit, *other = rates(len(prompts), ways, repetitions)
-        rows += [
-            BenchRow(
+        for name, value in zip(names, (peer, *other), strict=True):
+            yield BenchRow(
                 what, "questions/s", ours, value, name, limit, "forward passes of whole prompts"
             )
-            for name, value in zip(names, (peer, *other), strict=True)
-        ]
-    return rows
 
 
 def _sorted_batches(model: Any, prompts: Sequence[Chat]) -> list[list[list[int]]]:

@@ -12,7 +12,7 @@
 import os
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -148,7 +148,7 @@ def saving(n_facts: int, repetitions: int) -> list[BenchRow]:
 
 def run(
     *, n_queries: int = 512, memory_facts: int = N_MEMORY_FACTS, repetitions: int = 3
-) -> list[BenchRow]:
+) -> Iterator[BenchRow]:
     """Measure speed, saving and memory.
 
     Args:
@@ -159,8 +159,6 @@ def run(
     Raises:
         UserError: If the embedded model, whose tokenizer is used, is missing.
     """
-    return [
-        *throughput(n_queries, repetitions),
-        *saving(memory_facts, repetitions),
-        *memory(memory_facts),
-    ]
+    yield from throughput(n_queries, repetitions)
+    yield from saving(memory_facts, repetitions)
+    yield from memory(memory_facts)

@@ -8,7 +8,7 @@ the peak of a separate process that scores and fits.
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 def run(
     *, n_prompts: int = PROMPTS, n_facts: int = FACTS, n_candidates: int = CANDIDATES
-) -> list[BenchRow]:
+) -> Iterator[BenchRow]:
     """Measure memory and fitting.
 
     Memory is compared with the size of all distributions, and fitting on a shortlist with fitting
@@ -55,11 +55,9 @@ def run(
     size = f"{n_prompts} x {n_facts:,} x {n_candidates:,}"
     peer = "all distributions in memory"
     what = f"peak memory, store and fit of {size}"
-    return [
-        BenchRow(what, "GB", peak / 1e9, in_memory, peer, GIGABYTES, TARGET),
-        BenchRow(f"writing the store of {size}", "s", scored),
-        *_fits(n_prompts, min(n_facts, FITTED_WHOLE), n_candidates),
-    ]
+    yield BenchRow(what, "GB", peak / 1e9, in_memory, peer, GIGABYTES, TARGET)
+    yield BenchRow(f"writing the store of {size}", "s", scored)
+    yield from _fits(n_prompts, min(n_facts, FITTED_WHOLE), n_candidates)
 
 
 def score_and_fit(folder: str, n_prompts: int, n_facts: int, n_candidates: int) -> float:

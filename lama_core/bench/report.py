@@ -1,6 +1,6 @@
 """The list of benchmarks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import signature
 
 from lama_core.bench import (
@@ -20,7 +20,7 @@ from lama_core.bench import (
     trace,
 )
 
-BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
+BENCHMARKS: dict[str, Callable[..., Iterator[BenchRow]]] = {
     "analogy": analogy.run,
     "cloze": cloze.run,
     "data": data.run,
@@ -37,8 +37,8 @@ BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
 }
 
 
-def measure(name: str, **options: int | None) -> list[BenchRow]:
-    """Run a benchmark, and return its rows.
+def measure(name: str, **options: int | None) -> Iterator[BenchRow]:
+    """Run a benchmark, and yield each of its rows when it is measured.
 
     Args:
         name: Name of the benchmark.

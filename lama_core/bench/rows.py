@@ -10,7 +10,7 @@ Workload: six made-up runs (see `bench pages`), one file each.
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -28,13 +28,14 @@ from lama_core.runs.info import FACTS_FILE
 COLUMN = "rank_filtered"
 
 
-def run(*, n_queries: int = 200_000, repetitions: int = 3) -> list[BenchRow]:
+def run(*, n_queries: int = 200_000, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure writing and reading of runs with `n_queries` rows each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = make_runs(folder / "runs", n_facts=n_queries)
         files = [run.info.folder / FACTS_FILE for run in runs]
-        return [*writing(files[0], folder, repetitions), *reading(files, folder, repetitions)]
+        yield from writing(files[0], folder, repetitions)
+        yield from reading(files, folder, repetitions)
 
 
 def writing(file: Path, folder: Path, repetitions: int) -> list[BenchRow]:

@@ -10,7 +10,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,17 +25,15 @@ TEXT = "Paris is the capital of ___."
 IMPORTS = {MASKED: ("import torch", 1.3), CAUSAL: ("import torch, transformers", 1.5)}
 
 
-def run(*, repetitions: int = 5) -> list[BenchRow]:
+def run(*, repetitions: int = 5) -> Iterator[BenchRow]:
     """Measure the first prediction of each installed model in `IMPORTS`."""
-    rows = []
     for model, (imports, times) in IMPORTS.items():
         if locate(find_model(model)) is None:
             continue
         bare, ours = first_predictions(model, repetitions)
         what = f"first prediction of {model} in a fresh process"
         target = f"{times:g} times the imports, {TARGET}"
-        rows.append(BenchRow(what, "CPU s", ours, bare, imports, times * bare, target))
-    return rows
+        yield BenchRow(what, "CPU s", ours, bare, imports, times * bare, target)
 
 
 def first_predictions(

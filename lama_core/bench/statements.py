@@ -9,7 +9,7 @@ model each distinct masked text once. The scores are compared, too.
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median
@@ -193,7 +193,7 @@ def _peer(name: str, *args: Any) -> Measured | None:
         return None
 
 
-def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
+def run(*, n_queries: int = 3000, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure statements per second in fp32 and bf16, and compare the scores.
 
     Compares scores by the share of our first answers that are the same in bf16 and fp32, and by
@@ -205,7 +205,6 @@ def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
         repetitions: Number of measurements.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    rows = []
     for model in MODELS:
         plain: Measured | None = None
         peers = {name: _peer(name, model, "fp32", n_queries, 1) for name in PEERS}
@@ -218,19 +217,16 @@ def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
             for name, peer in peers.items():
                 rate = peer["rate"] if peer else None
                 label = f"{name}, fp32" if peer else f"{name} is not installed, or fails here"
-                rows.append(
-                    BenchRow(
-                        what, "statements/s", found["rate"], rate, label, limit, "minimal passes"
-                    )
+                yield BenchRow(
+                    what, "statements/s", found["rate"], rate, label, limit, "minimal passes"
                 )
             same = _same_first(found["scores"], plain["scores"])
-            rows.append(BenchRow(f"{what}: same first answer as in fp32", "share", same))
+            yield BenchRow(f"{what}: same first answer as in fp32", "share", same)
         for name, peer in peers.items():
             if peer and plain:
                 largest = _largest_difference(plain["scores"], peer["scores"])
                 title = f"{model}: largest difference from {name}'s scores"
-                rows.append(BenchRow(title, "nats", largest))
-    return rows
+                yield BenchRow(title, "nats", largest)
 
 
 def _same_first(a: Sequence[Any], b: Sequence[Any]) -> float:

@@ -5,6 +5,7 @@ which imports the libraries and reads the runs. Limit: this project's target of 
 """
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from lama_core.bench import TARGET, BenchRow, medians
@@ -22,7 +23,7 @@ joined = join_answers([load_run(name) for name in {names}])
 """
 
 
-def run(*, n_queries: int = N_FACTS, repetitions: int = 3) -> list[BenchRow]:
+def run(*, n_queries: int = N_FACTS, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure the CPU seconds of each step, next to the project's target."""
     with tempfile.TemporaryDirectory() as home:
         written = make_runs(Path(home) / "data" / "runs", n_facts=n_queries, n_runs=2)
@@ -41,12 +42,10 @@ def run(*, n_queries: int = N_FACTS, repetitions: int = 3) -> list[BenchRow]:
             "one run joined, all facts as CSV": ("-c", one + table.format(names=["A"])),
             "two runs joined, all facts as CSV": ("-c", two + table.format(names=["A", "B"])),
         }
-        found = []
         for what, arguments in steps.items():
 
             def step(arguments: tuple[str, ...] = arguments) -> None:
                 run_python(IMPORT_ROOT, *arguments, LAMA_HOME=home)
 
             (seconds,) = medians([step], repetitions, seconds_of_children)
-            found.append(BenchRow(what, "CPU s", seconds, None, "", CPU_SECONDS, TARGET))
-        return found
+            yield BenchRow(what, "CPU s", seconds, None, "", CPU_SECONDS, TARGET)

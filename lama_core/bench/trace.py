@@ -9,6 +9,7 @@ the machine affects them little; several threads would also count the time they 
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -27,19 +28,17 @@ PAPER_BATCH = 10  # draws of noise in one pass
 PARTS: tuple[TracedPart, ...] = ("states", "mlp")
 
 
-def run(*, repetitions: int = 3) -> list[BenchRow]:
+def run(*, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure the restored texts per CPU second of the installed models.
 
     Args:
         repetitions: Number of measurements.
     """
-    rows = []
     for name in (MASKED, CAUSAL):
         if locate(find_model(name)) is not None:
             os.environ["OMP_NUM_THREADS"] = "1"
             found, _ = called_in_a_fresh_process(measure, name, repetitions)
-            rows += [BenchRow(**row) for row in found]
-    return rows
+            yield from (BenchRow(**row) for row in found)
 
 
 def measure(name: str, repetitions: int) -> list[dict[str, Any]]:

@@ -11,8 +11,6 @@ from lama_core.progress import Progress
 if TYPE_CHECKING:
     from lama_core.bench import BenchRow
 
-COLUMNS = ("what", "unit", "ours", "peer", "ours / peer", "limit", "ours / limit")
-
 
 def run(
     name: Annotated[
@@ -56,30 +54,30 @@ def run(
     with output.progress() as on_progress:
         for number, benchmark in enumerate(chosen):
             on_progress(Progress(f"Measuring {benchmark}", number, len(chosen)))
-            rows += measure(benchmark, repetitions=repetitions, n_queries=queries, n_runs=runs)
+            for row in measure(benchmark, repetitions=repetitions, n_queries=queries, n_runs=runs):
+                rows.append(row)
+                if json:
+                    output.print_note(_line(row))
+                else:
+                    print(_line(row), flush=True)
     if json:
         output.print_json([row.to_json() for row in rows])
-    else:
-        output.print_table(COLUMNS, [_cells(row) for row in rows])
 
 
-def _cells(row: "BenchRow") -> tuple[str, ...]:
+def _line(row: "BenchRow") -> str:
+    """Return a row as one line: `what: 120 queries/s; pipeline 40 (3x); limit 150 (0.8x)`."""
     ratios = row.to_json()
-    return (
-        row.what,
-        row.unit,
-        _number(row.ours),
-        _number(row.peer, row.peer_name),
-        _number(ratios["ours_to_peer"]),
-        _number(row.limit, row.limit_name),
-        _number(ratios["ours_to_limit"]),
-    )
-
-
-def _number(value: float | None, name: str = "") -> str:
-    if value is None:
-        return ""
-    return f"{value:.3g} ({name})" if name else f"{value:.3g}"
+    parts = [f"{row.what}: {row.ours:.3g} {row.unit}"]
+    for value, name, ratio in (
+        (row.peer, row.peer_name, ratios["ours_to_peer"]),
+        (row.limit, row.limit_name, ratios["ours_to_limit"]),
+    ):
+        if value is not None:
+            times = "" if ratio is None else f" ({ratio:.3g}x)"
+            parts.append(f"{name} {value:.3g}{times}")
+        elif name:
+            parts.append(name)
+    return "; ".join(parts)
 
 
 bench = commands.make_group("bench", run, "bench cloze --json")
