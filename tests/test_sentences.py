@@ -283,7 +283,7 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (LESSON_6, "On continents (P30) MiniLM-MLM was then 49 and 48 points"),
         (DEPARTURES, "With the earlier weights MiniLM-MLM had 23.7"),
         (DEPARTURES, "**Effect.** On P36 of the starter facts (MiniLM-MLM with its earlier"),
-        (DEPARTURES, "**Effect.** On the starter analogies (MiniLM-MLM with its earlier weights"),
+        (DEPARTURES, "**Effect.** On the starter analogies (MiniLM-MLM with its earlier"),
         (DEPARTURES, "**Effect.** Until scoring version 3 the first of the two words"),
         (DEPARTURES, "For the reverse probe it had 39.5 %"),
         (DEPARTURES, "On the bundled supervised runs of the random probe of that version"),
