@@ -54,7 +54,7 @@ SCORES = {
 # What a model generates for the question about each subject.
 TEXTS = {
     "Anna": "Rome, I think.",
-    "Ben": "<b>PARIS</b>",
+    "Ben": "<b>PARISIAN</b>",
     "Cleo": "In Rome.",
     "Dan": "I don't know.",
     "Eve": "London",

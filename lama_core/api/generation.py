@@ -61,7 +61,7 @@ generate = Function(
     lambda runs: runs,
     """Ask models questions about a dataset's facts, in free text; make a run for each model.
 
-    A text is right if it contains the right answer or one of its aliases.
+    A text is right if whole words of it are the right answer or one of its aliases.
 
     Returns:
         The runs; `.frame` has a row for each model and fact, with the text in `answer`.

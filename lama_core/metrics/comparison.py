@@ -226,8 +226,15 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
     """
     if a.generates != b.generates:
         return (
-            "The runs count differently: in one, a generated text is right if it contains a right "
-            "answer; in the other, a right answer is right if it is ranked first."
+            "The runs count differently: in one, a generated text is right if whole words of it "
+            "are a right answer; in the other, a right answer is right if it is ranked first."
+        )
+    if a.generates and a.version != b.version:
+        old = a if a.version < b.version else b
+        return (
+            f"The runs count differently: {old.label} was made with scoring version {old.version}, "
+            "in which a text is right if a right answer is any part of it, also of a word or of "
+            "the repeated question. Run it again to compare them."
         )
     if a.ranks_statements != b.ranks_statements:
         statements, words = (a, b) if a.ranks_statements else (b, a)

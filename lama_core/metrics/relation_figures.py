@@ -280,7 +280,8 @@ TEXT_METRICS: dict[str, Metric] = {
             "contains",
             "contains",
             "texts that contain a right answer / facts",
-            "How often the generated text contains a right answer (Mallen et al. 2023).",
+            "How often a right answer is part of the text, also of a word or of the repeated "
+            "question (Mallen et al. 2023).",
         ),
         _of_texts(
             "token_f1",

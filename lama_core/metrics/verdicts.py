@@ -1,8 +1,9 @@
 """Verdicts on generated texts that users override with tags.
 
-A text is right if it contains a right answer. The tag `judged right` or `judged wrong` replaces
-this verdict in figures that are computed with `with_verdicts`: this changes P@1, but not the
-measures of the texts (exact match, contains, token F1, no answer). No other figure depends on tags.
+A text is right if whole words of it are a right answer (see `generation.matching`). The tag
+`judged right` or `judged wrong` replaces this verdict in figures that are computed with
+`with_verdicts`: this changes P@1, but not the measures of the texts (exact match, contains, token
+F1, no answer). No other figure depends on tags.
 """
 
 from collections.abc import Mapping

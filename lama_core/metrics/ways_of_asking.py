@@ -2,7 +2,7 @@
 
     cloze        a word at a blank: right if the right word is ranked first
     statements   whole answers: right if the statement with the right answer is the likeliest one
-    generation   a question: right if the generated text contains a right answer
+    generation   a question: right if whole words of the text are a right answer
 
 Only facts that all compared runs count are compared. "Known in one way only" means that the model
 is right in this way and wrong in all others.

@@ -2,7 +2,7 @@
 
 fact             word at a blank   whole answers   generated text       right in
 Anna  Rome       Rome              Rome            Rome, I think.       all ways
-Ben   Paris      Rome              Rome            <b>PARIS</b>         none: other capitals
+Ben   Paris      Rome              Rome            <b>PARISIAN</b>         none: other capitals
 Cleo  Rome       Paris             Paris           In Rome.             the text
 Dan   Oslo       Oslo              Oslo            I don't know.        blank, whole
 Eve   New York   two tokens, so the cloze run excludes the fact

@@ -104,7 +104,7 @@ def test_without_two_kinds_of_runs_the_menu_says_what_is_needed(
 
 def test_a_text_is_shown_as_text_with_its_question(runs: tuple[Run, Run, Run]) -> None:
     app = open_fact(runs[2], 1)
-    assert "&lt;b&gt;PARIS&lt;/b&gt;" in html(app) and "<b>PARIS" not in html(app)
+    assert "&lt;b&gt;PARISIAN&lt;/b&gt;" in html(app) and "<b>PARIS" not in html(app)
     assert "✗ no match" in html(app) and "In which city was Ben born?" in said(app)
     assert "was Ben" not in html(open_fact(runs[2], 1, runs[0])), (
         "the question heads the fact already"
@@ -112,7 +112,7 @@ def test_a_text_is_shown_as_text_with_its_question(runs: tuple[Run, Run, Run]) -
     assert "city was Ben" in html(open_fact(runs[0], 1, runs[2])), "the first run has another query"
     table = app.dataframe[0].value
     answers = next(table[name] for name in table if str(name).endswith(" answer"))
-    assert answers.tolist()[:2] == ["Rome, I think. ✓", "<b>PARIS</b>"]
+    assert answers.tolist()[:2] == ["Rome, I think. ✓", "<b>PARISIAN</b>"]
     assert "(an empty text)" in answers.tolist()
     assert not [name for name in table if str(name).endswith(" rank")]
 

@@ -141,5 +141,5 @@ def ask_model(model: Any, request: AskRequest, limits: Limits = UNLIMITED) -> Mo
     prompt = make_prompt(request.question, (), how, briefly=False)
     limits.check_tokens(check_prompt(model, prompt, request.max_tokens), model.name)
     (text,) = generate(model, [prompt], request.max_tokens, limits.until())
-    found = match(text.text, request.golds) if request.golds else None
+    found = match(text.text, request.golds, request.question) if request.golds else None
     return ModelText(**model_fields(model), how=how, generated=text, match=found)

@@ -1,7 +1,7 @@
 """Batches for chat servers, which answer in free text.
 
 A chat server completes a sentence with a blank, and answers a line without a blank as a question.
-The generated text is right if it contains the gold answer.
+For when the generated text is right see `matching`.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from lama_core.models.generators import generate
 from lama_core.probes.cloze.batch import BATCH_SIZE, BatchLine, BatchModelAnswers, LineAnswer
-from lama_core.probes.generation.matching import is_part
+from lama_core.probes.generation.matching import is_right
 from lama_core.probes.generation.questions import completion, make_prompt
 from lama_core.probes.generation.spec import MAX_TOKENS
 from lama_core.probes.model_info import model_fields
@@ -28,7 +28,7 @@ def generate_lines(
         prompts = [make_prompt(_question(lines[row]), (), "chat") for row in some]
         for row, text in zip(some, generate(model, prompts, MAX_TOKENS), strict=True):
             gold = lines[row].gold
-            right = None if gold is None else is_part(text.text, gold)
+            right = None if gold is None else is_right(text.text, gold, _question(lines[row]))
             answers[row] = LineAnswer(generated=text, contains_gold=right)
     return BatchModelAnswers(n_candidates=0, answers=tuple(answers), **model_fields(model))
 

@@ -51,7 +51,7 @@ from lama_core.scoring.queries import (
 from lama_core.types import Fact
 
 # Incremented if and only if the same specification gives other numbers.
-VERSION = 1
+VERSION = 2
 MAX_TOKENS = 32
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
 PART = 64  # questions that a model answers together
@@ -252,12 +252,12 @@ def make_rows(
     facts = [row.fact for row in rows]
     valid = [knowledge.valid(fact) for fact in facts]
     own = [
-        match(answer["text"], (fact.object, *fact.aliases)) if answer else None
-        for fact, answer in zip(facts, found, strict=True)
+        match(answer["text"], (fact.object, *fact.aliases), row.question) if answer else None
+        for row, fact, answer in zip(rows, facts, found, strict=True)
     ]
     of_any = [
-        match(answer["text"], (*right, *fact.aliases)) if answer else None
-        for fact, right, answer in zip(facts, valid, found, strict=True)
+        match(answer["text"], (*right, *fact.aliases), row.question) if answer else None
+        for row, fact, right, answer in zip(rows, facts, valid, found, strict=True)
     ]
     texts = [answer["text"].strip() or None if answer else None for answer in found]
     log_probs = [answer["log_prob"] if answer else None for answer in found]
@@ -275,7 +275,7 @@ def make_rows(
         "rank_raw": [_rank(one) for one in own],
         "rank_filtered": [_rank(one) for one in of_any],
         "log_prob": [
-            value if one is not None and one.contains else None
+            value if one is not None and one.right else None
             for one, value in zip(own, log_probs, strict=True)
         ],
         "first": texts,
@@ -283,7 +283,7 @@ def make_rows(
         "first_filtered": texts,
         "first_filtered_log_prob": log_probs,
         "first_is_valid": [
-            None if mine is None or other is None else other.contains and not mine.contains
+            None if mine is None or other is None else other.right and not mine.right
             for mine, other in zip(own, of_any, strict=True)
         ],
         "n_valid": list(map(len, valid)),
@@ -311,4 +311,4 @@ def make_rows(
 
 
 def _rank(found: Match | None) -> int | None:
-    return None if found is None else 1 if found.contains else UNRANKED
+    return None if found is None else 1 if found.right else UNRANKED

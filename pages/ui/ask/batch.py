@@ -108,8 +108,8 @@ def _draw_caption(answer: BatchAnswer) -> None:
         ]
     if len(sizes) < len(answer.models):
         texts.append(
-            "P@1 of a chat server: of the lines with a right answer, the share whose text contains "
-            "it."
+            "P@1 of a chat server: of the lines with a right answer, the share whose text gives it "
+            "in whole words."
         )
     st.caption(" ".join(texts))
 

@@ -68,8 +68,8 @@ def draw_question() -> None:
         st.caption(
             "Each token is the likeliest one after the text before it; an answer ends at its first "
             "line break. Probability: the product of its tokens' probabilities, so long texts have "
-            "low ones. **Match**: the text contains a right answer, as written, in lower case or "
-            "capitalised (Mallen et al. 2023)."
+            "low ones. **Match**: whole words of the text are a right answer; one that stands in "
+            "the question counts only if it is the whole text."
         )
         answer = AskAnswer(request, tuple(column.answer for column in columns.values()))
         pin = partial(pins.draw_pin, request, key="question pin")
@@ -87,8 +87,8 @@ def _draw_form() -> tuple[AskRequest, tuple[str, ...]]:
         "Right answers (optional)",
         key=FIELD.golds,
         bind=url_state.BOUND,
-        help=f"The names of the right answer, separated by {GOLD_SEPARATOR}. A text that contains "
-        "one of them is right.",
+        help=f"The names of the right answer, separated by {GOLD_SEPARATOR}. A text that gives "
+        "one of them in whole words is right.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:

@@ -247,10 +247,10 @@ def _draw_by_relation(
     several = ", or of another right answer to the same question" * (choice.ranking == "filtered")
     st.caption(
         "**Word at a blank**: the right word is ranked first. **Whole answers**: the statement "
-        "with the right answer is the likeliest one. **Generated answer**: the text contains a "
-        f"name of the right answer{several}. Words and whole answers are chosen from a list, so "
-        "part of a difference is due to the list. Whiskers: 95 % intervals. The relations with the "
-        "largest differences come first. Click a bar to see its facts."
+        "with the right answer is the likeliest one. **Generated answer**: the text gives a "
+        f"name of the right answer in whole words{several}. Words and whole answers are chosen "
+        "from a list, so part of a difference is due to the list. Whiskers: 95 % intervals. The "
+        "relations with the largest differences come first. Click a bar to see its facts."
     )
     for point in points:
         way, relation = point["customdata"][:2]

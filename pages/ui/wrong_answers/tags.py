@@ -22,7 +22,8 @@ EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
 AS_MATCHED = "as matched"
 VERDICT_HELP = (
     "Overrides whether the text is right. The verdict is stored as a tag, and scores are shown "
-    "with and without it. **as matched**: the text is right if it contains a right answer."
+    "with and without it. **as matched**: the text is right if whole words of it are a right "
+    "answer."
 )
 
 

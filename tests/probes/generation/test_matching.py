@@ -38,6 +38,55 @@ def test_an_answer_that_is_part_of_the_text_counts(text: str, answer: str, is_ri
     assert match(text, [answer]).contains is is_right
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "is_right"),
+    [
+        ("The capital is Paris.", "Paris", True),
+        ("ROCK music", "rock", True),  # in any case
+        ("Parisian", "Paris", False),  # inside a longer word
+        ("the European Union", "Europe", False),
+        ("Paris's mayor", "Paris", True),
+        ("a Paris-born painter", "Paris", True),
+        ("It is in the US", "U.S.", True),
+        ("It is New  York", "new york", True),
+        ("It is New-York", "New York", True),
+        ("in Newer York", "New York", False),
+        ("The Who, a band", "The Who", True),
+        ("blood of type A", "A", True),  # an answer that is only an article
+        ("blood of type O", "A", False),
+        ("no sign", "+", False),
+        ("中国的首都是北京。", "北京", True),  # no spaces between words
+        ("首都はParisです", "Paris", True),
+        ("파리는 수도이다", "파리", True),  # a particle belongs to the word
+        ("เมืองหลวงคือปารีสครับ", "ปารีส", True),
+        ("Москвадағы", "Москва", False),
+        ("", "Paris", False),
+        ("Paris", "", False),
+    ],
+)
+def test_an_answer_is_right_in_whole_words(text: str, answer: str, is_right: bool) -> None:
+    assert match(text, [answer]).right is is_right
+
+
+@pytest.mark.parametrize(
+    ("text", "is_right"),
+    [
+        ("The Nike brand is named after Nike.", False),
+        ("nike.", True),  # the whole text
+        ("The goddess of victory", False),
+    ],
+)
+def test_an_answer_of_the_question_counts_only_as_the_whole_text(text: str, is_right: bool) -> None:
+    question = "Who or what is the brand Nike named after?"
+    assert match(text, ["Nike"], question).right is is_right
+    assert match(text, ["Nike", "goddess"], question).right is (is_right or "goddess" in text)
+
+
+def test_an_answer_inside_a_word_of_the_question_does_not_stand_in_it() -> None:
+    assert match("It is Thor.", ["Thor"], "Who is thorium named after?").right
+    assert not match("It is thorium.", ["Thor"], "Who is thorium named after?").right
+
+
 def test_token_f1_is_by_common_words() -> None:
     # Without the article: one common word of three and of one.
     assert token_f1("The capital is Paris", "Paris") == pytest.approx(2 * 1 / (3 + 1))
