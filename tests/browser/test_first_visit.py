@@ -29,6 +29,7 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(
     page.goto(f"{app_url}/results")
     page.get_by_role("tab", name="Compare").click()
     expect(page).to_have_url(re.compile("tab=Compare"))
+    wait_until_drawn(page)  # before its style sheet is loaded, a page has the phone's menu, too
     page.get_by_role("link", name="Ask", exact=True).click()
     field = page.get_by_role("textbox", name="Sentence with a blank")
     expect(field).to_be_visible()
@@ -37,6 +38,7 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(
     with gates.closed("query"):
         page.goto(f"{app_url}/?text=The+number+{uuid4().int}+is+a+___.")  # no answer is cached
         expect(page.get_by_text("Waiting for the answers")).to_be_visible()
+        expect(page.locator(".st-key-menu")).to_be_hidden()  # the style sheet is loaded
         expect(page.locator("[data-tag]")).to_have_count(N_MODELS)  # the field grows with them
         expect(page.locator(".lx-head")).to_have_count(N_MODELS)
         expect(page.locator("table.lx")).to_have_count(0)
