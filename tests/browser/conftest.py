@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from drawn import MAX_WAIT
 from gates import Gates
 from load.clients import running_app
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
@@ -19,7 +20,7 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 from lama_core.bench.made_up import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
-expect.set_options(timeout=90_000)  # a busy machine is slow, not wrong
+expect.set_options(timeout=MAX_WAIT)
 BROWSER_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -96,6 +97,6 @@ def page(browser: Browser) -> Iterator[Page]:
     """A fresh page, 1400 pixels wide."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(MAX_WAIT)
     yield page
     context.close()

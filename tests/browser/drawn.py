@@ -3,6 +3,7 @@
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+MAX_WAIT = 240_000  # milliseconds; a busy machine is slow, not wrong
 MAIN = "[data-testid=stMainBlockContainer]"
 # The run `seen` is over (the last act of each run is the address), nothing is still to be loaded,
 # and the page is the same in so many frames, however long a busy browser takes for them.

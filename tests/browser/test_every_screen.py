@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from drawn import MAIN, current_run, wait_until_drawn
+from drawn import MAIN, MAX_WAIT, current_run, wait_until_drawn
 from old_addresses import MOVED, Params
 from playwright.sync_api import Browser, Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -115,7 +115,7 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
 ) -> None:
     dark = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme="dark")
     page = dark.new_page()
-    page.set_default_timeout(90_000)
+    page.set_default_timeout(MAX_WAIT)
     screens, wrong = [], []
     for screen in visit(page, results_url):
         screens.append(screen)
@@ -126,7 +126,7 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
               for tab in tabs or ("",) for _ in range(1 + n_views.get(tab, 0))]  # fmt: skip
     assert [screen.title for screen in screens] == [f"{one} · LAMA Explorer" for one in titles]
     context = browser.new_context(viewport={"width": 1400, "height": 900})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(MAX_WAIT)
     for first in range(0, len(screens), 4):  # a few at a time: the app has other visitors, too
         some = screens[first : first + 4]
         others = [context.new_page() for _ in some]
@@ -144,7 +144,7 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
 
 def test_every_screen_fits_a_phone(browser: Browser, results_url: str) -> None:
     page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
-    page.set_default_timeout(90_000)
+    page.set_default_timeout(MAX_WAIT)
     wrong = []
     for screen in visit(page, results_url):
         wrong += faults(page)
@@ -158,7 +158,7 @@ def test_every_screen_fits_a_phone(browser: Browser, results_url: str) -> None:
 def test_an_old_address_opens_the_screen_that_shows_the_same(
     page: Page, results_url: str, name: str, params: Params, there: str, now: Params
 ) -> None:
-    page.set_default_timeout(90_000)
+    page.set_default_timeout(MAX_WAIT)
     # Small runs, and a model that answers at once.
     more = {"data": "made-up"} if there == RESULTS and now.get("tab") != "Prompts" else {}
     more = {"models": "minilm-mlm"} if there == ASK else more

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPSConnection
 
 import pytest
-from drawn import wait_until_drawn
+from drawn import MAX_WAIT, wait_until_drawn
 from load.proxy import NAME, find_nginx, running_nginx, unverified
 from playwright.sync_api import Browser
 from websockets.exceptions import InvalidStatus
@@ -112,13 +112,13 @@ def test_a_browser_asks_through_nginx_and_the_policy_blocks_nothing(
         args=["--no-sandbox", "--disable-gpu", f"--host-resolver-rules=MAP {NAME} 127.0.0.1"],
     )
     page = launched.new_context(ignore_https_errors=True).new_page()
-    page.set_default_timeout(90_000)
+    page.set_default_timeout(MAX_WAIT)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.goto(f"{site.origin}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm")
     page.get_by_text("japan").first.wait_for()
     page.goto(f"{site.origin}/results")
-    page.get_by_test_id("stPlotlyChart").first.wait_for(timeout=240_000)
+    page.get_by_test_id("stPlotlyChart").first.wait_for()
     page.locator(".js-plotly-plot").first.wait_for()
     wait_until_drawn(page)
     assert not [text for text in said if "Content Security Policy" in text]

@@ -70,6 +70,7 @@ def test_visitors_of_a_running_app_are_answered_until_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(clients, "MAX_SECONDS", clients.LOST_SECONDS)  # no answer is too slow
     with clients.running_app(tmp_path / "home") as app:
         record = clients.visit(app, 3, 5.0)
         assert record.faults == []
@@ -82,7 +83,11 @@ def test_visitors_of_a_running_app_are_answered_until_it_ends(
     assert "the app ended" in lost.faults
 
 
-def test_sessions_that_are_closed_leave_little(tmp_path: Path) -> None:
+def test_sessions_that_are_closed_leave_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "MAX_SECONDS", clients.LOST_SECONDS)  # no answer is too slow
+
     async def open_and_close(app: clients.App, n: int) -> int:
         for number in range(n):
             visitor = clients.Client(app, record, random.Random(number))
