@@ -202,7 +202,19 @@ def reciprocal_ranks() -> list[str]:
     return [fixed(mean_by_source("mrr", "filtered", model)["TREx"], 5) for model in models]
 
 
+def generated_shares(prompts: str) -> list[str]:
+    """SmolLM2's generated answers: texts that contain a right answer, and right texts, in %."""
+    infos = list_runs([bundled_dir()], kinds=("generation",))
+    (info,) = (one for one in infos if one.prompts == prompts)
+    run = Run(info)
+    right = run.facts["rank_filtered"] == 1
+    return [percent(float(share.mean())) for share in (pd.Series(run.column("contains")), right)]
+
+
 CLAIMS = (
+    Claim(DEPARTURES, "without examples {} % contain a right answer and {} % are right; with three "
+          "examples {} and {} %.",
+          lambda: [*generated_shares("questions, 0-shot"), *generated_shares("questions, 3-shot")]),
     Claim(LESSON_10, "{} % at step 1,024, {} % at step 2,048 and {} % at the last step",
           lambda: [chart("training", f"step {n}") for n in ("1,024", "2,048", "10,240")]),
     Claim(LESSON_10, "is *{}* at step 64, *{}* at step 256, *{}* at step 1,024, *{}* at step "
