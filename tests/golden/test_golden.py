@@ -14,9 +14,10 @@ import pytest
 FROZEN = json.loads(measured.FROZEN.read_text(encoding="utf-8"))
 TOLERANCE = 2e-5  # relative, of numbers with a fraction
 RELATIVE = {
-    # The relative error of a perplexity is the absolute error of its logarithm, a sum over eleven
-    # tokens: 2.3e-5 between MKL and oneDNN on an EPYC.
-    "perplexity": 5 * TOLERANCE,
+    # The relative error of a perplexity is the absolute error of its logarithm: a sum over eleven
+    # tokens' log-probabilities, each of which differs by about 1e-4 at most between two CPUs. The
+    # logarithm itself, 59, is compared as closely.
+    "perplexity": 11 * 1e-4,
 }
 ABSOLUTE = {
     # Studies keep log-probabilities in half precision (`probes/prompts/distributions.py`), where a
