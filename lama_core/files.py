@@ -70,14 +70,48 @@ def clear_leftovers(parent: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, renamed to `path` when the block ends without an error."""
-    with work_folder(path.parent) as folder:
-        part = folder / path.name
-        part.touch()
-        yield part
-        with part.open("rb") as written:
-            os.fsync(written.fileno())
-        part.replace(path)
+    """Yield a temporary path, renamed to `path` when the block ends without an error.
+
+    A link is followed. To a device or pipe, the bytes are written instead.
+
+    Raises:
+        OSError: If the file can't be written; it names `path`.
+    """
+    with _naming(path):
+        with suppress(FileNotFoundError):
+            path.stat()  # raises OSError if links form a loop
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with tempfile.TemporaryDirectory() as folder:
+                yield (part := Path(folder) / path.name)
+                _write_to_device(part, path)
+            return
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        with work_folder(target.parent) as folder:
+            part = folder / target.name
+            part.touch()
+            yield part
+            with part.open("rb") as written:
+                os.fsync(written.fileno())
+            part.replace(target)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let an OSError name `path`, if it names no file or one in a work folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or WORK in str(error.filename):
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+def _write_to_device(part: Path, device: Path) -> None:
+    # Non-blocking: opening a pipe would wait for a reader.
+    number = os.open(device, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(number, "wb") as out, part.open("rb") as written:
+        os.set_blocking(number, True)
+        shutil.copyfileobj(written, out)
 
 
 def user_path(given: str | Path) -> Path:
@@ -241,7 +275,12 @@ def replace_folder(new: Path, place: Path) -> None:
 
 @contextmanager
 def lock_for_changes(place: Path) -> Iterator[None]:
-    """Lock `place` for changes; first finish a replacement that was interrupted there."""
+    """Lock a file or folder for changes; first finish a replacement that was interrupted there.
+
+    Hold the lock from reading to writing a small file, so that no change of another process is
+    lost. There is one lock for all files in the parent folder, which is created; don't nest it.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(place.parent / _REPLACING)
     with lock:
         finish_replacement(place)

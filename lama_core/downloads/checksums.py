@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.errors import UserError
-from lama_core.files import read_file, write_text_atomically
+from lama_core.files import lock_for_changes, read_file, write_text_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,13 @@ class Pins:
 
     def keep(self, name: str, pin: str | dict[str, str]) -> None:
         """Store the pin of a name, replacing an earlier pin."""
-        self._write(self.read() | {name: pin})
+        with lock_for_changes(self.path):
+            self._write(self.read() | {name: pin})
 
     def drop(self, name: str) -> None:
         """Delete the pin of a name, if there is one."""
-        self._write({other: pin for other, pin in self.read().items() if other != name})
+        with lock_for_changes(self.path):
+            self._write({other: pin for other, pin in self.read().items() if other != name})
 
     def _write(self, pins: dict[str, Any]) -> None:
         write_text_atomically(self.path, json.dumps(pins, indent=1))

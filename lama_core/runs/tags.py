@@ -9,13 +9,12 @@ only in figures computed with `metrics.verdicts`.
 """
 
 import json
-import threading
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lama_core.errors import UserError
-from lama_core.files import read_file, write_text_atomically
+from lama_core.files import lock_for_changes, read_file, write_text_atomically
 from lama_core.paths import data_dir
 from lama_core.runs.info import CHECKSUM, RunInfo, checksum
 
@@ -30,8 +29,6 @@ VERDICTS = {"judged right": True, "judged wrong": False}
 
 Row = tuple[str, int]
 Tags = Mapping[Row, tuple[str, ...]]
-
-_writing = threading.Lock()
 
 
 def tags_path(info: RunInfo) -> Path:
@@ -106,27 +103,27 @@ def change_tags(
     added = list(dict.fromkeys(map(clean_tag, add)))
     removed = set(remove)
     path = tags_path(info)
-    with _writing:
-        tags = dict(read_tags(info))
-        for row in rows:
-            kept = [tag for tag in tags.get(row, ()) if tag not in removed]
-            kept += [tag for tag in added if tag not in kept]
-            if len(kept) > MOST_TAGS:
-                raise UserError(
-                    f"{row[0]} would have {len(kept)} tags; at most {MOST_TAGS} are allowed."
-                )
-            tags[row] = tuple(kept)
-        tags = {row: kept for row, kept in tags.items() if kept}
-        lines = [
-            {"fact_id": name, "prompt": prompt, "tags": list(kept)}
-            for (name, prompt), kept in sorted(tags.items())
-        ]
-        content = {"form": FORM, "run": info.id, "rows": lines}
-        content[CHECKSUM] = checksum(content)
-        try:
+    try:
+        with lock_for_changes(path):
+            tags = dict(read_tags(info))
+            for row in rows:
+                kept = [tag for tag in tags.get(row, ()) if tag not in removed]
+                kept += [tag for tag in added if tag not in kept]
+                if len(kept) > MOST_TAGS:
+                    raise UserError(
+                        f"{row[0]} would have {len(kept)} tags; at most {MOST_TAGS} are allowed."
+                    )
+                tags[row] = tuple(kept)
+            tags = {row: kept for row, kept in tags.items() if kept}
+            lines = [
+                {"fact_id": name, "prompt": prompt, "tags": list(kept)}
+                for (name, prompt), kept in sorted(tags.items())
+            ]
+            content = {"form": FORM, "run": info.id, "rows": lines}
+            content[CHECKSUM] = checksum(content)
             write_text_atomically(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
-        except OSError as error:
-            raise UserError(f"{path}: the tags can't be written: {error.strerror}.") from error
+    except OSError as error:
+        raise UserError(f"{path}: the tags can't be written: {error.strerror}.") from error
     return tags
 
 

@@ -6,7 +6,8 @@ The shipped list is `assets/models/catalog.json`; the user's is `models.json` in
 import json
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import read_file, write_text_atomically
+from lama_core.files import lock_for_changes, read_file, write_text_atomically
 from lama_core.models.protocols import Kind
 from lama_core.models.server.addresses import is_chat, is_server, read_address
 from lama_core.paths import ASSETS, data_dir
@@ -186,9 +187,10 @@ def add_model(reference: str) -> Entry:
     """
     entry = find_model(reference)
     if entry.added:
-        before = _read_added()
-        if entry.name not in {model.name for model in before}:
-            _save([*before, entry])
+        with _changing() as path:
+            before = [model.name for model in _read_added()]
+            if entry.name not in before:
+                _save(path, [*before, entry.name])
     return entry
 
 
@@ -198,28 +200,31 @@ def forget_model(name: str) -> None:
     If `name` is the path of the list itself, rename the file, so that a new list is started.
     Raises UserError if the name isn't in the list, or the list can't be written.
     """
-    path = _added_path()
-    if name == str(path):
-        _save(None)
-        return
-    before = _read_added()
-    if name not in {entry.name for entry in before}:
-        raise UserError(f"{name!r} is not in your list of models. See `models list`.")
-    _save([entry for entry in before if entry.name != name])
+    with _changing() as path:
+        if name == str(path):
+            path.replace(path.with_suffix(".damaged.json"))
+            return
+        before = [entry.name for entry in _read_added()]
+        if name not in before:
+            raise UserError(f"{name!r} is not in your list of models. See `models list`.")
+        _save(path, [other for other in before if other != name])
 
 
-def _save(entries: list[Entry] | None) -> None:
-    """Write the user's list of models; None renames the file of a damaged list."""
+@contextmanager
+def _changing() -> Iterator[Path]:
+    """Lock the user's list of models for a change; yield its path."""
     path = _added_path()
     try:
-        if entries is None:
-            path.replace(path.with_suffix(".damaged.json"))
-        else:
-            write_text_atomically(path, json.dumps([entry.name for entry in entries], indent=1))
+        with lock_for_changes(path):
+            yield path
     except OSError as error:
         raise UserError(
             f"Can't write {path}: {error.strerror}. Your list of models is unchanged."
         ) from error
+
+
+def _save(path: Path, names: list[str]) -> None:
+    write_text_atomically(path, json.dumps(names, indent=1))
 
 
 def find_model(reference: str) -> Entry:

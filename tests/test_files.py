@@ -1,0 +1,125 @@
+"""Files: simultaneous changes are kept, and what an output path may be."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from disks import mounted
+
+from lama_core.downloads.checksums import Pins
+from lama_core.files import atomic_file, write_text_atomically
+from lama_core.models.sources.catalog import add_model, added_models
+from lama_core.runs.find import list_runs
+from lama_core.runs.tags import change_tags, read_tags
+
+N_PROCESSES, N_EACH = 6, 4
+N = N_PROCESSES * N_EACH
+
+
+def at_once(change: Callable[[int], object]) -> None:
+    """Call `change` with 0 to N - 1, in several processes."""
+    children = []
+    for process in range(N_PROCESSES):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                for each in range(N_EACH):
+                    change(process * N_EACH + each)
+                status = 0
+            finally:
+                os._exit(status)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * N_PROCESSES
+
+
+def test_no_simultaneous_pin_is_lost(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "new" / "pins.json")
+    at_once(lambda number: pins.keep(str(number), "x"))
+    assert len(pins.read()) == N
+    at_once(lambda number: pins.drop(str(number)))
+    assert pins.read() == {}
+
+
+def test_no_simultaneously_added_model_is_lost(home: Path) -> None:
+    at_once(lambda number: add_model(f"owner/name{number}"))
+    assert len(added_models()) == N
+
+
+def test_no_simultaneous_tag_is_lost(home: Path) -> None:
+    info = next(info for info in list_runs(kinds=("cloze",)) if info.bundled)
+    at_once(lambda number: change_tags(info, [(f"fact {number}", 0)], add=["odd"]))
+    assert len(read_tags(info)) == N
+
+
+def test_a_link_is_followed_even_to_a_file_that_does_not_exist_yet(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link, target = tmp_path / "link", tmp_path / "there" / "target"
+    link.symlink_to(target)
+    for text in ("first", "second"):
+        write_text_atomically(link, text)
+        assert link.is_symlink() and target.read_text() == text
+    assert [*target.parent.iterdir()] == [target]
+
+
+def test_a_device_stays_one(tmp_path: Path) -> None:
+    number = os.stat(os.devnull).st_rdev
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o600, number)
+        os.close(os.open(device, os.O_WRONLY))
+    except OSError:  # only root makes devices
+        device = Path(os.devnull)
+    write_text_atomically(device, "text")
+    assert stat.S_ISCHR(device.stat().st_mode) and device.stat().st_rdev == number
+    assert not [*device.parent.glob(".work-*")]
+
+
+def test_a_pipe_gets_the_bytes_if_it_has_a_reader(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match=str(pipe)) as error:
+        write_text_atomically(pipe, "text")
+    assert error.value.errno == errno.ENXIO
+    text = "long " * 100_000  # more than a pipe holds
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    other_writer = os.open(pipe, os.O_WRONLY)  # or the pipe ends before the writing begins
+    os.set_blocking(reader, True)
+    with ThreadPoolExecutor(1) as pool, os.fdopen(reader, "rb") as opened:
+        written = pool.submit(write_text_atomically, pipe, text)
+        assert opened.read(len(text)).decode() == text
+        written.result()
+    os.close(other_writer)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(OSError, match=str(loop)) as error:
+        write_text_atomically(loop, "text")
+    assert error.value.errno == errno.ELOOP
+    assert loop.is_symlink()
+
+
+def test_an_error_names_the_file_and_not_its_temporary_path(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    with pytest.raises(OSError) as error, atomic_file(target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert error.value.filename == str(target)
+    with pytest.raises(OSError) as error, atomic_file(target) as part:
+        (part / "below").touch()
+    assert error.value.filename == str(target)
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=64k") as disk:
+        if disk is None:
+            pytest.skip("no file system can be mounted here")
+        with pytest.raises(OSError, match="No space left") as error:
+            write_text_atomically(disk / "file", "x" * (1 << 20))
+        assert error.value.filename == str(disk / "file")
