@@ -17,6 +17,19 @@ class UserError(Exception):
     """
 
 
+def reason_of(error: Exception) -> str:
+    """Return why the operating system refused something, without file names, for a sentence.
+
+    Libraries raise OSError without the system's text, or without its number.
+    """
+    if isinstance(error, OSError):
+        text = error.strerror or (os.strerror(error.errno) if error.errno else "")
+        if text:
+            return text
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")
+
+
 class WindowError(UserError):
     """A text has more tokens than the model's window."""
 

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 
 WORK = ".work-"
 LOCK = ".lock"
@@ -28,6 +28,7 @@ MAX_FILE = 64 << 20
 MAX_TABLE = 4 << 30  # bytes of a table of a run
 MAX_UNPACKED = 1 << 30  # bytes of an unpacked gzip file
 MAX_LINE = 1 << 16
+MAX_FOLDERS = 256  # of a path; the standard library makes missing parents recursively
 _REPLACING = ".replacing.lock"
 _OLD = ".old"  # suffix of a folder that is being replaced
 _CHUNK = 1 << 20
@@ -114,19 +115,32 @@ def _write_to_device(part: Path, device: Path) -> None:
         shutil.copyfileobj(written, out)
 
 
+def check_path(given: str | Path) -> None:
+    """Raise UserError for an empty path, or one with more than `MAX_FOLDERS` folders."""
+    if not str(given).strip():
+        raise UserError("The path is empty: name a file or folder.")
+    if (n_folders := len(Path(given).parts)) > MAX_FOLDERS:
+        raise UserError(
+            f"{str(given)[:60]!a}... has {n_folders} folders inside each other; the maximum is "
+            f"{MAX_FOLDERS}."
+        )
+
+
 def user_path(given: str | Path) -> Path:
     """Return a path that the user typed, with `~` expanded; the path doesn't have to exist.
 
     Raises:
-        UserError: If no file can have this path, or `~NAME` isn't a user of this machine.
+        UserError: If no file can have this path, `~NAME` isn't a user of this machine, or as
+            `check_path`.
     """
+    check_path(given)
     try:
         path = Path(given).expanduser()
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return path
     except (OSError, ValueError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = reason_of(error)
         raise UserError(f"{str(given)[:60]!a} can't be a path: {reason}.") from error
     return path
 
@@ -154,7 +168,7 @@ def open_file(path: Path, max_bytes: int | None = None) -> BufferedReader:
 
 def read_error(path: Path, error: OSError | ValueError) -> UserError:
     """Return the error for a file that the operating system can't open or read."""
-    reason = error.strerror if isinstance(error, OSError) else error
+    reason = reason_of(error)
     return UserError(f"{path} can't be read: {reason}.")
 
 
@@ -257,7 +271,7 @@ def remove_folder(folder: Path) -> None:
         with work_folder(folder.parent) as trash:
             folder.rename(trash / folder.name)
     except OSError as error:
-        raise UserError(f"{folder} can't be removed: {error.strerror}.") from error
+        raise UserError(f"{folder} can't be removed: {reason_of(error)}.") from error
 
 
 def replace_folder(new: Path, place: Path) -> None:

@@ -36,6 +36,7 @@ from typing import (
 import msgspec
 
 from lama_core.errors import UserError, choose, did_you_mean
+from lama_core.files import check_path
 from lama_core.progress import OnNote, OnProgress, ignore, log_note
 
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: valid in JSON, invalid in UTF-8
@@ -104,6 +105,11 @@ class RequestField:
         return get_origin(self.kind) is Sequence
 
     @property
+    def is_path(self) -> bool:
+        """Whether its value is a path."""
+        return _without_none(self.kind) is Path
+
+    @property
     def label(self) -> str:
         """The field's name in error messages."""
         return self.option.removeprefix("--").replace("-", " ")
@@ -116,12 +122,14 @@ class Request:
     Attributes:
         command: The words of its command, such as ("analogy", "solve").
         python: The name of its function in `lama_core`.
+        exclusive: Names of fields of which only one may differ from its default.
         on_progress: Called with a `Progress` for each step.
         on_note: Called with each message for the user, such as a fallback.
     """
 
     command: ClassVar[tuple[str, ...]] = ()
     python: ClassVar[str] = ""
+    exclusive: ClassVar[tuple[str, ...]] = ()
 
     on_progress: OnProgress = dataclasses.field(default=ignore, compare=False, repr=False)
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
@@ -135,10 +143,15 @@ class Request:
         """Check every value against its declaration.
 
         Raises:
-            UserError: For the first invalid value; names the field.
+            UserError: For the first invalid value, which it names, or for fields that exclude each
+                other.
         """
         for choice in request_fields(type(self)):
             _check(choice, getattr(self, choice.name))
+        changed = {choice.name: choice.option for choice, _ in _changed(self)}
+        given = [changed[name] for name in self.exclusive if name in changed]
+        if len(given) > 1:
+            raise UserError(f"{given[0]} and {given[1]} exclude each other: choose one.")
 
 
 # What an error calls the types of msgspec.
@@ -199,8 +212,15 @@ def _converted(choice: RequestField, value: Any) -> Any:
     """Convert several values to a tuple (a string is one value), and a path's text to Path."""
     if choice.is_several and isinstance(value, Iterable):
         return (value,) if isinstance(value, str) else tuple(value)
-    is_path = isinstance(value, str) and _without_none(choice.kind) is Path
-    return Path(value) if is_path else value
+    if isinstance(value, str | Path) and choice.is_path:
+        return as_path(value)
+    return value
+
+
+def as_path(value: str | Path) -> Path:
+    """Return the value of a path field. Raises UserError as `check_path`."""
+    check_path(value)
+    return Path(value)
 
 
 def _check(choice: RequestField, value: Any) -> None:

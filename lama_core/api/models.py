@@ -11,9 +11,15 @@ from lama_core.models.cpu import NO_BF16 as NO_BF16
 from lama_core.models.cpu import find_cpu as find_cpu
 from lama_core.models.cpu import has_bf16 as has_bf16
 from lama_core.models.devices import use_device as use_device
-from lama_core.models.sources.catalog import Entry, ModelRequest, all_models, find_model
+from lama_core.models.sources.catalog import (
+    Entry,
+    ModelRequest,
+    added_models,
+    all_models,
+    find_model,
+)
 from lama_core.models.sources.catalog import forget_model as _forget
-from lama_core.models.sources.locations import describe_origin, fetch, is_here
+from lama_core.models.sources.locations import check_folder, describe_origin, fetch, is_here
 from lama_core.models.sources.locations import locate as locate
 from lama_core.progress import OnProgress, Progress, Result, ignore
 from lama_core.requests import Function
@@ -83,9 +89,13 @@ def model_info(name: str) -> dict[str, Any]:
         name: Name of a listed model, a folder, or a hub name.
 
     Raises:
-        UserError: If there is no such model.
+        UserError: If there is no such model, or the path isn't a model. The folder of an added
+            model may be missing.
     """
-    return model_record(find_model(name))
+    entry = find_model(name)
+    if entry.source.how == "folder" and entry.name not in {added.name for added in added_models()}:
+        check_folder(Path(entry.source.place))
+    return model_record(entry)
 
 
 def _get(request: ModelRequest) -> FetchedModel:

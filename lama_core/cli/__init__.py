@@ -12,7 +12,7 @@ from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, Unused
 
 from lama_core import __version__
 from lama_core.cli import commands, exit_codes, output
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import UserError, did_you_mean, reason_of
 from lama_core.requests import PROGRAM
 from lama_core.runs.locks import clear_killed
 
@@ -147,7 +147,7 @@ def _report(error: Exception) -> int:
     try:
         sys.stdout.flush()
     except (OSError, ValueError) as write_error:
-        reason = write_error.strerror if isinstance(write_error, OSError) else write_error
+        reason = reason_of(write_error)
         _print_error(f"Cannot write to standard output: {reason}.")
         return 2
     if message := exit_codes.expected_error(error):

@@ -1,14 +1,15 @@
 """Make commands from functions of the Python API; the options are the fields of the request."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, replace
+from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token
 
 from lama_core.cli import output
-from lama_core.requests import PROGRAM, Function, RequestField, request_fields
+from lama_core.requests import PROGRAM, Function, RequestField, as_path, request_fields
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
 Yes = Annotated[
@@ -148,6 +149,11 @@ def _by_field(fields: dict[str, RequestField], args: tuple[Any, ...]) -> dict[st
     return by_field
 
 
+def _as_path(_kind: Any, tokens: Sequence[Token]) -> Path:
+    """Return a path option's value; unlike `Path`, refuse an empty one."""
+    return as_path(tokens[0].value)
+
+
 def _show_default(value: Any) -> str:
     """Return a default as the user would type it."""
     return " ".join(value) if isinstance(value, tuple) else str(value)
@@ -156,9 +162,12 @@ def _show_default(value: Any) -> str:
 def _parameter(choice: RequestField) -> inspect.Parameter:
     """Return a field as a parameter for cyclopts."""
     kind: Any = choice.kind
+    converter = _as_path if choice.is_path else None
     default = inspect.Parameter.empty if choice.default is MISSING else choice.default
     if choice.is_argument:
-        declared = Parameter(help=choice.help_text, allow_leading_hyphen=choice.takes_dash)
+        declared = Parameter(
+            help=choice.help_text, allow_leading_hyphen=choice.takes_dash, converter=converter
+        )
         if choice.is_several:
             return inspect.Parameter(
                 choice.name, inspect.Parameter.VAR_POSITIONAL, annotation=Annotated[str, declared]
@@ -171,6 +180,7 @@ def _parameter(choice: RequestField) -> inspect.Parameter:
             show_default=_show_default if choice.default not in (False, None, ()) else False,
             negative=None if kind is bool and choice.default is True else "",
             allow_leading_hyphen=True,
+            converter=converter,
         )
         position = inspect.Parameter.KEYWORD_ONLY
         if choice.is_several:

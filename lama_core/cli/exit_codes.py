@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from lama_core import __version__, paths
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import write_text_atomically
 
 LOG_FOLDER = "faults"
@@ -98,7 +98,7 @@ def check_home() -> None:
         os.stat(existing)
         is_long = max(len(os.fsencode(part)) for part in path.parts) > 255
     except OSError as error:
-        raise UserError(f"LAMA_HOME {home[:60]!r}: {error.strerror}: {remedy}.") from error
+        raise UserError(f"LAMA_HOME {home[:60]!r}: {reason_of(error)}: {remedy}.") from error
     if not is_folder:
         raise UserError(f"LAMA_HOME is {home[:60]!r}, which is not a folder: {remedy}.")
     if is_long:
@@ -154,17 +154,27 @@ def bug_message(error: Exception) -> str:
     try:
         details = f"the details are in {write_log(error)}"
     except OSError as write_error:
-        details = f"the details can't be saved ({write_error.strerror})"
+        details = f"the details can't be saved ({reason_of(write_error)})"
     return f"A bug in lama-explorer, please report it: {summary}; {details}."
 
 
 def _system_error(number: int | None, name: str) -> str | None:
+    if number == errno.ENOENT and not _has_current_folder():
+        return "The current folder was deleted: change to another folder."
     if number == errno.ENOENT and name and _is_below_missing_home(name):
         return f"{name} can't be created: set LAMA_HOME to another folder."
     if number not in REASONS:
         return None
     short = f"{name[:60]}…" if len(name) > 255 else name
     return f"{short or 'The output or a file'} can't be read or written: {REASONS[number]}."
+
+
+def _has_current_folder() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _file_name(name: object) -> str:

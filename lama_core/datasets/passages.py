@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file, user_path
 from lama_core.paths import corpus_files
 
@@ -136,7 +136,7 @@ def _whole_lines(path: Path) -> Iterator[str]:
                     raise UserError(f"{path} is not a text file: it has null bytes.")
                 yield line
     except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror}.") from error
+        raise UserError(f"{path} can't be read: {reason_of(error)}.") from error
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, BinaryIO, cast
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -339,6 +339,6 @@ def _copy(source: IO[bytes], target: Path, budget: Budget, chunk_bytes: int) -> 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
-        return f"{error.strerror or error} (existing files are unchanged)"
+        return f"{reason_of(error)} (existing files are unchanged)"
     lines = str(error).splitlines() or [type(error).__name__]
     return f"it is broken or truncated ({ascii(lines[0])[1:-1]})"

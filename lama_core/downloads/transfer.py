@@ -17,7 +17,7 @@ import requests
 from lama_core.downloads import SourceFile
 from lama_core.downloads.checksums import Pins
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file, read_file
 from lama_core.progress import OnProgress, Progress
 
@@ -93,7 +93,7 @@ def fetch(
         raise UserError(_given_up(file, str(reason), _size(part))) from reason
     except OSError as error:
         raise UserError(
-            f"{file.name} could not be written: {error.strerror or error}; the partial download is "
+            f"{file.name} could not be written: {reason_of(error)}; the partial download is "
             "kept: run the command again to resume"
         ) from error
     fault = _fault(file, part, folder, repin=repin)

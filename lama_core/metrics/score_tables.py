@@ -57,6 +57,7 @@ class ResultsRequest(Request):
 
     command: ClassVar[tuple[str, ...]] = ("results",)
     python: ClassVar[str] = "results"
+    exclusive: ClassVar[tuple[str, ...]] = ("wording", "slices", "ways", "series", "published")
 
     runs: Annotated[
         Sequence[str],

@@ -23,7 +23,7 @@ import msgspec
 import psutil
 from safetensors import SafetensorError, safe_open
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import MAX_FILE, format_bytes, open_file, read_file, write_text_atomically
 from lama_core.paths import cache_dir
 
@@ -170,7 +170,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     """Yield all paths in a folder and its subfolders, without following links."""
 
     def stop(error: OSError) -> None:
-        raise UserError(f"Can't list {folder}: {error.strerror}.") from error
+        raise UserError(f"Can't list {folder}: {reason_of(error)}.") from error
 
     for parent, folders, names in os.walk(folder, onerror=stop):
         for name in (*folders, *names):
@@ -191,7 +191,7 @@ def _status(folder: Path, path: Path) -> os.stat_result:
                 )
         return path.stat()
     except OSError as error:
-        raise UserError(f"Can't read {path}: {error.strerror}.") from error
+        raise UserError(f"Can't read {path}: {reason_of(error)}.") from error
 
 
 def check_contents(folder: Path) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.models.devices import PassSettings, keep_pass_settings, pass_settings
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.progress import OnNote, OnProgress, Progress, ignore
@@ -259,7 +259,7 @@ def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float, devic
         part.replace(whole)
     except OSError as error:
         raise UserError(
-            f"{part}: the run can't be saved: {error.strerror}. The scored parts are kept: free "
+            f"{part}: the run can't be saved: {reason_of(error)}. The scored parts are kept: free "
             "some disk space and run the same command again."
         ) from error
     shutil.rmtree(whole / PARTS, ignore_errors=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import clear_leftovers
 from lama_core.paths import data_dir
 
@@ -26,7 +26,7 @@ def locked(run_ids: Sequence[str], folder: Path) -> Iterator[None]:
                 ) from error
             except OSError as error:
                 raise UserError(
-                    f"{folder}: runs can't be written here: {error.strerror}."
+                    f"{folder}: runs can't be written here: {reason_of(error)}."
                 ) from error
             # Delete the file before releasing the lock, so that no process locks a deleted file.
             held.callback(Path(lock.lock_file).unlink, missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import atomic_file, read_file, write_text_atomically
 from lama_core.models.devices import PassSettings
 from lama_core.runs.facts_table import check_rows
@@ -110,7 +110,7 @@ class Parts:
                 self._request = ""
         except OSError as error:
             full = error.errno == errno.ENOSPC
-            why = "the disk is full" if full else str(error.strerror or error)
+            why = "the disk is full" if full else reason_of(error)
             raise UserError(
                 f"{self.folder.parent}: the run can't be stored: {why}. The scored parts are kept: "
                 "free some disk space and run the same command again."

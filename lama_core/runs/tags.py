@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import lock_for_changes, read_file, write_text_atomically
 from lama_core.paths import data_dir
 from lama_core.runs.info import CHECKSUM, RunInfo, checksum
@@ -76,7 +76,7 @@ def read_tags(info: RunInfo) -> Tags:
             for line in read["rows"]
         }
     except OSError as error:
-        raise UserError(f"{path}: the tags can't be read: {error.strerror}.") from error
+        raise UserError(f"{path}: the tags can't be read: {reason_of(error)}.") from error
     except (
         ValueError,
         TypeError,
@@ -123,7 +123,7 @@ def change_tags(
             content[CHECKSUM] = checksum(content)
             write_text_atomically(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
-        raise UserError(f"{path}: the tags can't be written: {error.strerror}.") from error
+        raise UserError(f"{path}: the tags can't be written: {reason_of(error)}.") from error
     return tags
 
 

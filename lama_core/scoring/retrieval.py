@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.lists import STOP_WORDS
 from lama_core.datasets.passages import Corpus
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import read_file, work_folder, write_text_atomically
 from lama_core.paths import cache_dir
 from lama_core.progress import OnProgress, Progress, ignore
@@ -181,7 +181,7 @@ def open_index(corpus: Corpus, on_progress: OnProgress = ignore) -> Index:
                     unfinished.rename(folder)
         except OSError as error:
             raise UserError(
-                f"Cannot write the index of {corpus.name} to {folder}: {error.strerror}."
+                f"Cannot write the index of {corpus.name} to {folder}: {reason_of(error)}."
             ) from error
     try:
         about = json.loads(read_file(folder / ABOUT))

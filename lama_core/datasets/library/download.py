@@ -18,7 +18,7 @@ from lama_core.datasets.library import derived, installed, published
 from lama_core.downloads import archive
 from lama_core.downloads.retry import Patience
 from lama_core.downloads.transfer import fetched
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import copy_file, replace_folder, user_path, work_folder
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
@@ -277,7 +277,7 @@ def _download_lock(name: str) -> Iterator[None]:
             f"{name} is being downloaded by another command or page: wait until it is done"
         ) from None
     except OSError as error:
-        raise UserError(f"can't download {name} to {folder}: {error.strerror}") from error
+        raise UserError(f"can't download {name} to {folder}: {reason_of(error)}") from error
 
 
 @contextmanager
@@ -294,7 +294,7 @@ def _new_folder(name: str) -> Iterator[Path]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         library = installed.datasets_dir()
-        reason = "the disk is full" if full else f"{library}: {error.strerror or error}"
+        reason = "the disk is full" if full else f"{library}: {reason_of(error)}"
         raise UserError(f"{name} was not installed, nothing was changed: {reason}") from error
 
 
@@ -343,7 +343,7 @@ def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
 
 
 def _cant_be_read(error: OSError) -> None:
-    raise UserError(f"{error.filename} can't be read: {error.strerror}.") from error
+    raise UserError(f"{error.filename} can't be read: {reason_of(error)}.") from error
 
 
 def _stem(path: Path) -> str:

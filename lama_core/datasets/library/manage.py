@@ -1,7 +1,7 @@
 """Renaming and deleting installed datasets."""
 
 from lama_core.datasets.library import installed, published
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import UserError, did_you_mean, reason_of
 from lama_core.files import folder_bytes, lock_for_changes, remove_folder
 
 OWN = (installed.STARTER, installed.STARTER_ANALOGIES)
@@ -25,7 +25,7 @@ def rename_dataset(name: str, new: str) -> str:
         with lock_for_changes(folder):
             folder.rename(folder.with_name(safe))
     except OSError as error:
-        raise UserError(f"{name} can't be renamed: {error.strerror}") from error
+        raise UserError(f"{name} can't be renamed: {reason_of(error)}") from error
     return safe
 
 
@@ -40,7 +40,7 @@ def delete_dataset(name: str) -> int:
         with lock_for_changes(folder):
             remove_folder(folder)
     except OSError as error:
-        raise UserError(f"{name} can't be deleted: {error.strerror}") from error
+        raise UserError(f"{name} can't be deleted: {reason_of(error)}") from error
     return n_bytes
 
 

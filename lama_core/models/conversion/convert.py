@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import work_folder
 from lama_core.models.conversion import elmo, ernie, fconv, transformer_xl
 from lama_core.models.model_folder import check_contents, check_files
@@ -60,7 +60,7 @@ def convert(folder: Path, out: Path, on_progress: OnProgress = ignore) -> Releas
             release = convert_into(folder, work / "model", on_progress)
             (work / "model").rename(out)
     except OSError as error:
-        raise UserError(f"Can't write {out}: {error.strerror or error}.") from error
+        raise UserError(f"Can't write {out}: {reason_of(error)}.") from error
     return release
 
 

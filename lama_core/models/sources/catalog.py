@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from lama_core.downloads import SourceFile
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import UserError, did_you_mean, reason_of
 from lama_core.files import lock_for_changes, read_file, write_text_atomically
 from lama_core.models.protocols import Kind
 from lama_core.models.server.addresses import is_chat, is_server, read_address
@@ -219,7 +219,7 @@ def _changing() -> Iterator[Path]:
             yield path
     except OSError as error:
         raise UserError(
-            f"Can't write {path}: {error.strerror}. Your list of models is unchanged."
+            f"Can't write {path}: {reason_of(error)}. Your list of models is unchanged."
         ) from error
 
 

@@ -25,7 +25,7 @@ from filelock import FileLock
 
 from lama_core.downloads.archive import is_archive, unpack
 from lama_core.downloads.checksums import Pins
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import (
     current_folder,
     folder_bytes,
@@ -162,7 +162,7 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
             return _fetch_locked(entry, on_progress, repin)
     except OSError as error:
         raise UserError(
-            f"Can't store {entry.title} in {cache_dir()}: {error.strerror or error}. Nothing was "
+            f"Can't store {entry.title} in {cache_dir()}: {reason_of(error)}. Nothing was "
             "kept. Free space there, or set LAMA_HOME to a writable folder."
         ) from error
 
@@ -464,7 +464,7 @@ def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
     except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
         if isinstance(error, OSError) and error.errno in DISK_FAULTS:
             raise UserError(
-                f"Can't store {source.place} in {HF_HUB_CACHE}: {error.strerror}. Free space "
+                f"Can't store {source.place} in {HF_HUB_CACHE}: {reason_of(error)}. Free space "
                 "there, or set HF_HOME to a writable folder."
             ) from error
         raise UserError(_offline_message(unreached, error)) from error

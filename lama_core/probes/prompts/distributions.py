@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import atomic_file
 from lama_core.models.protocols import BlankFiller, Context
 from lama_core.probes.prompts.fact_queries import PreparedFacts
@@ -133,7 +133,7 @@ class DistributionStore:
                     np.save(file, values, allow_pickle=False)
         except OSError as error:
             raise UserError(
-                f"Cannot write the distributions to {self.folder}: {error.strerror}. Finished "
+                f"Cannot write the distributions to {self.folder}: {reason_of(error)}. Finished "
                 "blocks are kept. Free disk space, then run the same command again to resume."
             ) from error
 

@@ -19,7 +19,7 @@ from lama_core.datasets.library.manage import (
     users_of,
 )
 from lama_core.datasets.library.published import is_published, source
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
 from pages.ui.data.contents import draw_dropped
@@ -338,7 +338,7 @@ def _save_upload(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Pat
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise UserError(
-            f"The upload could not be saved: {error.strerror}. Rename the file or free disk space, "
-            "then choose it again."
+            f"The upload could not be saved: {reason_of(error)}. Rename the file or free disk "
+            "space, then choose it again."
         ) from error
     return path

@@ -22,7 +22,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.datasets.library.download import GetRequest, ImportRequest
-from lama_core.errors import UserError
+from lama_core.errors import UserError, reason_of
 from lama_core.models.sources.catalog import ModelRequest
 from lama_core.paths import IMPORT_ROOT
 from lama_core.progress import Pace, Progress, Result, ResultKind, describe
@@ -108,7 +108,7 @@ class Job:
                 self.error = self.error.replace(f"{self.scratch}{os.sep}", "")
                 shutil.rmtree(self.scratch, ignore_errors=True)
         except OSError as error:
-            self.error = f"The command could not be started: {error.strerror}."
+            self.error = f"The command could not be started: {reason_of(error)}."
         except ValueError:  # an argument has a character such as NUL
             self.error = (
                 "The command could not be started: an argument has a character that commands can't "

@@ -1,0 +1,94 @@
+"""Paths and options that a command can't use: one sentence, and exit status 2."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from calling import call
+
+import lama_core as lama
+from lama_core.cli import exit_codes
+from lama_core.errors import UserError, reason_of
+from lama_core.files import MAX_FOLDERS
+from lama_core.models.sources.catalog import add_model
+from lama_core.probes.plan import ProbeRequest
+
+pytestmark = pytest.mark.usefixtures("home")
+DEEP = " inside each other; the maximum is"
+EXCLUDE = "exclude each other: choose one."
+PROBE = ("probe", "--dataset", "starter", "--relation", "P36", "--model", "minilm-mlm", "--limit=1")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*PROBE, "--out", ""), "The path is empty: name a file or folder."),
+        (("reproduce", "wiland2024", "--html="), "The path is empty: name a file or folder."),
+        ((*PROBE, "--out", "/tmp" + "/a" * 980), f"982 folders{DEEP} {MAX_FOLDERS}."),
+        (("models", "info", os.devnull), f"Not a model folder: {os.devnull}."),
+        (("results", "--series", "--slices"), f"--slices and --series {EXCLUDE}"),
+        (("results", "--ways", "--wording"), f"--wording and --ways {EXCLUDE}"),
+        (("results", "--published", "--slices"), f"--slices and --published {EXCLUDE}"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(words: tuple[str, ...], said: str) -> None:
+    status, out, errors = call(*words)
+    assert (status, out) == (2, "")
+    assert errors.startswith("Error: ") and said in errors and errors.count("\n") == 1
+
+
+def test_python_refuses_the_same() -> None:
+    with pytest.raises(UserError, match="The path is empty"):
+        ProbeRequest("starter", models=("minilm-mlm",), out="")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="--slices and --series exclude each other"):
+        lama.results(slices=True, series=True)
+
+
+def test_a_folder_that_was_deleted_after_it_was_added_still_has_information(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    assert call("models", "info", str(folder))[0] == 2
+    name = add_model(str(folder)).name
+    folder.rmdir()
+    assert call("models", "info", name)[0] == 0
+
+
+def test_a_deleted_current_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    status, _, errors = call(*PROBE, "--out", "runs")
+    assert status == 2
+    assert errors == "Error: The current folder was deleted: change to another folder.\n"
+
+
+def test_a_report_to_a_device_leaves_the_device(tmp_path: Path) -> None:
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o600, os.stat(os.devnull).st_rdev)
+        os.close(os.open(device, os.O_WRONLY))
+    except OSError:  # only root makes devices
+        device = Path(os.devnull)
+    assert call("reproduce", "wiland2024", "--html", str(device))[0] == 0
+    assert stat.S_ISCHR(device.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/x"), "No space left on device"),
+        (OSError("no room for the table."), "no room for the table"),
+        (OSError(), "OSError"),
+        (ValueError("embedded null byte"), "embedded null byte"),
+    ],
+)
+def test_a_reason_is_never_none(error: Exception, reason: str) -> None:
+    assert reason_of(error) == reason
+
+
+def test_a_full_disk_without_a_file_name_is_still_a_sentence() -> None:
+    message = exit_codes.expected_error(OSError(errno.ENOSPC, "No space left on device"))
+    assert message and message.startswith("The output or a file can't be read or written: the disk")
