@@ -20,6 +20,7 @@ from pages.ui.shared.router import draw_page
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
 GONE = "gone"
+NOTE = "note on the added model"  # in the session: shown at the next rerun
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
@@ -157,6 +158,7 @@ def draw_add() -> None:
             with errors_shown(), st.spinner("Checking the model"):
                 added = check_and_add_model(reference.strip())
                 st.session_state["chosen later"] = added.name
+                st.session_state[NOTE] = added.note
                 st.rerun()
 
 
@@ -240,6 +242,8 @@ def main() -> None:
         is_operator = visitors.may("manage")
         if is_operator:
             draw_add()
+            if note := st.session_state.pop(NOTE, ""):
+                st.warning(plain(note), icon=":material/forum:")
         with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
             if is_operator:

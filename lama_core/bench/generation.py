@@ -15,6 +15,7 @@ from typing import Any
 
 from lama_core.bench import BenchRow, Way, rates
 from lama_core.bench.workload import plain_model
+from lama_core.models.hf.chat_templates import render_chat
 from lama_core.models.hf.generation import generate, prompt_ids
 from lama_core.models.hf.products import use_faster_products
 from lama_core.models.protocols import Chat
@@ -175,14 +176,7 @@ def by_harness(harness: Any, model: Any, prompts: Sequence[Chat]) -> list[str]:
     from lm_eval.api.instance import Instance
 
     options = {"until": ["\n"], "max_gen_toks": MAX_TOKENS, "do_sample": False}
-    texts = [
-        model.tokenizer.apply_chat_template(
-            [{"role": one.role, "content": one.text} for one in prompt.messages],
-            tokenize=False,
-            add_generation_prompt=True,
-        )
-        for prompt in prompts
-    ]
+    texts = [render_chat(model.name, model.tokenizer, prompt) for prompt in prompts]
     requests = [
         Instance("generate_until", {}, (text, options), number) for number, text in enumerate(texts)
     ]

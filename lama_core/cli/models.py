@@ -85,6 +85,8 @@ def add(
     """Add a model to the list, after checking that it can be queried."""
     entry = api.add_model(name)
     print(f"Added {entry.name}" if entry.added else f"{entry.name} is already in the list")
+    if entry.added and entry.note:
+        print(entry.note)
 
 
 def forget(

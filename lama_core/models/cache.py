@@ -7,7 +7,7 @@ same model share one object, loaded once.
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ import psutil
 from lama_core.errors import int_from_env
 from lama_core.models.cpu import computed_precision
 from lama_core.models.devices import check_room, chosen_device, free_bytes, free_gpu_cache
+from lama_core.models.hf.chat_templates import fault_message, fault_of_template
 from lama_core.models.model_folder import stored_tensors
 from lama_core.models.registry import find_kind, open_model
 from lama_core.models.sources.catalog import Entry, add_model, find_model
@@ -201,20 +202,24 @@ def load_model(
 def check_and_add_model(reference: str) -> Entry:
     """Add a folder, a hub name or a server to the user's list, after checking that it is a model.
 
-    A hub name must be on this machine or on the hub, with weights in a supported format.
+    A hub name must be on this machine or on the hub, with weights in a supported format. The chat
+    template is tried; if it can't be used, the returned entry has a note with the reason.
     Raises UserError if it isn't a model, or if the hub can't be reached to check a hub name.
     """
     entry = find_model(reference)
     if entry.source.how == "folder":
         check_folder(Path(entry.source.place))
-        here = locate(entry)
-        if here is not None:  # a GGUF file is expanded later, at its first query
-            find_kind(here.folder)
-    if entry.source.how == "hub" and entry.added and locate(entry) is None:
-        check_hub(entry)
     if entry.source.how == "server":
         _connect(entry)
-    return add_model(reference)
+    # A GGUF file is expanded later, at its first query.
+    here = locate(entry) if entry.added else None
+    if entry.source.how == "folder" and here is not None:
+        find_kind(here.folder)
+    if entry.source.how == "hub" and entry.added and here is None:
+        check_hub(entry)
+    fault = fault_of_template(here.folder) if here is not None else ""
+    added = add_model(reference)
+    return replace(added, note=fault_message(added.name, fault)) if fault else added
 
 
 def _connect(entry: Entry) -> Any:

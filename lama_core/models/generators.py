@@ -1,10 +1,12 @@
 """Text generation with any model that offers it: Hugging Face models and chat servers."""
 
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from lama_core.errors import UserError
+from lama_core.models.hf.chat_templates import stored_template
 from lama_core.models.protocols import Chat, GeneratedText
 
 GENERATING_KINDS = ("causal", "seq2seq")
@@ -22,7 +24,16 @@ def check_generates(model: Any) -> None:
 
 def has_chat_template(model: Any) -> bool:
     """Return whether a model accepts chats: chat servers and models with a chat template do."""
-    return hasattr(model, "generate") or bool(getattr(model.tokenizer, "chat_template", None))
+    return hasattr(model, "generate") or bool(stored_template(model.tokenizer))
+
+
+def template_digest(model: Any) -> str:
+    """Return the SHA-256 of a model's chat template; empty if it has none here, as on a server."""
+    if hasattr(model, "generate") or not has_chat_template(model):
+        return ""
+    return hashlib.sha256(
+        str(stored_template(model.tokenizer)).encode(errors="replace")
+    ).hexdigest()
 
 
 def generate(

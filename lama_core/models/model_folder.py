@@ -27,7 +27,8 @@ from lama_core.errors import UserError, reason_of
 from lama_core.files import MAX_FILE, format_bytes, open_file, read_file, write_text_atomically
 from lama_core.paths import cache_dir
 
-CONFIG = "config.json"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+TOKENIZER_CONFIG, CHAT_TEMPLATE = "tokenizer_config.json", "chat_template.jinja"
 INDEX = "model.safetensors.index.json"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
@@ -231,10 +232,10 @@ def stored_tensors(folder: Path) -> dict[str, Tensor]:
         UserError: If a header is invalid or doesn't match its file's length, or if the index names
             a file or tensor that doesn't exist.
     """
-    if (folder / "model.safetensors").is_file():
-        return read_header(folder / "model.safetensors")
+    if (folder / WEIGHTS).is_file():
+        return read_header(folder / WEIGHTS)
     if not (folder / INDEX).is_file():
-        raise UserError(f"{folder} has neither model.safetensors nor {INDEX}. Add the weights.")
+        raise UserError(f"{folder} has neither {WEIGHTS} nor {INDEX}. Add the weights.")
     places = read_json(folder / INDEX).get("weight_map")
     if not isinstance(places, dict) or not places:
         raise UserError(f"{folder / INDEX}: weight_map names no files. Download it again.")

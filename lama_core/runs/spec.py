@@ -127,11 +127,15 @@ class RunSpec(ABC):
     def unchanged(self, scorer: Any) -> Any:
         """Return the scorer, or raise UserError if its identity isn't the specification's."""
         if scorer.identity != self.model_identity:
-            raise UserError(
-                f"{self.model_name} has changed since this run was planned. Start a new run; "
-                "finished parts are kept."
-            )
+            raise self.changed()
         return scorer
+
+    def changed(self) -> UserError:
+        """Return the error for a model that has changed."""
+        return UserError(
+            f"{self.model_name} has changed since this run was planned. Start a new run; finished "
+            "parts are kept."
+        )
 
     def load_data(self) -> Any:
         """Load the data, or raise UserError if they have changed."""

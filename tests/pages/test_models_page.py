@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from opening import open_page
+from tiny_models import save_model_folder
 
 from lama_core.models.sources.catalog import added_models
 from lama_core.paths import model_dir
@@ -65,3 +66,18 @@ def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.Monkey
     (said,) = (read(one.value) for one in app.error)
     assert said.startswith("Can't check foo/bar-nonexistent: it is not on this machine")
     assert added_models() == ()
+
+
+def test_a_chat_template_that_cant_be_used_is_named_when_its_model_is_added(
+    tmp_path: Path,
+) -> None:
+    folder = save_model_folder("smollm2", tmp_path / "tiny")
+    (folder / "chat_template.jinja").write_text("{{", encoding="utf-8")
+    app = open_page("models")
+    (field,) = (one for one in app.text_input if one.label == "Add a model")
+    field.set_value(str(folder))
+    next(one for one in app.button if one.label == "Add").click().run()
+    assert not app.exception
+    (warning,) = app.warning
+    assert "TemplateSyntaxError" in warning.value and "Continue the text" in read(warning.value)
+    assert not app.run().warning

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE
 from lama_core.models.devices import HasDevice, device_of, one_device, to_cpu
+from lama_core.models.hf.transformer import longest_text
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fetch
 from lama_core.progress import OnProgress, ignore
@@ -41,7 +42,7 @@ class SpanReader(HasDevice):
     def _window(self) -> int:
         """Maximum number of tokens of a question and a passage, special tokens included."""
         places = getattr(self.model.config, "max_position_embeddings", MAX_TOKENS + 2) - 2
-        return min(MAX_TOKENS, places, self.tokenizer.model_max_length)
+        return min(MAX_TOKENS, places, longest_text(self.tokenizer))
 
     def check_question(self, question: str) -> None:
         """Raise UserError for a question that is too long to fit with a passage."""

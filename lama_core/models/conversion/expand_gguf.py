@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lama_core.models.process_limits import limit_cpu, limit_memory
+
 # Limits of memory in bytes and of CPU time in seconds, as (per byte of the file, constant). 2-bit
 # weights grow sixteenfold, and memory holds them twice.
 MEMORY = (40, 3 << 30)
@@ -58,15 +60,8 @@ def _expand(gguf: Path, folder: Path) -> None:
 
 def limit(n_bytes: int) -> None:
     """Limit this process's memory and CPU time by the file's size, if the system supports it."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    for what, (each, least) in (
-        (resource.RLIMIT_DATA, MEMORY),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-    ):
-        resource.setrlimit(what, (int(each * n_bytes + least),) * 2)
+    for limits, (each, least) in ((limit_memory, MEMORY), (limit_cpu, CPU_SECONDS)):
+        limits(int(each * n_bytes + least))
 
 
 def _each_reported(tensors: Sequence[Any], **_: object) -> Iterator[Any]:

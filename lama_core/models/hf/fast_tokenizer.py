@@ -2,8 +2,11 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from pathlib import Path
 from typing import Any
+
+from lama_core.files import read_file
+from lama_core.models.model_folder import CHAT_TEMPLATE, TOKENIZER_CONFIG, read_json
 
 SPECIAL = (
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
@@ -29,7 +32,7 @@ class FastTokenizer:
     """A tokenizer with the names and methods of transformers' that backends use.
 
     special_tokens_map: the named special tokens, such as `eos_token`, as text. all_special_tokens:
-    these and the configuration's extra special tokens. chat_template: Jinja text, or None.
+    these, each once. chat_template: Jinja text, or None.
     """
 
     is_fast = True
@@ -56,7 +59,7 @@ class FastTokenizer:
         backend.no_padding()
         self.backend_tokenizer = backend
         self.chat_template = chat_template
-        self.model_max_length = int(config.get("model_max_length", 10**30))
+        self.model_max_length = config["model_max_length"]
         for name in SPECIAL:
             token = config.get(name)
             setattr(self, name, token)
@@ -66,10 +69,7 @@ class FastTokenizer:
         self.special_tokens_map = {
             name: token for name, token in named.items() if token is not None
         }
-        extra = (config.get(f"{name}_special_tokens") or () for name in ("extra", "additional"))
-        self.all_special_tokens = list(
-            dict.fromkeys([*self.special_tokens_map.values(), *chain.from_iterable(extra)])
-        )
+        self.all_special_tokens = list(dict.fromkeys(self.special_tokens_map.values()))
         self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
         self._lock = threading.Lock()
 
@@ -115,22 +115,13 @@ class FastTokenizer:
         """Return the id of each token."""
         return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
 
-    def apply_chat_template(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        tokenize: bool = False,
-        add_generation_prompt: bool = False,
-    ) -> str:
-        """Return a chat as text; transformers renders the template. tokenize: must be False."""
-        from transformers.utils.chat_template_utils import render_jinja_template
 
-        if tokenize:
-            raise ValueError("only texts are returned")
-        rendered: Any = render_jinja_template(
-            conversations=[[dict(message) for message in messages]],
-            chat_template=self.chat_template,
-            add_generation_prompt=add_generation_prompt,
-            **self.special_tokens_map,
-        )
-        return str(rendered[0][0])
+def read_tokenizer(folder: Path) -> FastTokenizer:
+    """Return the tokenizer of a folder whose digest the catalogue has."""
+    from tokenizers import Tokenizer
+
+    text = read_file(folder / "tokenizer.json").decode()
+    template = folder / CHAT_TEMPLATE
+    chat_template = read_file(template).decode() if template.exists() else None
+    config = read_json(folder / TOKENIZER_CONFIG)
+    return FastTokenizer(Tokenizer.from_str(text), config, chat_template)

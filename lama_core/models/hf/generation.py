@@ -20,6 +20,7 @@ import torch
 
 from lama_core.errors import ControlTokenError, UserError
 from lama_core.models.devices import to_cpu
+from lama_core.models.hf.chat_templates import render_chat
 from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, GeneratedText
 
@@ -46,7 +47,8 @@ def generate(
 
     Raises:
         UserError: If a prompt and its continuation don't fit the model's window, the tokenizer has
-            no chat template for a chat, or a chat contains one of the tokenizer's control tokens.
+            no chat template for a chat or it can't be used, or a chat contains one of the
+            tokenizer's control tokens.
     """
     rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
     shares = _can_share(model, rows, max_tokens)
@@ -93,8 +95,6 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
         if not ids:
             raise UserError(f"The prompt has no tokens for {model.name}: write a question.")
         return ids
-    if not tokenizer.chat_template:
-        raise UserError(f"{model.name} has no chat template: ask with --plain.")
     for message in prompt.messages:
         for control in tokenizer.all_special_tokens:
             if control in message.text:
@@ -102,8 +102,7 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
                     f"The question contains {control!r}, a control token of {model.name}: "
                     "remove it."
                 )
-    messages = [{"role": one.role, "content": one.text} for one in prompt.messages]
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    text = render_chat(model.name, tokenizer, prompt)
     return list(tokenizer(text, add_special_tokens=False).input_ids)
 
 
@@ -170,12 +169,21 @@ def _text_of(model: Any, ids: list[int], log_probs: list[float], in_time: bool) 
 
 
 def _end_tokens(model: Any) -> set[int]:
-    """Return the ids of the tokens that end a text, as `transformers.generate` finds them."""
+    """Return the ids of the tokens that end a text, as `transformers.generate` finds them.
+
+    Raises UserError if the configuration has something else.
+    """
     named = getattr(model.model, "generation_config", None)
     ends = getattr(named, "eos_token_id", None)
     if ends is None:
         ends = model.tokenizer.eos_token_id
-    return set() if ends is None else {ends} if isinstance(ends, int) else set(ends)
+    found = ends if isinstance(ends, list) else [] if ends is None else [ends]
+    if not all(isinstance(token, int) for token in found):
+        raise UserError(
+            f"{model.name}: eos_token_id is {str(ends)[:40]!r} in its configuration. Write the "
+            "number of the token that ends a text, or a list of such numbers."
+        )
+    return set(found)
 
 
 class _CausalBatch:

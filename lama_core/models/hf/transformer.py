@@ -38,6 +38,7 @@ n_threads()  # stores torch's default number of threads before it is changed
 # Number of logits whose exponentials are summed at once, by device type; on GPUs, GPU_CHUNK.
 CPU_CHUNK = {"cpu": 1 << 20}
 GPU_CHUNK = 1 << 27
+UNLIMITED = int(1e30)  # tokens: transformers' value if a tokenizer has no maximum
 V = TypeVar("V")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
 # Largest accepted difference between two computations of a logit, in standard deviations over the
@@ -372,20 +373,40 @@ def window(model: Any, tokenizer: Any) -> int:
     if hasattr(config, "get_text_config"):
         config = config.get_text_config(decoder=True)
     offset = first_place(model)
-    limits = [int(tokenizer.model_max_length)]
+    limits = [longest_text(tokenizer)]
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions"):
         value = getattr(config, name, None)
         if isinstance(value, int) and value > 0:
             limits.append(value - offset)
     # If a text in a batch is longer than the original window, longrope models rotate all positions
     # differently, so an answer would depend on the other texts in its batch.
-    rope = getattr(config, "rope_parameters", None) or {}
+    rope = rope_of(config)
     for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
         if part.get("rope_type") == "longrope":
             first = part.get("original_max_position_embeddings")
             first = first or getattr(config, "original_max_position_embeddings", None)
-            limits += [int(first)] if first else []
+            limits += [first] if isinstance(first, int) and first > 0 else []
     return min(limits)
+
+
+def longest_text(tokenizer: Any) -> int:
+    """Return the maximum number of tokens that a tokenizer's configuration gives.
+
+    Raises UserError if it isn't a positive number.
+    """
+    value = tokenizer.model_max_length
+    if type(value) not in (int, float) or not value >= 1:
+        raise UserError(
+            f"tokenizer_config.json: model_max_length is {str(value)[:40]!r}. Write the maximum "
+            "number of tokens, or remove it."
+        )
+    return int(min(value, UNLIMITED))
+
+
+def rope_of(config: Any) -> dict[str, Any]:
+    """Return the settings of the rotary embedding; {} if there are none."""
+    rope = getattr(config, "rope_parameters", None)
+    return rope if isinstance(rope, dict) else {}
 
 
 def first_place(model: Any) -> int:
@@ -406,10 +427,10 @@ def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[
 def is_pure(model: Any) -> bool:
     """Whether passes through a model may run concurrently, because they don't modify it.
 
-    True for this project's networks (BERT, Llama), and for transformers' Llama with the usual
+    True for this project's networks, for transformers' BERT, and for its Llama with the usual
     rotary embedding. Other models run one pass at a time.
     """
-    if type(model).__module__.startswith("lama_core."):
+    if type(model).__module__.startswith("lama_core.") or model.config.model_type == "bert":
         return True
-    rope = getattr(model.config, "rope_parameters", None) or {}
-    return model.config.model_type == "llama" and rope.get("rope_type", "default") == "default"
+    is_llama = model.config.model_type == "llama"
+    return is_llama and rope_of(model.config).get("rope_type", "default") == "default"

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import digest_of
-from lama_core.models.generators import check_generates, has_chat_template
+from lama_core.models.generators import check_generates, has_chat_template, template_digest
 from lama_core.probes.generation.questions import QUESTIONS_FILE
 from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.probes.plan import (
@@ -82,6 +82,7 @@ def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[Gene
             how="chat" if chats else "question and answer",
             questions_digest=digest,
             aliases_digest=digest_of(aliases) if aliases else "",
+            template_digest=template_digest(model) if chats else "",
             max_requests=request.max_requests,
             prices=(request.price_in, request.price_out),
         )

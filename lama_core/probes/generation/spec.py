@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from lama_core.datasets import Dataset
 from lama_core.errors import ControlTokenError, UserError, WindowError
-from lama_core.models.generators import check_prompt, generate
+from lama_core.models.generators import check_prompt, generate, template_digest
 from lama_core.models.protocols import Chat
 from lama_core.probes.generation.matching import Match, match
 from lama_core.probes.generation.questions import (
@@ -110,6 +110,8 @@ class GenerationSpec(RunSpec):
         questions_digest: Digest of `questions.tsv`.
         aliases_digest: Digest of the objects' other names, because not every dataset's digest
             includes them; empty if there are none.
+        template_digest: Digest of the model's chat template, which its folder's digest doesn't
+            include; empty if no template is used, or the server has it.
         max_requests: Maximum requests to a chat server; not part of the run's identity.
         prices: Prices of a million input and output tokens of a chat server; not part of the run's
             identity.
@@ -124,19 +126,26 @@ class GenerationSpec(RunSpec):
     how: PromptFormat = "chat"
     questions_digest: str = ""
     aliases_digest: str = ""
+    template_digest: str = ""
     max_requests: int = 10_000
     prices: tuple[float | None, float | None] = (None, None)
     max_tokens: int = MAX_TOKENS
 
     def options(self) -> dict[str, Any]:
-        """Return questions, examples, prompt format, maximum tokens and, if any, aliases."""
-        aliases = {"aliases": self.aliases_digest} if self.aliases_digest else {}
-        return aliases | {
+        """Return questions, examples, format, maximum tokens and, if any, aliases and template."""
+        digests = {"aliases": self.aliases_digest, "template": self.template_digest}
+        return {name: digest for name, digest in digests.items() if digest} | {
             "questions": self.questions_digest,
             "examples": [self.shots, self.seed if self.shots else 0],
             "format": self.how,
             "tokens": self.max_tokens,
         }
+
+    def unchanged(self, scorer: Any) -> Any:
+        """Return the scorer, or raise UserError if its weights or chat template have changed."""
+        if self.template_digest and template_digest(scorer) != self.template_digest:
+            raise self.changed()
+        return super().unchanged(scorer)
 
     def prompt_name(self) -> str:
         """Return a name such as `questions, 3-shot`, with the prompt format unless it is `chat`."""
