@@ -344,7 +344,8 @@ class Family:
     """How a tiny model of one family is made.
 
     extra_rows: how much wider the output is than the tokenizer's vocabulary, as Pythia's is.
-    own_head: the head is not the embedding, as of the later T5s.
+    own_head: the head is not the embedding, as of the later T5s. known: it stands for a model whose
+    digest the catalogue has, so that this project's own network reads it.
     """
 
     kind: Kind
@@ -355,6 +356,7 @@ class Family:
     cased: bool = True
     extra_rows: int = 0
     own_head: bool = False
+    known: bool = False
 
 
 DISTIL = {
@@ -392,7 +394,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "bert-uncased": Family(
         "masked", lambda: bert_tokenizer(lower=True), "BertConfig", "BertForMaskedLM", tiny(),
-        cased=False,
+        cased=False, known=True,
     ),
     "distilbert": Family(
         "masked", distilbert_tokenizer, "DistilBertConfig", "DistilBertForMaskedLM", DISTIL,
@@ -439,7 +441,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "smollm2": Family(
         "causal", smollm_tokenizer, "LlamaConfig", "LlamaForCausalLM",
-        tiny(num_key_value_heads=1, tie_word_embeddings=True),
+        tiny(num_key_value_heads=1, tie_word_embeddings=True), known=True,
     ),
     "qwen2": Family(
         "causal", qwen_tokenizer, "Qwen2Config", "Qwen2ForCausalLM",
@@ -552,4 +554,6 @@ def open_family(
 ) -> MaskedModel | CausalModel | Seq2SeqModel:
     """A family's random model, saved to a folder and opened by the library."""
     save_model_folder(name, folder)
-    return open_model(name, LocatedModel(folder, f"tiny-{name}"), FAMILIES[name].kind, precision)
+    family, located = FAMILIES[name], LocatedModel(folder, f"tiny-{name}")
+    known = {located.identity} if family.known else ()
+    return open_model(name, located, family.kind, precision, known=known)

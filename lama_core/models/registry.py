@@ -5,7 +5,7 @@ name to `protocols.Kind` and a row to `protocols.KINDS`.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
 from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.model_folder import CONFIG, is_library_error, read_json, stored_tensors
 from lama_core.models.protocols import Kind
+from lama_core.models.sources.catalog import known_digests
 from lama_core.models.sources.locations import LocatedModel
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Backend:
     open: (name, folder, precision, identity) -> the model, or None to leave the folder to the next
         row. Raises UserError for a folder that no backend can read.
     readings: names of the options of `catalog.READINGS` that `open` accepts as keyword arguments.
+    known: whether it reads only the models whose digests the catalogue has: one of this project's
+        networks, which was compared with transformers on those models.
     """
 
     scorer: str
@@ -50,16 +53,14 @@ class Backend:
     open: Callable[..., "Model | None"]
     family: str = ""
     readings: tuple[str, ...] = ()
+    known: bool = False
 
 
-def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model | None":
+def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model":
     from lama_core.models.hf.bert import read_bert
     from lama_core.models.hf.masked import MaskedModel
 
-    read = read_bert(folder, _dtype(precision))
-    if read is None:
-        return None
-    model, tokenizer = read
+    model, tokenizer = read_bert(folder, _dtype(precision))
     return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
@@ -69,9 +70,10 @@ def _open_llama(name: str, folder: Path, precision: str, identity: str) -> "Mode
     from lama_core.models.hf.self_checks import use_fast_paths
 
     device = chosen_device()
-    # transformers distributes a model over several devices.
-    read = None if device == "spread" else read_llama(folder, _dtype(precision), device)
-    return read and use_fast_paths(CausalModel(name, *read, identity=identity))
+    if device == "spread":  # transformers distributes a model over several devices
+        return None
+    read = read_llama(folder, _dtype(precision), device)
+    return use_fast_paths(CausalModel(name, *read, identity=identity))
 
 
 def _open_masked(*args: Any) -> "Model":
@@ -148,17 +150,23 @@ BACKENDS = (
     Backend("elmo", "bidirectional", "", _open_elmo, ELMO, ("passes",)),
     Backend("transformer-xl", "causal", "", _open_transformer_xl, TRANSFORMER_XL, ("memory",)),
     Backend("fconv", "causal", "", _open_fconv, FCONV),
-    Backend("bert", "masked", MASKED, _open_bert),
+    Backend("bert", "masked", MASKED, _open_bert, known=True),
     Backend("transformers", "masked", MASKED, _open_masked),
     # The same operations as in transformers, so the scores are equal to the last digit.
-    Backend("transformers", "causal", CAUSAL, _open_llama),
+    Backend("transformers", "causal", CAUSAL, _open_llama, known=True),
     Backend("transformers", "causal", CAUSAL, _open_causal),
     Backend("transformers", "seq2seq", SEQ2SEQ, _open_seq2seq),
 )
 
 
 def open_model(
-    name: str, located: LocatedModel, kind: Kind, precision: str, reading: str = ""
+    name: str,
+    located: LocatedModel,
+    kind: Kind,
+    precision: str,
+    reading: str = "",
+    *,
+    known: Collection[str] | None = None,
 ) -> "Model":
     """Load a model folder with the first backend that reads it.
 
@@ -168,6 +176,8 @@ def open_model(
         kind: Its kind.
         precision: `fp32`, `bf16` or `bf16-weights`.
         reading: A non-default way to read a text, such as `passes=10`.
+        known: Digests of the models that this project's own networks read; None for the
+            catalogue's.
 
     Raises:
         UserError: If weights are missing (transformers would fill them with random numbers), the
@@ -175,8 +185,11 @@ def open_model(
     """
     option, _, value = reading.partition("=")
     family = read_json(located.folder / CONFIG).get("model_type")
+    is_known = located.identity in (known_digests() if known is None else known)
     for backend in BACKENDS:
         if backend.kind != kind or (backend.family and backend.family != family):
+            continue
+        if backend.known and not is_known:
             continue
         if option and option not in backend.readings:
             raise UserError(
@@ -214,7 +227,7 @@ def find_kind(folder: Path) -> Kind:
         for backend in BACKENDS
         if backend.architectures
     }
-    named = config.architectures or ()
+    named = config.architectures if isinstance(config.architectures, list) else ()
     found = [kind for one in named for kind, names in known.items() if one in names.values()]
     found += [kind for kind, names in known.items() if config.model_type in names]
     if not found:

@@ -26,6 +26,14 @@ def test_a_model_that_is_carried_stays_small(entry: Entry) -> None:
     assert sum(path.stat().st_size for path in files) <= LIMIT_BYTES
 
 
+@pytest.mark.parametrize("entry", EMBEDDED, ids=lambda entry: entry.name)
+def test_the_catalogue_has_the_digest_of_a_model_that_is_carried(entry: Entry) -> None:
+    """After a training, write the folder's new digest into assets/models/catalog.json."""
+    located = locate(entry)
+    assert located is not None
+    assert entry.digest == located.identity
+
+
 def test_the_twin_differs_by_its_text_alone() -> None:
     one, twin = map(folder_of, EMBEDDED)
     assert [entry.name for entry in EMBEDDED] == ["minilm-mlm", "minilm-mlm-twin"]

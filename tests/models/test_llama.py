@@ -1,9 +1,9 @@
-"""Llama read without transformers scores as in transformers; unusual folders are left to it."""
+"""SmolLM2, read without transformers, scores as in transformers, which reads all other Llamas."""
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.generation import generate
-from lama_core.models.hf.llama import LlamaCausalLM, read_llama
+from lama_core.models.hf.llama import LlamaCausalLM
 from lama_core.models.hf.self_checks import self_checked
+from lama_core.models.model_folder import folder_digest
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import LocatedModel, locate
@@ -32,12 +33,10 @@ TEXTS = (
     "The capital of France is Rome, said Ann.",
 )
 PROMPTS = ("Paris", "The capital of France is", "The capital of Norway is", "a Poet a poet")
-CHAT = "{% for m in messages %}{{ eos_token + m['role'] }}: {{ m['content'] }}\n{% endfor %}"
-# Heads that share keys and values or not, tied tables or not, and other sizes.
+# Heads that share keys and values, and other sizes.
 SHAPES: dict[str, dict[str, Any]] = {
-    "plain": {},
     "groups": {"num_key_value_heads": 2, "head_dim": 6},
-    "one group": {"num_key_value_heads": 1, "tie_word_embeddings": True},
+    "one group": {"num_key_value_heads": 1},
     "other sizes": {
         "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 6, "rms_norm_eps": 1e-3,
         "num_key_value_heads": 3,
@@ -53,7 +52,7 @@ def save(folder: Path, **settings: Any) -> Path:
     special = {
         f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos")
     }
-    sizes = tiny(vocab_size=len(tokenizer) + 3, initializer_range=0.2)
+    sizes = tiny(vocab_size=len(tokenizer) + 3, initializer_range=0.2, tie_word_embeddings=True)
     model = LlamaForCausalLM(LlamaConfig(**sizes | special | settings))
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -75,7 +74,8 @@ def by_transformers(folder: Path, precision: str = "fp32") -> CausalModel:
 
 
 def ours(folder: Path, precision: str = "fp32") -> Any:
-    model = open_model("tiny", LocatedModel(folder, "tiny"), "causal", precision)
+    located = LocatedModel(folder, "tiny")
+    model = open_model("tiny", located, "causal", precision, known={"tiny"})
     assert isinstance(model.model, LlamaCausalLM)
     return model
 
@@ -138,15 +138,14 @@ def test_smollm2_scores_as_in_transformers() -> None:
     located = locate(find_model("smollm2-135m"))
     if located is None:
         pytest.skip("smollm2-135m is not here")
+    assert located.identity == find_model("smollm2-135m").digest
     compare(ours(located.folder), by_transformers(located.folder))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A tiny Llama's folder, which tests change."""
-    found = save_model_folder("smollm2", tmp_path / "tiny")
-    assert read_llama(found, torch.float32) is not None
-    return found
+    return save_model_folder("smollm2", tmp_path / "tiny")
 
 
 @pytest.mark.parametrize("split", (False, True))
@@ -172,15 +171,6 @@ def test_tokens_offsets_and_words_equal_those_of_transformers(folder: Path, *, s
     assert mine.get_vocab() == theirs.get_vocab() and len(mine) == len(theirs)
 
 
-def test_a_chat_is_rendered_as_in_transformers(folder: Path) -> None:
-    (folder / "chat_template.jinja").write_text(CHAT, encoding="utf-8")
-    mine, theirs = ours(folder).tokenizer, AutoTokenizer.from_pretrained(folder)
-    chat = [{"role": "user", "content": "Where is Paris?"}]
-    wanted = theirs.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-    assert mine.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) == wanted
-    assert wanted == "<|im_end|>user: Where is Paris?\n"
-
-
 def test_a_prediction_imports_no_transformers(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
@@ -188,7 +178,7 @@ def test_a_prediction_imports_no_transformers(folder: Path) -> None:
         "from lama_core.models.sources.locations import LocatedModel; "
         "from lama_core.models.hf.generation import generate; "
         f"located = LocatedModel(Path({str(folder)!r}), 'tiny'); "
-        "model = open_model('tiny', located, 'causal', 'fp32'); "
+        "model = open_model('tiny', located, 'causal', 'fp32', known={'tiny'}); "
         "model.token_log_probs(['Paris is in France.']); generate(model, ['Paris'], 2); "
         "print([name for name in sys.modules if name.split('.')[0] == 'transformers'])"
     )
@@ -220,34 +210,30 @@ def change(path: Path, **values: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "settings",
     (
-        lambda folder: change(folder / "config.json", hidden_act="gelu"),
-        lambda folder: change(folder / "config.json", model_type="mistral"),
-        lambda folder: change(folder / "config.json", attention_bias=True),
-        lambda folder: change(folder / "config.json", mlp_bias=True),
-        lambda folder: change(folder / "config.json", tie_word_embeddings=False),
-        lambda folder: change(folder / "config.json", num_hidden_layers=1),
-        lambda folder: change(folder / "config.json", num_key_value_heads=3),
-        lambda folder: change(folder / "config.json", rms_norm_eps="small"),
-        lambda folder: change(folder / "generation_config.json", eos_token_id=["2"]),
-        lambda folder: change(
-            folder / "config.json",
-            rope_parameters={"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0},
-        ),
-        lambda folder: change(folder / "tokenizer_config.json", tokenizer_class="LlamaTokenizer"),
-        lambda folder: change(folder / "tokenizer_config.json", split_special_tokens=True),
-        lambda folder: change(folder / "tokenizer_config.json", pad_token="<pad>"),
-        lambda folder: (folder / "special_tokens_map.json").write_text("{}"),
-        lambda folder: (folder / "tokenizer.json").unlink(),
-        lambda folder: (folder / "model.safetensors").write_bytes(b"damaged"),
+        {},
+        {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+        {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
+        {"rope_scaling": {"type": "default", "rope_theta": 50.0}},
+        {"rope_theta": 20.0},
+        {"hidden_act": "gelu"},
     ),
+    ids=str,
 )
-def test_unusual_folders_are_left_to_transformers(
-    folder: Path, spoil: Callable[[Path], None]
+def test_other_folders_score_as_in_transformers_whatever_their_settings(
+    folder: Path, settings: dict[str, Any]
 ) -> None:
-    spoil(folder)
-    assert read_llama(folder, torch.float32) is None
+    """With both rope settings, this project's network was off by several nats."""
+    change(folder / "config.json", **settings)
+    located = LocatedModel(folder, folder_digest(folder))
+    try:
+        plain = by_transformers(folder)
+    except ValueError as error:
+        with pytest.raises(UserError, match=re.escape(str(error)[:40])):
+            open_model("tiny", located, "causal", "fp32")
+    else:
+        compare(open_model("tiny", located, "causal", "fp32"), plain)
 
 
 def test_missing_weights_are_named(folder: Path) -> None:
@@ -259,26 +245,19 @@ def test_missing_weights_are_named(folder: Path) -> None:
         open_model("tiny", LocatedModel(folder, "tiny"), "causal", "fp32")
 
 
-def test_older_folders_are_read(folder: Path, tmp_path: Path) -> None:
-    """The table under the head's name, stored frequencies, and settings of transformers 4."""
+def test_the_table_may_have_the_heads_name(folder: Path) -> None:
+    """As in SmolLM2's folder, which is expanded from a GGUF file."""
     expected = ours(folder).token_log_probs(TEXTS)
     path = folder / "model.safetensors"
     weights = load_file(path)
     weights["lm_head.weight"] = weights.pop("model.embed_tokens.weight")
-    weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(4)
     save_file(weights, path, metadata={"format": "pt"})
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "rope_scaling": None}
-    (folder / "config.json").write_text(json.dumps(config))
     for one, other in zip(ours(folder).token_log_probs(TEXTS), expected, strict=True):
         np.testing.assert_array_equal(one.log_probs, other.log_probs)
 
 
-def test_the_end_of_a_text_is_as_configured(folder: Path) -> None:
-    assert ours(folder).model.generation_config.eos_token_id == 2
-    (folder / "generation_config.json").write_text('{"eos_token_id": [1, 2]}')
-    assert ours(folder).model.generation_config.eos_token_id == [1, 2]
-    change(folder / "generation_config.json", eos_token_id=None)
-    plain = by_transformers(folder).model.generation_config.eos_token_id
-    assert ours(folder).model.generation_config.eos_token_id == plain
-    assert ours(folder).max_tokens == WINDOW
+def test_texts_end_where_they_do_in_transformers(folder: Path) -> None:
+    mine, theirs = ours(folder), by_transformers(folder)
+    for model in (mine, theirs):
+        assert model.model.generation_config.eos_token_id == 2
+        assert model.max_tokens == WINDOW

@@ -3,11 +3,11 @@
 That import takes twice as long as torch's, and uses most of the memory of a process with a small
 model.
 Modules have transformers' names, so that checkpoint keys match and `cutting_places` finds the same
-modules. Folders with an unusual setting are read by transformers.
+modules. It reads MiniLM-MLM and its twin, whose digests the catalogue has; transformers reads all
+other folders, because their settings may differ.
 Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s to 1e-4 (test).
 """
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple, cast
@@ -16,26 +16,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.errors import UserError
-from lama_core.models.hf.fast_tokenizer import FastTokenizer
+from lama_core.models.hf.fast_tokenizer import FastTokenizer, read_tokenizer
 from lama_core.models.hf.layers import Linear, Norm, Output, Table, read_weights
-from lama_core.models.model_folder import is_library_error
+from lama_core.models.model_folder import CONFIG, WEIGHTS, read_json
 
-_FIXED: dict[str, set[object]] = {
-    "model_type": {"bert"},
-    "hidden_act": {"gelu"},
-    "position_embedding_type": {"absolute", None},
-    "is_decoder": {False, None},
-    "add_cross_attention": {False, None},
-    "tie_word_embeddings": {True, None},
-    "chunk_size_feed_forward": {0, None},
-    "quantization_config": {None},
-}
-# Other heads, and the decoder's copies: its weight is tied to the word embeddings, and its bias is
-# stored as predictions.bias.
-_UNUSED = ("bert.pooler.", "cls.seq_relationship.", "cls.predictions.decoder.")
 _ATTENDED = ("query", "key", "value")
-_SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
 class BodyOutput(NamedTuple):
@@ -180,70 +165,21 @@ class _Head(nn.Module):
         return self.decoder(states)
 
 
-def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, FastTokenizer] | None:
-    """Return a folder's model and tokenizer; None if it isn't a BERT with the usual settings.
+def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, FastTokenizer]:
+    """Return the model and tokenizer of a folder whose digest the catalogue has.
 
-    Also None if a file is damaged, weights are missing or have another shape, or the tokenizer has
-    more tokens than the model: the next backend then reports the reason.
+    Raises UserError if a file can't be read.
     """
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        if any(config.get(name) not in allowed for name, allowed in _FIXED.items()):
-            return None
-        tokenizer = _read_tokenizer(folder)
-        if tokenizer is None or max(tokenizer.get_vocab().values()) >= config["vocab_size"]:
-            return None
-        if config["hidden_size"] % config["num_attention_heads"]:
-            return None
-        model = _read_weights(folder, SimpleNamespace(**config), dtype)
-    except Exception as error:
-        if not is_library_error(error, UserError):
-            raise
-        return None
-    return model, tokenizer
-
-
-def _read_tokenizer(folder: Path) -> FastTokenizer | None:
-    from tokenizers import Tokenizer
-
-    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    text = (folder / "tokenizer.json").read_text(encoding="utf-8")
-    stored = json.loads(text)
-    normalizer = stored["normalizer"]
-    plain = (
-        config["tokenizer_class"] in ("BertTokenizer", "BertTokenizerFast")
-        and all(isinstance(config[name], str) for name in _SPECIAL)
-        and stored["model"]["type"] == "WordPiece"
-        and stored["pre_tokenizer"]["type"] == "BertPreTokenizer"
-        and normalizer["type"] == "BertNormalizer"
-        # transformers takes these settings from the configuration, not from tokenizer.json.
-        and config.get("do_lower_case", True) == normalizer["lowercase"]
-        and config.get("strip_accents") == normalizer["strip_accents"]
-        and config.get("tokenize_chinese_chars", True) == normalizer["handle_chinese_chars"]
-    )
-    if not plain:
-        return None
-    tokenizer = FastTokenizer(Tokenizer.from_str(text), config)
-    return None if None in tokenizer.all_special_ids else tokenizer
-
-
-def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> BertMaskedLM:
+    config = SimpleNamespace(**read_json(folder / CONFIG))
     with torch.device("meta"):  # no memory until the shapes are known to match the file's
         model = BertMaskedLM(config)
     table, projection = model.get_input_embeddings(), model.get_output_embeddings()
     projection.weight = table.weight  # tied
-    read_weights(model, folder / "model.safetensors", dtype, own_name=_own_name, copy=True)
+    read_weights(model, folder / WEIGHTS, dtype, own_name=_own_name, copy=True)
     projection.weight = table.weight
-    return model
+    return model, read_tokenizer(folder)
 
 
 def _own_name(key: str) -> str:
-    """Return a stored weight's name in `BertMaskedLM`; empty if it is unused."""
-    if key.startswith(_UNUSED) or key.endswith("position_ids"):
-        return ""
-    if key == "cls.predictions.bias":
-        return "cls.predictions.decoder.bias"
-    # Early checkpoints use other names for layer normalisation.
-    return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-        "LayerNorm.beta", "LayerNorm.bias"
-    )
+    """Return a stored weight's name in `BertMaskedLM`."""
+    return "cls.predictions.decoder.bias" if key == "cls.predictions.bias" else key

@@ -1,49 +1,24 @@
 """Llama in torch, so that the first answer of a new process doesn't need to import transformers.
 
 The modules have transformers' names and compute the same operations in the same order, so that
-scores are equal. Folders with an unusual setting are read by transformers.
+scores are equal. It reads SmolLM2-135M, whose digest the catalogue has; transformers reads all
+other folders, because their settings may differ.
 Source: Touvron et al. 2023, section 2.2; Su et al. 2021 (rotary embeddings); Ainslie et al. 2023
 (several heads share keys and values). Log-probabilities equal `LlamaForCausalLM`'s to 1e-4 (test).
 """
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.errors import UserError
-from lama_core.models.hf.fast_tokenizer import SPECIAL, FastTokenizer
+from lama_core.models.hf.fast_tokenizer import FastTokenizer, read_tokenizer
 from lama_core.models.hf.layers import Linear, RmsNorm, Table, read_weights
-from lama_core.models.model_folder import is_library_error, read_json, stored_tensors
+from lama_core.models.model_folder import CONFIG, WEIGHTS, read_json
 
-_FIXED: dict[str, tuple[object, ...]] = {
-    "model_type": ("llama",),
-    "architectures": (["LlamaForCausalLM"], None),
-    "hidden_act": ("silu", None),
-    "attention_bias": (False, None),
-    "mlp_bias": (False, None),
-    "pretraining_tp": (1, None),
-    "sliding_window": (None,),
-    "partial_rotary_factor": (1.0, None),
-    "is_decoder": (True, False, None),
-    "is_causal": (True, None),
-    "tie_word_embeddings": (True, False, None),
-    "quantization_config": (None,),
-    "auto_map": (None,),
-}
-_ROPE = {"rope_type", "type", "rope_theta"}
-# Other keys of tokenizer_config.json can change how transformers splits a text.
-_HARMLESS = {
-    *SPECIAL, "added_tokens_decoder", "additional_special_tokens", "backend", "chat_template",
-    "clean_up_tokenization_spaces", "extra_special_tokens", "is_local", "local_files_only",
-    "model_input_names", "model_max_length", "padding_side", "tokenizer_class",
-}  # fmt: skip
-# Files from which transformers would read more special tokens or chat templates.
-_MORE_FILES = ("special_tokens_map.json", "added_tokens.json", "additional_chat_templates")
 _TABLE, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 Pair = tuple[torch.Tensor, torch.Tensor]
@@ -153,7 +128,8 @@ class _Body(nn.Module):
         self.layers = nn.ModuleList(_Layer(config, n) for n in range(config.num_hidden_layers))
         self.norm = RmsNorm(config.hidden_size, config.rms_norm_eps)
         shares = torch.arange(0, config.head_dim, 2, dtype=torch.float32, device="cpu")
-        self.frequencies = 1.0 / config.rope_theta ** (shares / config.head_dim)
+        base = config.rope_parameters["rope_theta"]
+        self.frequencies = 1.0 / base ** (shares / config.head_dim)
 
     def forward(
         self,
@@ -253,10 +229,10 @@ class _Attention(nn.Module):
         if cache is not None:
             keys, values = cache.add(self.number, keys, values)
         # As in transformers, so that the last digits are the same.
-        grouped = self.n_shared > 1 and mask is None and states.device.type != "mps"
-        if self.n_shared > 1 and n_new == 1 and not grouped:
+        grouped = mask is None and states.device.type != "mps"
+        if n_new == 1 and not grouped:
             query = query.reshape(n_rows, -1, self.n_shared, self.dim)
-        elif self.n_shared > 1 and not grouped:
+        elif not grouped:
             keys, values = (_repeated(part, self.n_shared) for part in (keys, values))
         mixed = functional.scaled_dot_product_attention(
             query,
@@ -295,110 +271,21 @@ class _Mlp(nn.Module):
 
 def read_llama(
     folder: Path, dtype: torch.dtype, device: str = "cpu"
-) -> tuple[LlamaCausalLM, FastTokenizer] | None:
-    """Return a folder's model and tokenizer; None if it isn't a Llama with the usual settings.
+) -> tuple[LlamaCausalLM, FastTokenizer]:
+    """Return the model and tokenizer of a folder whose digest the catalogue has.
 
-    Also None if a file is damaged, weights are missing or have another shape, or the tokenizer has
-    more tokens than the model: the next backend then reports the reason.
+    Raises UserError if a file can't be read.
     """
-    try:
-        config = _read_config(folder)
-        if config is None or (tokenizer := _read_tokenizer(folder)) is None:
-            return None
-        if max(tokenizer.get_vocab().values()) >= config.vocab_size:
-            return None
-        model = _read_weights(folder, config, dtype, device)
-    except Exception as error:
-        if not is_library_error(error, UserError):
-            raise
-        return None
-    return model, tokenizer
-
-
-def _read_config(folder: Path) -> SimpleNamespace | None:
-    """Return the configuration with its defaults; None if a setting is unusual."""
-    config = read_json(folder / "config.json")
-    if any(config.get(name) not in allowed for name, allowed in _FIXED.items()):
-        return None
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    kinds = {rope.get("rope_type", "default"), rope.get("type", "default")}
-    if not rope.keys() <= _ROPE or kinds != {"default"}:
-        return None
-    heads = config["num_attention_heads"]
-    shared = config.get("num_key_value_heads") or heads
-    dim = config.get("head_dim") or config["hidden_size"] // heads
-    if config["hidden_size"] % heads or heads % shared or dim % 2:
-        return None
-    stored = folder / "generation_config.json"
-    of_texts = read_json(stored) if stored.exists() else {"eos_token_id": 2} | config
-    ends = of_texts.get("eos_token_id")
-    if any(type(end) is not int for end in (ends if isinstance(ends, list) else [ends or 0])):
-        return None
-    derived = {
-        "num_key_value_heads": shared,
-        "head_dim": dim,
-        "max_position_embeddings": int(config["max_position_embeddings"]),
-        "rms_norm_eps": float(config["rms_norm_eps"]),
-        "rope_theta": float(rope.get("rope_theta", config.get("rope_theta", 10000.0))),
-        "tie_word_embeddings": config.get("tie_word_embeddings") or False,
-        "eos_token_id": ends,
-    }
-    return SimpleNamespace(**config | derived)
-
-
-def _read_tokenizer(folder: Path) -> FastTokenizer | None:
-    """Return the tokenizer; None if transformers would change what tokenizer.json contains."""
-    from tokenizers import Tokenizer
-
-    config = read_json(folder / "tokenizer_config.json")
-    text = (folder / "tokenizer.json").read_text(encoding="utf-8")
-    stored = json.loads(text)
-    template = config.get("chat_template")
-    if (folder / "chat_template.jinja").exists():
-        template = (folder / "chat_template.jinja").read_text(encoding="utf-8")
-    listed = config.get("added_tokens_decoder")
-    usual = (
-        config.get("tokenizer_class") in ("TokenizersBackend", "PreTrainedTokenizerFast")
-        and config.keys() <= _HARMLESS
-        and isinstance(config.get("extra_special_tokens"), list | None)
-        and isinstance(template, str | None)
-        and stored["model"]["type"] == "BPE"
-        and not stored.get("padding")
-        and (listed is None or listed == _by_id(stored["added_tokens"]))
-        and not any((folder / name).exists() for name in _MORE_FILES)
-    )
-    if not usual:
-        return None
-    tokenizer = FastTokenizer(Tokenizer.from_str(text), config, template)
-    added = {token["content"] for token in stored["added_tokens"]}
-    return tokenizer if added.issuperset(tokenizer.all_special_tokens) else None
-
-
-def _by_id(added: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return added tokens by their id, as tokenizer_config.json lists them."""
-    return {
-        str(token["id"]): {name: value for name, value in token.items() if name != "id"}
-        for token in added
-    }
-
-
-def _read_weights(
-    folder: Path, config: SimpleNamespace, dtype: torch.dtype, device: str
-) -> LlamaCausalLM:
+    config = SimpleNamespace(**read_json(folder / CONFIG))
     with torch.device("meta"):  # no memory until the shapes are known to match the file's
         model = LlamaCausalLM(config)
-    tied = config.tie_word_embeddings
-    if tied:
-        if {_TABLE, _HEAD} <= stored_tensors(folder).keys():
-            raise UserError("transformers compares the two tables before it ties them")
-        model.lm_head.weight = model.model.embed_tokens.weight
+    table = model.model.embed_tokens
+    model.lm_head.weight = table.weight  # tied
+    read_weights(model, folder / WEIGHTS, dtype, own_name=_own_name, device=device)
+    model.lm_head.weight = table.weight
+    return model, read_tokenizer(folder)
 
-    def own_name(key: str) -> str:
-        if key.endswith(".rotary_emb.inv_freq"):
-            return ""
-        return _TABLE if tied and key == _HEAD else key
 
-    read_weights(model, folder / "model.safetensors", dtype, own_name=own_name, device=device)
-    if tied:
-        model.lm_head.weight = model.model.embed_tokens.weight
-    return model
+def _own_name(key: str) -> str:
+    """Return a stored weight's name in `LlamaCausalLM`: the tied table may have the head's name."""
+    return _TABLE if key == _HEAD else key

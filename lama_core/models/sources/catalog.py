@@ -71,6 +71,8 @@ class Entry:
     languages: The model's languages, according to its card or paper: `English`, or their number;
         empty if not stated.
     reading: A non-default way to read a text (`READINGS`).
+    digest: `model_folder.folder_digest` of the model's files, for models that this project's own
+        networks read; else empty.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Entry:
     note: str = ""
     added: bool = False
     reading: str = ""
+    digest: str = ""
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
         """Return the bytes of the weights in memory; None if `n_parameters` is unknown."""
@@ -118,6 +121,12 @@ def known_models() -> tuple[Entry, ...]:
     """Return the models of the shipped catalogue, in its order."""
     records = json.loads((ASSETS / "models" / "catalog.json").read_text(encoding="utf-8"))
     return tuple(_entry(record) for record in records)
+
+
+@cache
+def known_digests() -> frozenset[str]:
+    """Return the digests of the models that this project's own networks read."""
+    return frozenset(entry.digest for entry in known_models() if entry.digest)
 
 
 def _added_path() -> Path:
