@@ -1,13 +1,16 @@
 """Knowledge sources: list, load, fetch, import, rename and delete them."""
 
-from dataclasses import asdict, dataclass
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import spell
+from lama_core.datasets import formats, user_table
 from lama_core.datasets import load_dataset as load_dataset
-from lama_core.datasets import user_table
 from lama_core.datasets.dataset import AnalogyDataset, Dataset
 from lama_core.datasets.library import download, installed
 from lama_core.datasets.library.download import GetRequest, Installed
@@ -162,6 +165,14 @@ get_data = Function(
 
 
 def _import(request: ImportRequest) -> AddedDataset:
+    if request.path == "-":
+        if not request.name:
+            raise UserError("A table from standard input needs a name: give --name.")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / request.name.replace("/", "-")
+            with file.open("wb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+            return _import(replace(request, path=str(file)))
     return _added(
         request,
         download.import_dataset(
@@ -206,8 +217,12 @@ class TablePreview:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file's suffix is that of a table: CSV, TSV or JSONL."""
-    return path.suffix.lower() in user_table.SUFFIXES
+    """Whether a file is a table, or may be one whose columns have other names."""
+    path = user_path(path)
+    try:
+        return formats.detect(path).name == "table"
+    except UserError:
+        return len(user_table.first_names(path)) > 1
 
 
 def preview_table(path: Path) -> TablePreview:

@@ -317,7 +317,7 @@ def _batch(request: ManyRequest) -> BatchAnswer:
     else:
         path = user_path(request.file)
         data, name = read_bytes(path, MAX_BYTES), path.name
-    lines = read_file(data, name, models=request.models)
+    lines = read_file(data, name, form=request.format, models=request.models)
     models, words = _load_with_words(request)
     answers = [
         query_lines(model, lines, words, **_options(request, "on_progress")) for model in models

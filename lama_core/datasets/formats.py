@@ -23,6 +23,7 @@ from lama_core.datasets import (
 from lama_core.datasets.dataset import AnalogyDataset, Content, Dataset
 from lama_core.datasets.file_search import find_folder_with
 from lama_core.datasets.nested_folders import files_under
+from lama_core.datasets.table_file import has_table_name
 from lama_core.errors import UserError
 
 # Reads the data at a path; has the keyword arguments of `load`.
@@ -48,11 +49,9 @@ class Format:
 
 def _tables(folder: Path) -> list[Path]:
     """Return the tables in `folder` and below, without hidden files such as macOS's `._x.csv`."""
-    return [path for path in files_under(folder) if _is_table(path)]
-
-
-def _is_table(path: Path) -> bool:
-    return path.suffix.lower() in user_table.SUFFIXES and not path.name.startswith(".")
+    files = list(files_under(folder))
+    named = [path for path in files if has_table_name(path.name) and user_table.is_table(path)]
+    return named or [path for path in files if user_table.is_table(path)]
 
 
 def _table_root(folder: Path) -> Path | None:
@@ -99,11 +98,11 @@ FORMATS: tuple[Format, ...] = (
     _file("zsre", "zsRE's lines", zsre.is_zsre, zsre.load),
     Format(
         "table",
-        "a CSV, TSV or JSONL table with subject and object",
+        "a table (CSV, TSV, JSON, Parquet or Excel) with subject and object",
         "facts",
         _table_root,
         _load_table,
-        _is_table,
+        user_table.is_table,
     ),
 )
 

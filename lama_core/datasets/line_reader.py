@@ -5,12 +5,15 @@ Each line is decoded separately, so that only broken lines are excluded. A file 
 lines is refused before the report on them fills the memory.
 """
 
+import gzip
+import io
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, ClassVar, Self, cast
 
 import orjson
 
@@ -31,14 +34,27 @@ JsonObject = dict[str, object]
 
 
 class Rejected(Exception):
-    """Raised for a line to exclude, with the reason as a clause; the readers catch it."""
+    """Raised for a line to exclude, with the reason as a clause; the readers catch it.
+
+    text: The line, if it can be shown.
+    """
+
+    def __init__(self, reason: str, text: str = "") -> None:
+        super().__init__(reason)
+        self.text = text
 
 
 @dataclass
 class Reading:
-    """The facts and the report of a dataset while it is read. root: its folder or file."""
+    """The facts and the report of a dataset while it is read.
+
+    root: its folder or file. data: the bytes of the file `root`, if they aren't on the disk.
+    """
+
+    HEAD_BYTES: ClassVar[int] = 1 << 16  # by which a file's form is recognised
 
     root: Path
+    data: bytes | None = None
     facts: list[Fact] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -58,8 +74,8 @@ class Reading:
         inside = path != self.root and path.is_relative_to(self.root)
         return path.relative_to(self.root).as_posix() if inside else path.name
 
-    def drop(self, path: Path, line: int, reason: str) -> None:
-        """Report an excluded line; 0 means the whole file."""
+    def drop(self, path: Path, line: int, reason: str, text: str = "") -> None:
+        """Report an excluded line; 0 means the whole file. text: the line, if it can be shown."""
         self.dropped.append(Dropped(self.shown(path), line, reason))
 
     @contextmanager
@@ -68,44 +84,72 @@ class Reading:
         try:
             yield
         except Rejected as reason:
-            self.drop(path, number, f"{prefix}{reason}")
+            self.drop(path, number, f"{prefix}{reason}", reason.text)
 
-    def lines(self, path: Path) -> Iterator[tuple[int, str]]:
-        """Yield (line number from 1, stripped text) of every line that isn't blank.
+    def lines(self, path: Path, *, stripped: bool = True) -> Iterator[tuple[int, str]]:
+        """Yield (line number from 1, text) of every line.
+
+        stripped: Without blank lines, and without the spaces and tabs around a line, which are
+        empty cells in a table.
 
         Lines that are too long or not UTF-8 are excluded. Raises UserError if the file can't be
         read, isn't a regular file, is too large or has too many broken lines.
         """
         for number, line in self._bytes(path):
-            with self.dropping(path, number):
-                yield number, _text(line)
+            kept = line.strip() if stripped else line.rstrip(b"\r\n")
+            if kept or not stripped:
+                with self.dropping(path, number):
+                    yield number, _text(kept)
 
     def objects(self, path: Path) -> Iterator[tuple[int, JsonObject]]:
         """Yield (line number, object) of every line with a JSON object; raises as `lines`."""
         for number, line in self._bytes(path):
-            with self.dropping(path, number):
-                yield number, _object(line)
+            if kept := line.strip():
+                with self.dropping(path, number):
+                    yield number, _object(kept)
+
+    def head(self, path: Path) -> bytes:
+        """Return the first bytes of a file, unpacked. Raises UserError if it can't be read."""
+        with self._open(path) as file, _reading(path):
+            return file.read(self.HEAD_BYTES) or b""
+
+    def content(self, path: Path, max_bytes: int) -> bytes:
+        """Return all bytes of a file, unpacked. Raises UserError if unreadable or too large."""
+        with self._open(path) as file, _reading(path):
+            found = file.read(max_bytes + 1) or b""
+        if len(found) > max_bytes:
+            raise UserError(f"{self.shown(path)} has more than {format_bytes(max_bytes)}: split it")
+        return found
+
+    def _open(self, path: Path) -> BinaryIO:
+        """Open a file; one that is compressed with gzip is unpacked while it is read."""
+        file: BinaryIO = (
+            open_file(path, MAX_FILE_BYTES) if self.data is None else io.BytesIO(self.data)
+        )
+        with _reading(path):
+            is_packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_packed else file
 
     def _bytes(self, path: Path) -> Iterator[tuple[int, bytes]]:
         shown = self.shown(path)
         number = n_bytes = 0
-        try:
-            with open_file(path, MAX_FILE_BYTES) as file:
-                while line := file.readline(MAX_LINE_BYTES + 1):
-                    number += 1
-                    n_bytes += len(line)
-                    self._check(shown, number, n_bytes)
-                    if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
-                        while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):
-                            pass
-                        self.drop(path, number, f"longer than {MAX_LINE_BYTES:,} bytes")
-                        continue
-                    if number == 1:
-                        line = line.removeprefix(b"\xef\xbb\xbf")
-                    if line := line.strip():
-                        yield number, line
-        except OSError as error:
-            raise read_error(path, error) from error
+        with self._open(path) as file, _reading(path):
+            if _has_only_returns(file):
+                file = io.BytesIO(self.content(path, MAX_LINE_BYTES).replace(b"\r", b"\n"))
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                n_bytes += len(line)
+                self._check(shown, number, n_bytes)
+                if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+                    while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):
+                        n_bytes += len(rest)
+                        self._check(shown, number, n_bytes)
+                    self.drop(path, number, f"longer than {MAX_LINE_BYTES:,} bytes")
+                    continue
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                yield number, line
 
     def _check(self, shown: str, n_lines: int, n_bytes: int) -> None:
         """Raise UserError for a file that is too large or has too many broken lines."""
@@ -174,6 +218,24 @@ class Reading:
         return [Relation(name, "TREx", prompts=prompts.get(name, ())) for name in names]
 
 
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn an error of reading or unpacking into UserError."""
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path} is a damaged gzip file: {error}.") from error
+    except OSError as error:
+        raise read_error(path, error) from error
+
+
+def _has_only_returns(file: BinaryIO) -> bool:
+    """Whether the lines of a file end with a carriage return alone, as on old Macs."""
+    head = file.read(Reading.HEAD_BYTES) or b""  # None: a special file without data
+    file.seek(0)
+    return b"\r" in head and b"\n" not in head
+
+
 def usable(template: str) -> str:
     """Return the template. Raises Rejected unless it has one [X] and one [Y]."""
     if fault := template_fault(template):
@@ -204,9 +266,14 @@ def optional_text(row: JsonObject, *names: str) -> str:
 
 
 def as_text(value: object, name: str) -> str:
-    """Return the stripped text, or the digits of an integer. Raises Rejected for other types."""
+    """Return the stripped text, or the digits of a whole number (`142` for 142.0).
+
+    Raises Rejected for other types.
+    """
     if isinstance(value, str):
         return value.strip()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise Rejected(f"{name!r} is a {type(value).__name__}, not text")

@@ -1,8 +1,8 @@
 """PopQA's questions with the popularity of their subjects (Mallen et al. 2023).
 
-A TSV file with the columns id, subj, prop, obj, question, possible_answers (a JSON list), o_aliases
-(a JSON list), s_uri, o_uri and s_pop (page views of the subject in a month). Other columns are
-ignored.
+A table (TSV as published; CSV and JSON lines, too) with the columns id, subj, prop, obj, question,
+possible_answers (a JSON list), o_aliases (a JSON list), s_uri, o_uri and s_pop (page views of the
+subject in a month). Other columns are ignored.
 
 Right answers are the object and `possible_answers`, or `o_aliases` if `possible_answers` is empty.
 There are no cloze sentences, so these facts are for runs of generated answers.
@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from lama_core.datasets.dataset import Dataset
-from lama_core.datasets.file_search import find_files, head_of
+from lama_core.datasets.file_search import find_files
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -23,7 +23,8 @@ from lama_core.datasets.line_reader import (
     required_text,
     text_list,
 )
-from lama_core.datasets.user_table import csv_rows
+from lama_core.datasets.table_file import lowered, read_table
+from lama_core.datasets.user_table import first_names
 from lama_core.types import Fact
 
 SOURCE = "PopQA"
@@ -31,11 +32,8 @@ COLUMNS = frozenset(("subj", "prop", "obj", "question", "possible_answers"))
 
 
 def is_popqa(path: Path) -> bool:
-    """Return whether a file is a TSV with PopQA's columns."""
-    if path.suffix.lower() != ".tsv":
-        return False
-    header = head_of(path).split(b"\n", 1)[0].decode("utf-8", "replace").strip().lower()
-    return set(header.split("\t")) >= COLUMNS
+    """Return whether a file is a table with PopQA's columns."""
+    return {name.lower() for name in first_names(path)} >= COLUMNS
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
@@ -45,11 +43,11 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
         UserError: If there is no such file, or no usable row.
     """
     file = next(iter(find_files(path, is_popqa)), None)
-    reading = Reading.at(file, path, "holds no TSV file with PopQA's columns")
+    reading = Reading.at(file, path, "holds no table with PopQA's columns")
     lines: dict[str, int] = {}
-    _, rows = csv_rows(reading, str.lower)
-    for number, row in rows:
+    for number, values in read_table(reading).rows:
         with reading.dropping(reading.root, number):
+            row = lowered(values)
             fact = _read_fact(row)
             reading.fact(fact, number, lines, f"the id {row.get('id')!r}" if "id" in row else "")
     return reading.dataset_of_questions(path, name, SOURCE, "row", **about)
@@ -75,13 +73,14 @@ def _read_fact(row: JsonObject) -> Fact:
 
 
 def _names(row: JsonObject, column: str) -> tuple[str, ...]:
-    """Return the texts of a cell with a JSON list, each once; () for an empty cell."""
-    cell = optional_text(row, column)
-    try:
-        names = text_list({column: orjson.loads(cell)}, column) if cell else ()
-    except orjson.JSONDecodeError as error:
-        raise Rejected(f"{column!r} is not a JSON list ({error.msg})") from error
-    return distinct(names)
+    """Return the texts of a list, or of a cell with a JSON list, each once; () if empty."""
+    names = row.get(column)
+    if isinstance(names, str) and names.strip():
+        try:
+            names = orjson.loads(names)
+        except orjson.JSONDecodeError as error:
+            raise Rejected(f"{column!r} is not a JSON list ({error.msg})") from error
+    return distinct(text_list({column: names}, column)) if names else ()
 
 
 def _entity(row: JsonObject, column: str) -> str:
@@ -91,7 +90,7 @@ def _entity(row: JsonObject, column: str) -> str:
 
 def _views(row: JsonObject) -> float | None:
     """Return the page views of the subject; None if the row has none."""
-    cell = optional_text(row, "s_pop")
+    cell = optional_text(row, "s_pop").removesuffix(".0")
     if cell and not (cell.isascii() and cell.isdigit() and len(cell) <= 15):
         raise Rejected(f"'s_pop' is {cell[:60]!r}, not a whole number")
     return float(cell) if cell else None

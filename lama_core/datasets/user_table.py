@@ -1,23 +1,29 @@
-"""A user's facts: a CSV, TSV or JSONL file with one fact per row.
+"""A user's facts: a table with one fact, or several objects of one subject, in each row.
 
-Columns (or JSON fields): `subject` and `object` (required), `relation` (default: the file's name),
-`template`, `negated_template`, `sentence` (a cloze sentence with [MASK]), `id`, `type`, `label`,
-`origin`. LAMA's names (`sub_label`, `obj_label`, `predicate_id`, ...) work, too. Every distinct
-template of a relation becomes one of its prompts. A row is one line: cells can't have line breaks,
-so that a broken row can't include the next one.
+`table_file` reads the rows: CSV, TSV, JSON, Parquet, Excel and others. Columns (or JSON fields):
+`subject` and `object` (required), `relation` (default: the file's name), `template`,
+`negated_template`, `sentence` (a cloze sentence with [MASK]), `aliases` (of the object), `id`,
+`type`, `label`, `origin`. The names of LAMA (`sub_label`, `obj_label`, `predicate_id`, ...) and of
+LM-KBC (`SubjectEntity`, `ObjectEntities`, `Relation`) work, too. Every distinct template of a
+relation becomes one of its prompts.
+
+The object may be a list: each item is a fact, and the others are its other valid objects. An item
+that is a list gives the names of one object. In a cell of text, objects are separated by
+`Columns.separator`.
 
 `Columns` gives other column names, and templates for rows without one. For an imported table, it is
 stored in a file next to the table (`FILE.columns.json`).
 """
 
-import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
+import orjson
 
 from lama_core.datasets.dataset import BLANK, Dataset, Dropped, make_dataset
 from lama_core.datasets.lama_relations import RELATION_TYPES
@@ -25,23 +31,30 @@ from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
+    as_text,
+    distinct,
     optional_text,
     required_text,
     text_list,
+)
+from lama_core.datasets.table_file import (
+    has_table_name,
+    lowered,
+    read_table,
 )
 from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_atomically
 from lama_core.types import Fact, Prompt, Relation
 
-SUFFIXES = (".csv", ".tsv", ".jsonl")
 SOURCE = "User"
 
 COLUMNS_SUFFIX = ".columns.json"
 MAX_COLUMNS_BYTES = 1 << 20
 
-_SUBJECT = ("subject", "sub_label", "sub")
-_OBJECT = ("object", "obj_label", "obj")
+JSON = "json"  # as a separator: a cell is a JSON list
+_SUBJECT = ("subject", "sub_label", "sub", "subjectentity")
+_OBJECT = ("object", "obj_label", "obj", "objectentities")
 _RELATION = ("relation", "predicate_id", "pred")
 _NEEDED = ("subject", "object")
 # Role of a column -> the column names that are recognized for it.
@@ -62,6 +75,8 @@ class Columns:
         object: The same for objects.
         relation: The same for relations.
         template: The same for templates.
+        separator: Separates several objects or aliases in a cell of text; `json` if they are a JSON
+            list; empty if a cell is one object.
         templates: Relation -> template with [X] and [Y]; the key "" is for all other relations.
     """
 
@@ -69,11 +84,19 @@ class Columns:
     object: str = ""
     relation: str = ""
     template: str = ""
+    separator: str = ""
     templates: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def given(
-        cls, *, subject: str, object: str, relation: str, template: str, templates: Sequence[str]
+        cls,
+        *,
+        subject: str,
+        object: str,
+        relation: str,
+        template: str,
+        templates: Sequence[str],
+        separator: str = "",
     ) -> Self:
         """Return the columns with these names. templates: `TEMPLATE` or `RELATION=TEMPLATE`.
 
@@ -91,17 +114,23 @@ class Columns:
             if fault := template_fault(rest):
                 raise UserError(f"{fault[0].upper()}{fault[1:]}.")
             found[name] = rest
-        return cls(subject, object, relation, template, found)
+        return cls(subject, object, relation, template, separator, found)
 
     def of(self, role: str) -> str:
         """Return the given name of the column with a role; empty if none was given."""
         name: str = getattr(self, role)
         return name
 
-    def lowered(self) -> Self:
-        """Return the columns with lower-case, stripped names."""
-        subject, object, relation, template = (self.of(role).strip().lower() for role in ROLES)
-        return type(self)(subject, object, relation, template, self.templates)
+    def of_header(self, header: Sequence[str]) -> Self:
+        """Return the column of each role: the given one, or the one recognised in the header.
+
+        Names are lower-case. Without a header (JSON), only the given names are returned.
+        """
+        chosen: dict[str, Any] = {
+            role: self.of(role).strip().lower().removeprefix("?") or named_column(header, role)
+            for role in ROLES
+        }
+        return replace(self, **{role: name.lower() for role, name in chosen.items()})
 
     def renamed(self, row: JsonObject) -> JsonObject:
         """Return a row with the given column names replaced by their roles.
@@ -143,7 +172,7 @@ def load(
     """Return the facts of the table at `path`.
 
     Args:
-        path: A CSV, TSV or JSONL file.
+        path: A table.
         name: Name of the dataset. Default: that of the file.
         columns: Default: those stored next to the file, or else the recognized column names.
         about: `licence` and `citation`.
@@ -155,8 +184,14 @@ def load(
     columns = kept_columns(path) if columns is None else columns
     reading, relations, lines = _read(path, columns)
     facts = []
+    is_without_wording = not any(_can_be_queried(fact, relations) for fact in reading.facts)
+    if is_without_wording and reading.facts:
+        reading.notes.append(
+            "No row has a template or a sentence: give a template (--template), or probe with "
+            "prompts of your own. Without one, all facts of a run are excluded."
+        )
     for fact in reading.facts:
-        if _can_be_queried(fact, relations):
+        if is_without_wording or _can_be_queried(fact, relations):
             facts.append(fact)
         else:
             reason = (
@@ -195,12 +230,31 @@ def first_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...], tuple[JsonObje
     Raises:
         UserError: If the file isn't a table or can't be read.
     """
-    reading = _reading(path)
-    if _is_jsonl(path):
-        rows = tuple(row for _, row in islice(reading.objects(path), n_rows))
-        return tuple(dict.fromkeys(name for row in rows for name in row)), rows
-    header, cells = csv_rows(reading, str)
-    return header, tuple(row for _, row in islice(cells, n_rows))
+    table = read_table(Reading(path))
+    rows = tuple(row for _, row in islice(table.rows, n_rows))
+    return table.header or tuple(dict.fromkeys(name for row in rows for name in row)), rows
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table: by its name, or by columns for subjects and objects in it.
+
+    A table that was imported with names of columns has these in a file next to it.
+    """
+    if path.name.startswith(".") or path.name.endswith(COLUMNS_SUFFIX):  # macOS has `._x.csv`
+        return False
+    return has_table_name(path.name) or _columns_file(path).is_file() or _has_roles(path)
+
+
+def _has_roles(path: Path) -> bool:
+    return all(named_column(first_names(path), role) for role in _NEEDED)
+
+
+def first_names(path: Path) -> tuple[str, ...]:
+    """Return the columns of a table, by which its format is recognised; () for another file."""
+    try:
+        return first_rows(path, 1)[0]
+    except UserError:
+        return ()
 
 
 def named_column(header: Sequence[str], role: str) -> str:
@@ -230,39 +284,29 @@ def _columns_file(path: Path) -> Path:
     return path.with_name(path.name + COLUMNS_SUFFIX)
 
 
-def _is_jsonl(path: Path) -> bool:
-    return path.suffix.lower() == ".jsonl"
-
-
 def _can_be_queried(fact: Fact, relations: Mapping[str, Relation]) -> bool:
     return bool(fact.sentences or relations[fact.relation].prompts)
 
 
-def _reading(path: Path) -> Reading:
-    if path.suffix.lower() not in SUFFIXES:
-        raise UserError(f"{path} is not a table: expected a {', '.join(SUFFIXES)} file")
-    return Reading(path)
-
-
 def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
     """Return the facts read, the relations by name, and the line of each fact by id."""
-    reading = _reading(path)
+    reading = Reading(path)
     relations: dict[str, Relation] = {}
     lines: dict[str, int] = {}
-    if _is_jsonl(path):
-        rows = reading.objects(path)
-    else:
-        columns = columns.lowered()
-        header, rows = csv_rows(reading, str.lower)
-        _check_header(path, header, columns)
-    for number, row in rows:
+    table = read_table(reading)
+    columns = columns.of_header(table.header)
+    if table.header:
+        _check_header(path, table.header, columns)
+    rows = _RowReader(reading, relations, lines, columns)
+    for number, row in table.rows:
         with reading.dropping(path, number):
-            _read_row(reading, relations, lines, columns.renamed(row), number, columns.templates)
+            rows.read(lowered(row), number)
     return reading, relations, lines
 
 
 def _check_header(path: Path, header: tuple[str, ...], columns: Columns) -> None:
     """Raise UserError if a given column, or that of subjects or objects, is missing."""
+    header = tuple(name.lower() for name in header)
     shown = ", ".join(header)[:200] or "none"
     for role in ROLES:
         name = columns.of(role)
@@ -271,96 +315,156 @@ def _check_header(path: Path, header: tuple[str, ...], columns: Columns) -> None
                 f"{path} has no column {name!r} for the {role}{did_you_mean(name, header)}; its "
                 f"columns are: {shown}"
             )
-    if any(not columns.of(role) and not set(header) & set(ROLES[role]) for role in _NEEDED):
+    if not all(map(columns.of, _NEEDED)):
         raise UserError(
             f"{path} needs the columns subject and object in its first line; its columns are: "
             f"{shown}. Name the columns of subjects and objects (--subject, --object)"
         )
 
 
-def csv_rows(
-    reading: Reading, spelled: Callable[[str], str]
-) -> tuple[tuple[str, ...], Iterator[tuple[int, JsonObject]]]:
-    """Return the header, its names changed by `spelled`, and (line, row) of each row."""
-    path = reading.root
-    lines = reading.lines(path)
-    _, first = next(lines, (0, ""))
-    if reading.dropped:
-        raise UserError(f"{path}: the first line can't be read: {reading.dropped[0].reason}.")
-    if not first:
-        raise UserError(f"{path} is empty.")
-    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=first.count)
-    try:
-        header = tuple(
-            spelled(cell.strip()) for cell in next(csv.reader([first], delimiter=separator), [])
+@dataclass(frozen=True)
+class _RowReader:
+    """Adds the facts of rows to a reading, and updates their relations (name -> relation).
+
+    lines: Id of a fact -> its line. pairs: Id of a fact -> its subject and object.
+    """
+
+    reading: Reading
+    relations: dict[str, Relation]
+    lines: dict[str, int]
+    columns: Columns
+    pairs: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def read(self, row: JsonObject, number: int) -> None:
+        """Add the facts of a row with lower-case names. Raises Rejected for an unusable row."""
+        row = self.columns.renamed(row)
+        name = optional_text(row, *_RELATION) or _stem(self.reading.root)
+        template = optional_text(row, "template")
+        if fault := template and template_fault(template):
+            raise Rejected(f"{name}: {fault}")
+        templates = self.columns.templates
+        template = template or templates.get(name) or templates.get("", "")
+        sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
+        for sentence in sentences:
+            if BLANK not in sentence:
+                raise Rejected(
+                    f"the sentence {sentence!r} has no {BLANK}: write it in place of the object"
+                )
+        subject = _name(required_text(row, *_SUBJECT), "subject")
+        objects = self._objects(row)
+        given_id = optional_text(row, "id") or optional_text(row, "uuid")
+        relation = self._relation(row, name, template)
+        is_new_prompt = relation.prompts != self._known(row, name).prompts
+        for obj, aliases in objects:
+            own_id = f"{given_id}|{obj}" if len(objects) > 1 and given_id else given_id
+            fact = Fact(
+                f"{name}:{own_id or f'{subject}|{obj}'}",
+                subject,
+                name,
+                obj,
+                SOURCE,
+                subject_id=optional_text(row, "sub_uri"),
+                object_id=optional_text(row, "obj_uri"),
+                sentences=sentences,
+                origin=optional_text(row, "origin"),
+                aliases=aliases,
+            )
+            # A row that only adds a template to a known fact is one more prompt, not a duplicate.
+            if not (is_new_prompt and self.pairs.get(fact.id) == (subject, obj)):
+                what = f"the id {given_id!r}" if given_id else ""
+                self.reading.fact(fact, number, self.lines, what)
+                self.pairs[fact.id] = subject, obj
+        self.relations[name] = relation
+
+    def _known(self, row: JsonObject, name: str) -> Relation:
+        return self.relations.get(name) or Relation(name, SOURCE, optional_text(row, "label"))
+
+    def _relation(self, row: JsonObject, name: str, template: str) -> Relation:
+        """Return the relation with what a row adds to it; note what it can't use of the row."""
+        known = self._known(row, name)
+        kind, negated = optional_text(row, "type"), optional_text(row, "negated_template")
+        if kind and kind not in RELATION_TYPES:
+            self._note(
+                f"{name}: the type {kind[:60]!r} is unknown; known: {', '.join(RELATION_TYPES)}"
+            )
+        if negated and (fault := template_fault(negated)):
+            self._note(f"{name}: the negated template is not used: {fault}")
+            negated = ""
+        prompts = [*known.prompts, *([Prompt(template, "user")] if template else [])]
+        return replace(
+            known,
+            type=known.type or RELATION_TYPES.get(kind),
+            prompts=tuple(dict.fromkeys(prompts)),
+            negated_template=known.negated_template or negated or None,
         )
-    except csv.Error as error:
-        raise UserError(f"{path}: the first line is not a valid header ({error})") from error
-    return header, _iter_cells(reading, lines, header, separator)
 
+    def _note(self, text: str) -> None:
+        if text not in self.reading.notes:
+            self.reading.notes.append(text)
 
-def _iter_cells(
-    reading: Reading, lines: Iterator[tuple[int, str]], header: tuple[str, ...], separator: str
-) -> Iterator[tuple[int, JsonObject]]:
-    for number, line in lines:
-        with reading.dropping(reading.root, number):
+    def _objects(self, row: JsonObject) -> list[tuple[str, tuple[str, ...]]]:
+        """Return each object of a row and its aliases. Raises Rejected without a usable object."""
+        field_name = next((name for name in _OBJECT if row.get(name) is not None), "object")
+        value = self._split(row.get(field_name), "object")
+        if not isinstance(value, list):
+            aliases = self._split(row.get("aliases"), "aliases")
+            names = text_list({"aliases": aliases}, "aliases")
+            obj = _name(required_text(row, *_OBJECT), "object")
+            return [(obj, tuple(name for name in distinct(names) if name != obj))]
+        found: dict[str, tuple[str, ...]] = {}
+        for item in value:
+            names = distinct(
+                as_text(one, field_name) for one in (item if isinstance(item, list) else [item])
+            )
+            if names:
+                found.setdefault(_name(names[0], "object"), names[1:])
+        if not found:
+            raise Rejected(f"no object: the list {field_name!r} is empty")
+        return list(found.items())
+
+    def _split(self, value: Any, role: str) -> Any:
+        """Return a cell of text with several values as a list; other values unchanged."""
+        if not isinstance(value, str):
+            return value
+        separator = self.columns.separator
+        if separator == JSON or (role == "aliases" and value.strip().startswith("[")):
             try:
-                cells = next(csv.reader([line], delimiter=separator, strict=True))
-            except csv.Error as error:
-                raise Rejected(f"not a valid row ({error})") from error
-            if len(cells) != len(header):
-                n = len(header)
-                raise Rejected(f"{len(cells)} cells, but the header has {n}")
-            yield (
-                number,
-                {key: cell for key, cell in zip(header, cells, strict=True) if cell.strip()},
-            )
-
-
-def _read_row(
-    reading: Reading,
-    relations: dict[str, Relation],
-    lines: dict[str, int],
-    row: JsonObject,
-    number: int,
-    templates: Mapping[str, str],
-) -> None:
-    """Add a row's fact, and update its relation. templates: for rows without one."""
-    subject = required_text(row, *_SUBJECT)
-    obj = required_text(row, *_OBJECT)
-    name = optional_text(row, *_RELATION) or reading.root.stem
-    template = optional_text(row, "template")
-    if fault := template and template_fault(template):
-        raise Rejected(f"{name}: {fault}")
-    template = template or templates.get(name) or templates.get("", "")
-    sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
-    for sentence in sentences:
-        if BLANK not in sentence:
+                return orjson.loads(value)
+            except orjson.JSONDecodeError as error:
+                raise Rejected(f"{role}: not a JSON list ({error.msg})") from error
+        if separator:
+            return [part.strip() for part in value.split(separator)]
+        if role == "object" and _LIST.fullmatch(value.strip()):
             raise Rejected(
-                f"the sentence {sentence!r} has no {BLANK}: write it in place of the object"
+                "the object is a list in one cell: say how its items are separated "
+                "(--object-separator json)"
             )
-    given_id = optional_text(row, "id") or optional_text(row, "uuid")
-    fact = Fact(
-        f"{name}:{given_id or f'{subject}|{obj}'}",
-        subject,
-        name,
-        obj,
-        SOURCE,
-        subject_id=optional_text(row, "sub_uri"),
-        object_id=optional_text(row, "obj_uri"),
-        sentences=sentences,
-        origin=optional_text(row, "origin"),
-    )
-    label = optional_text(row, "label")
-    known = relations.get(name) or Relation(name, SOURCE, label)
-    kind = RELATION_TYPES.get(optional_text(row, "type"))
-    negated = optional_text(row, "negated_template")
-    reading.fact(fact, number, lines, f"the id {given_id!r}" if given_id else "")
-    prompts = [*known.prompts, *([Prompt(template, "user")] if template else [])]
-    usable = negated if negated and not template_fault(negated) else None
-    relations[name] = replace(
-        known,
-        type=known.type or kind,
-        prompts=tuple(dict.fromkeys(prompts)),
-        negated_template=known.negated_template or usable,
-    )
+        return value
+
+
+_LIST = re.compile(r"\[\s*(\]|[\"'].*[\"']\s*\])", re.DOTALL)
+_ENTITY = re.compile(r"Q[1-9]\d*")
+_TIME = re.compile(r"([+-]?\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:\d\d)?")
+
+
+def _name(text: str, role: str) -> str:
+    """Return a subject or object; of a date with the time 00:00:00, as Wikidata has it, the date.
+
+    Raises:
+        Rejected: For a Wikidata entity without its label, an address, or a time of day.
+    """
+    if _ENTITY.fullmatch(text) or text.startswith(("http://", "https://")):
+        raise Rejected(
+            f"the {role} {text[:80]!r} is not a name: choose the column of labels, or give the "
+            "entity a label"
+        )
+    if time := _TIME.fullmatch(text):
+        if time[2].rstrip("0.:"):
+            raise Rejected(f"the {role} {text!r} is a time: write it as a text would have it")
+        return time[1].removeprefix("+")
+    return text
+
+
+def _stem(path: Path) -> str:
+    """Return a table's name without its suffixes, such as `.csv.gz`."""
+    return Path(path.name.removesuffix(".gz")).stem

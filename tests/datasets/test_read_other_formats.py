@@ -132,7 +132,7 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
         ("Peru,Lima,it is [Y]", "has no [X]"),
         ("Peru,Lima,[X] or [X] is [Y]", "has 2 [X]"),
         ("Peru,Lima,[X] is [Y] or [Y]", "has 2 [Y]"),
-        ("Peru,,[X] is [Y]", "no field 'object'"),
+        ("Peru,,[X] is [Y]", "no object: 'object' is empty"),
         ("Chile,Santiago,[X] is [Y]", "duplicate of line 2"),
         ("Peru,Lima", "2 cells, but the header has 3"),
     ],
@@ -158,12 +158,17 @@ def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
         ("", "is empty"),
         ("a,b\n1,2\n", r"its columns are: a, b. Name the columns .*\(--subject, --object\)"),
         ("subject,object\n", "has no usable row: it has no rows"),
-        ("subject,object\nPeru,Lima\n", r"give a template \(--template\)"),
     ],
 )
 def test_a_table_without_facts_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         user_table.load(write(tmp_path / "mine.csv", text))
+
+
+def test_a_table_of_triples_is_read_with_a_note(tmp_path: Path) -> None:
+    dataset = user_table.load(write(tmp_path / "mine.csv", "subject,object\nPeru,Lima\n"))
+    assert [fact.object for fact in dataset.facts] == ["Lima"]
+    assert "give a template (--template)" in dataset.report.notes[0]
 
 
 def test_a_table_in_another_encoding_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from lama_core import paths
 from lama_core.datasets import formats, user_table, variants
 from lama_core.datasets.dataset import AnalogyDataset, Dataset
 from lama_core.datasets.library import derived, installed, published
+from lama_core.datasets.table_file import GZIP, SUFFIXES
 from lama_core.downloads import archive
 from lama_core.downloads.retry import Patience
 from lama_core.downloads.transfer import fetched
@@ -24,7 +25,7 @@ from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
 
 # Files with other suffixes in an imported folder are not copied.
-KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
+KEPT_SUFFIXES = {*SUFFIXES, GZIP, ".json", ".txt", ".md", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
 MAX_DEPTH = 600  # nested folders of an imported folder
 
@@ -59,7 +60,14 @@ class ImportRequest(Request):
     command: ClassVar[tuple[str, ...]] = ("data", "import")
     python: ClassVar[str] = "import_data"
 
-    path: Annotated[str, argument("A folder, an archive, or a CSV, TSV or JSONL file.")]
+    path: Annotated[
+        str,
+        argument(
+            "A folder, an archive, or a table: CSV, TSV, JSON, Parquet, Excel; - reads a table "
+            "from standard input.",
+            takes_dash=True,
+        ),
+    ]
     name: Annotated[
         str | None, option("Name of the dataset. Default: that of the folder or file.")
     ] = None
@@ -75,6 +83,13 @@ class ImportRequest(Request):
         option(
             "For a table: column of the relations. Default: relation; without this column, all "
             "rows are one relation."
+        ),
+    ] = None
+    object_separator: Annotated[
+        str | None,
+        option(
+            "For a table with several right answers in a cell: the text between them, such as ; - "
+            "or json if each cell is a JSON list. Default: a cell is one answer."
         ),
     ] = None
     template_column: Annotated[
@@ -96,6 +111,7 @@ class ImportRequest(Request):
             relation=self.relation or "",
             template=self.template_column or "",
             templates=self.template,
+            separator=self.object_separator or "",
         )
 
 
@@ -207,17 +223,16 @@ def import_dataset(
             "give another name with --name"
         )
     columns = None if columns == user_table.Columns() else columns
-    if columns is not None and (path.is_dir() or path.suffix.lower() not in user_table.SUFFIXES):
-        raise UserError(
-            f"{path} is not a CSV, TSV or JSONL file: import it without columns and templates"
-        )
+    if columns is not None and (path.is_dir() or archive.is_archive(path)):
+        raise UserError(f"{path} is not a table: import it without columns and templates")
     with _new_folder(name) as folder:
         if path.is_dir():
             _copy_folder(path, folder, on_progress)
         elif archive.is_archive(path):
             _unpack(path, folder / _stem(path), MAX_IMPORTED_BYTES, on_progress)
         else:
-            formats.detect(path)
+            if columns is None:
+                formats.detect(path)
             copy_file(path, folder / path.name, MAX_IMPORTED_BYTES)
             if columns is not None:
                 user_table.keep_columns(folder / path.name, columns)
@@ -332,7 +347,11 @@ def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
         budget.count(len(files))
         for name in sorted(files):
             path = Path(parent) / name
-            if path.is_symlink() or path.suffix not in KEPT_SUFFIXES or name.startswith("."):
+            if (
+                path.is_symlink()
+                or path.suffix.lower() not in KEPT_SUFFIXES
+                or name.startswith(".")
+            ):
                 continue
             inner = path.relative_to(source)
             target = folder / archive.safe_path(f"{source}", str(inner))
@@ -347,7 +366,8 @@ def _cant_be_read(error: OSError) -> None:
 
 
 def _stem(path: Path) -> str:
-    for suffix in (*archive.SUFFIXES, *(".csv", ".tsv", ".jsonl", ".json", ".txt")):
-        if path.name.lower().endswith(suffix):
-            return path.name[: -len(suffix)]
+    name = path.name[: -len(GZIP)] if path.name.lower().endswith(GZIP) else path.name
+    for suffix in (*archive.SUFFIXES, *SUFFIXES, ".json", ".txt"):
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
     return path.name

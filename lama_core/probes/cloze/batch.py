@@ -9,18 +9,23 @@ invalid sentence gets the reason in place of answers.
 A chat server ranks no candidates: `generation.batch` makes its answers.
 """
 
-import csv
-import io
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
-from typing import Annotated, Any, ClassVar
-
-import orjson
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 from lama_core.candidates.columns import Candidates, Columns
+from lama_core.datasets.line_reader import JsonObject, Reading, optional_text, required_text
+from lama_core.datasets.table_file import (
+    Form,
+    Table,
+    has_table_name,
+    lowered,
+    read_table,
+    recognised_form,
+)
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller, Context, GeneratedText
 from lama_core.models.server.addresses import is_chat
@@ -34,7 +39,7 @@ from lama_core.probes.cloze.query import (
 )
 from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.progress import OnProgress, Progress, ignore
-from lama_core.requests import argument
+from lama_core.requests import argument, option
 from lama_core.rounding import percent
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import NO_BLANK, parse_query
@@ -46,6 +51,7 @@ MAX_BYTES = 2_000_000
 BATCH_SIZE = 32
 TEXT_COLUMNS = ("text", "sentence", "query", "question")
 GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
+BatchForm = Literal["auto", "lines", Form]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +64,15 @@ class ManyRequest(shared_fields.ClozeSettings):
     file: Annotated[
         str,
         argument(
-            "CSV or TSV with the columns text and gold, JSONL with these fields, or one text per "
-            "line with the gold (right) answer after a tab or |. - reads lines from standard "
-            "input. Chat servers also answer questions, which have no blank.",
+            "A table (CSV, TSV, JSON, Parquet, Excel) with the columns text and gold, or one text "
+            "per line with the gold (right) answer after a tab or |. - reads standard input. Chat "
+            "servers also answer questions, which have no blank.",
             takes_dash=True,
         ),
     ] = field(kw_only=False)
+    format: Annotated[
+        BatchForm, option("Form of the file. auto: recognised by its content, not by its name.")
+    ] = "auto"
     renormalise: shared_fields.Renormalise = False
 
 
@@ -303,17 +312,77 @@ def read_lines(text: str, *, models: Sequence[str] = ()) -> tuple[BatchLine, ...
     return _check_lines(lines, models)
 
 
-def read_file(data: bytes, name: str, *, models: Sequence[str] = ()) -> tuple[BatchLine, ...]:
-    """Read the sentences of a table (.csv, .tsv), of objects (.jsonl), or else of lines.
+def read_file(
+    data: bytes, name: str, *, form: BatchForm = "auto", models: Sequence[str] = ()
+) -> tuple[BatchLine, ...]:
+    """Read the sentences of a file: a table with a column of texts, or one sentence per line.
 
-    A table or object has a `text` (or `sentence`, `query`, `question`), and optionally a `gold` (or
-    `answer`, `object`, `obj_label`). models: As for `read_lines`.
+    A table or JSON object has a `text` (or `sentence`, `query`, `question`), and optionally a
+    `gold` (or `answer`, `object`, `obj_label`).
+
+    Args:
+        data: The file's bytes.
+        name: The file's name, for errors.
+        form: The file's form; `auto` recognises it by the content.
+        models: As for `read_lines`.
 
     Raises:
         UserError: If the file is unreadable or too large, or has no valid sentence.
     """
     if len(data) > MAX_BYTES:
         raise UserError(f"{name} is too large: the maximum is {MAX_BYTES // 1_000_000} MB.")
+    reading = _Sentences(Path(name), data)
+    if form == "lines" or (form == "auto" and not _is_table(reading)):
+        text = reading.content(reading.root, MAX_BYTES)
+        return read_lines(_decoded(text, name), models=models)
+    table = read_table(reading, None if form == "auto" else form)
+    _check_columns(table, name)
+    for number, row in table.rows:
+        with reading.dropping(reading.root, number):
+            reading.read.append(_line(number, *_text_and_gold(lowered(row))))
+    return _check_lines(sorted(reading.read, key=lambda line: line.number), models)
+
+
+@dataclass
+class _Sentences(Reading):
+    """The lines of a batch while they are read; those that can't be read have the fault."""
+
+    read: list[BatchLine] = field(default_factory=list)
+
+    def drop(self, path: Path, line: int, reason: str, text: str = "") -> None:
+        super().drop(path, line, reason, text)
+        self.read.append(BatchLine(line, text, fault=f"{reason[0].upper()}{reason[1:]}."))
+
+
+def _is_table(reading: Reading) -> bool:
+    """Whether a file is a table: by its content, or by its name if it is CSV or TSV."""
+    head = reading.head(reading.root)
+    if not head.strip():
+        return False
+    if recognised_form(head, reading.root.name) not in ("csv", "tsv"):
+        return True
+    if has_table_name(reading.root.name):
+        return True
+    try:
+        names = read_table(Reading(reading.root, reading.data)).header
+    except UserError:
+        return False
+    return any(name.lower() in TEXT_COLUMNS for name in names)
+
+
+def _check_columns(table: Table, name: str) -> None:
+    """Raise UserError if a table with a header has no column of texts."""
+    header = [column.lower() for column in table.header]
+    if header and not set(TEXT_COLUMNS) & set(header):
+        columns = ", ".join(header)[:200]
+        raise UserError(
+            f"{name} has no column 'text' in its first line, which has: {columns}. Name the column "
+            "of the sentences 'text', or give --format lines if each line is a sentence."
+        )
+
+
+def _decoded(data: bytes, name: str) -> str:
+    """Return a text with line feeds as its line ends. Raises UserError unless it is UTF-8."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -321,12 +390,7 @@ def read_file(data: bytes, name: str, *, models: Sequence[str] = ()) -> tuple[Ba
             f"{name} is not UTF-8 (byte {error.start + 1:,}): save it as “CSV UTF-8”, or as text "
             "in UTF-8."
         ) from error
-    ending = PurePath(name).suffix.lower()
-    if ending in (".csv", ".tsv"):
-        return _check_lines(_table_lines(text, name, "\t" if ending == ".tsv" else ""), models)
-    if ending == ".jsonl":
-        return _check_lines(_jsonl_lines(text), models)
-    return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"), models=models)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_lines(lines: Sequence[BatchLine]) -> str:
@@ -335,59 +399,9 @@ def write_lines(lines: Sequence[BatchLine]) -> str:
     return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
 
 
-def _table_lines(text: str, name: str, separator: str) -> list[BatchLine]:
-    delimiter = separator or max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    lines = []
-    try:
-        header = [cell.strip().lower() for cell in next(reader, [])]
-        if not set(TEXT_COLUMNS) & set(header):
-            columns = ", ".join(header)[:200] or "nothing"
-            raise UserError(
-                f"{name} has no column 'text' in its first line, which has: {columns}. Name the "
-                "column of the sentences 'text'."
-            )
-        next_number = reader.line_num + 1
-        for cells in reader:
-            number, next_number = next_number, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(header):
-                fault = f"The line has {len(cells)} cells, the first line {len(header)}."
-                lines.append(BatchLine(number, delimiter.join(cells), fault=fault))
-            else:
-                row = dict(zip(reversed(header), reversed(cells), strict=True))
-                lines.append(_line(number, *_text_and_gold(row)))
-    except csv.Error as error:
-        raise UserError(
-            f"Cannot read {name} as a table from line {reader.line_num} on ({error}): check its "
-            "quotes."
-        ) from error
-    return lines
-
-
-def _text_and_gold(row: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return a row's values of the first of `TEXT_COLUMNS` and of `GOLD_COLUMNS` that it has."""
-    text = next((row[name] for name in TEXT_COLUMNS if name in row), None)
-    return text, next((row[name] for name in GOLD_COLUMNS if row.get(name) is not None), "")
-
-
-def _jsonl_lines(text: str) -> list[BatchLine]:
-    lines = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        fault = "The line needs a field 'text'; 'text' and 'gold' must be strings."
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            value, fault = None, "The line is not a JSON object."
-        sentence, gold = _text_and_gold(value if isinstance(value, dict) else {})
-        if isinstance(sentence, str) and isinstance(gold, str):
-            lines.append(_line(number, sentence, gold))
-        else:
-            lines.append(BatchLine(number, line.strip(), fault=fault))
-    return lines
+def _text_and_gold(row: JsonObject) -> tuple[str, str]:
+    """Return a row's first of `TEXT_COLUMNS` and of `GOLD_COLUMNS`; raises Rejected without."""
+    return required_text(row, *TEXT_COLUMNS), optional_text(row, *GOLD_COLUMNS)
 
 
 def _line(number: int, text: str, gold: str) -> BatchLine:

@@ -50,7 +50,7 @@ UNASKED = "Not asked: the batch was stopped."
 MAX_FAULTS = 5
 MAX_TYPED = 100_000  # characters
 MAX_ADDRESS = 6000  # characters of the sentences as a URL encodes them
-ENDINGS = ("csv", "tsv", "jsonl", "txt")
+ENDINGS = ("csv", "tsv", "jsonl", "ndjson", "json", "txt", "parquet", "xlsx", "gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ def _draw_upload(models: Sequence[str]) -> None:
         type=ENDINGS,
         key=f"many file {number}",
         max_upload_size=MAX_BYTES // 1_000_000,
-        help="CSV and TSV need a column **text**, and a column **gold** if there are right "
-        "answers. JSONL has the same fields. Other files have one sentence per line. In UTF-8.",
+        help="A table (CSV, TSV, JSON, Parquet or Excel) has a column **text**, and a column "
+        "**gold** if there are right answers. Other files have one sentence per line. In UTF-8.",
     )
     if file is None:
         return

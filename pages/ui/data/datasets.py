@@ -38,7 +38,10 @@ from pages.ui.shared.run_form import default_models
 from pages.ui.shared.url_state import choose, draw_choice_table, title_of
 
 IMPORT = "import data"
-UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
+UPLOADS = (
+    *("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "xlsx", "txt", "gz"),
+    *("zip", "tar", "tgz", "tar.gz"),
+)
 IMPORTED = "imported"  # in the session: the name of the last imported dataset
 NO_FILE = "Choose a file."
 TABLE_HELP = (
@@ -177,8 +180,8 @@ def _choose_file(form: int) -> tuple[Opened | None, str]:
             "Folder, archive or table on this machine",
             key=f"import path {form}",
             placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
-            help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a CSV, "
-            "TSV or JSONL with one row per fact. The app copies the file.",
+            help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a table "
+            "(CSV, TSV, JSON, Parquet, Excel) with one row per fact. The app copies the file.",
         ).strip()
     upload = st.file_uploader(
         "Or upload a file" if visitors.may("paths") else "A file",

@@ -75,7 +75,7 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
     Raises:
         UserError: If the table has no usable row, or a template is invalid.
     """
-    if not is_table(Path(file.name)):
+    if not _read(file, (), is_table):
         return request
     preview: TablePreview = _read(file, (), preview_table)
     if not preview.header:

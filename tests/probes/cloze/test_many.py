@@ -141,7 +141,7 @@ def test_a_tables_cells_may_hold_quotes_commas_and_line_breaks() -> None:
     first, second, short, two = read_file(b"\xef\xbb\xbf" + table.encode(), "my.csv")
     assert first == BatchLine(2, 'He said "well"; then ___ left.', "he")
     assert second == BatchLine(5, "___ is x.")
-    assert (short.number, short.fault) == (6, "The line has 2 cells, the first line 3.")
+    assert (short.number, short.fault) == (6, "2 cells, but the header has 3.")
     assert two.number == 7 and two.fault.startswith("The sentence has 2 blanks")
 
 
@@ -157,7 +157,7 @@ def test_lines_have_their_gold_behind_a_tab_or_a_bar() -> None:
 
 
 def test_objects_are_read_a_line_each() -> None:
-    text = '{"text": "A ___.", "gold": "b"}\n\n[1]\n{"sentence": "___", "answer": 3}\nx\n'
+    text = '{"text": "A ___.", "gold": "b"}\n\n[1]\n{"sentence": "___", "answer": [3]}\nx\n'
     read = read_file(text.encode(), "x.jsonl")
     assert (read[0].text, read[0].gold, read[0].fault) == ("A ___.", "b", "")
     assert [(one.number, bool(one.fault)) for one in read[1:]] == [(3, True), (4, True), (5, True)]
@@ -166,14 +166,27 @@ def test_objects_are_read_a_line_each() -> None:
 @pytest.mark.parametrize(
     ("data", "name", "said"),
     [
-        ("text\nKöln is ___.\n".encode("cp1252"), "a.csv", "a.csv is not UTF-8 (byte 7): save it"),
-        ("text\nA ___.\n".encode("utf-16"), "a.csv", "a.csv is not UTF-8 (byte 1)"),
+        ("Köln is ___.\n".encode("cp1252"), "a.txt", "a.txt is not UTF-8 (byte 2): save it"),
+        (
+            "text\nKöln is ___.\n".encode("cp1252"),
+            "a.csv",
+            "No sentence is valid. Line 2: Not valid UTF-8 (byte 2): save the file as UTF-8",
+        ),
+        (
+            "text\nA ___.\n".encode("utf-16"),
+            "a.csv",
+            "a.csv: the first line can't be read: not valid UTF-8 (byte 1)",
+        ),
         (
             b"subject,gold\na,b\n",
             "a.csv",
             "a.csv has no column 'text' in its first line, which has",
         ),
-        (b'text\n"A ___.\nB ___.\n', "a.csv", "Cannot read a.csv as a table from line 3 on"),
+        (
+            b'text\n"A ___.\nB\n',
+            "a.csv",
+            "No sentence is valid. Line 2: Its quotes are wrong: a quote in a cell is written",
+        ),
         (b"text\n", "a.csv", "Sentences are missing"),
         (b"", "a.txt", "Sentences are missing"),
         (b"nothing\n", "a.txt", "No sentence is valid. Line 1: The text has no blank"),

@@ -1,0 +1,338 @@
+"""What is written into a table, in any form, is read again, or excluded with its line."""
+
+import csv
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lama_core.datasets import formats, user_table
+from lama_core.datasets.dataset import AnalogyDataset
+from lama_core.datasets.line_reader import Reading
+from lama_core.datasets.table_file import read_table, recognised_form
+from lama_core.errors import UserError
+
+Cells = Sequence[Sequence[str]]
+
+
+def separated(separator: str, end: str) -> Callable[[Cells], bytes]:
+    def write(rows: Cells) -> bytes:
+        out = io.StringIO(newline="")
+        csv.writer(out, delimiter=separator, lineterminator=end).writerows(rows)
+        return out.getvalue().encode()
+
+    return write
+
+
+def tabs(end: str) -> Callable[[Cells], bytes]:
+    """As people and scripts write TSV: cells joined, quotes unchanged."""
+    return lambda rows: end.join("\t".join(row) for row in [*rows, []]).encode()
+
+
+def json_lines(rows: Cells) -> bytes:
+    header, *others = rows
+    return b"".join(
+        json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False).encode() + b"\n"
+        for row in others
+    )
+
+
+def json_list(indent: int | None) -> Callable[[Cells], bytes]:
+    def write(rows: Cells) -> bytes:
+        header, *others = rows
+        items = [dict(zip(header, row, strict=True)) for row in others]
+        return json.dumps(items, ensure_ascii=False, indent=indent).encode()
+
+    return write
+
+
+def parquet(rows: Cells) -> bytes:
+    header, *others = rows
+    return pd.DataFrame(others, columns=list(header), dtype=object).to_parquet()
+
+
+def excel(rows: Cells) -> bytes:
+    """A workbook with the cells as inline texts."""
+    escaped = {"\ufeff": "&#xFEFF;"}
+    lines = "".join(
+        "<row>"
+        + "".join(
+            f'<c t="inlineStr"><is><t xml:space="preserve">{escape(cell, escaped)}</t></is></c>'
+            for cell in row
+        )
+        + "</row>"
+        for row in rows
+    )
+    space = "http://schemas.openxmlformats.org"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{space}/package/2006/content-types"/>',
+        "_rels/.rels": f'<Relationships xmlns="{space}/package/2006/relationships"><Relationship '
+        f'Id="r1" Type="{space}/officeDocument/2006/relationships/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{space}/spreadsheetml/2006/main" xmlns:r="{space}/'
+        'officeDocument/2006/relationships"><sheets><sheet name="a" sheetId="1" r:id="r1"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{space}/package/2006/relationships">'
+        f'<Relationship Id="r1" Type="{space}/officeDocument/2006/relationships/worksheet" '
+        'Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{space}/spreadsheetml/2006/main">'
+        f"<sheetData>{lines}</sheetData></worksheet>",
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+WRITERS: dict[str, Callable[[Cells], bytes]] = {
+    "csv": separated(",", "\n"),
+    "csv of Windows": separated(",", "\r\n"),
+    "semicolons": separated(";", "\n"),
+    "quoted tsv": separated("\t", "\r\n"),
+    "tsv": tabs("\n"),
+    "tsv of old Macs": tabs("\r"),
+    "jsonl": json_lines,
+    "json": json_list(None),
+    "indented json": json_list(2),
+    "parquet": parquet,
+    "xlsx": excel,
+}
+MARKS = "aé北 '\"`,;|\\/[]{}:#@?!.-\u00a0\u200b\ufeff“«0"
+TEXT = st.text(st.sampled_from(MARKS), max_size=6)
+HEADER = ("subject", "object", "note")
+
+
+def is_plain(cell: str) -> bool:
+    """Whether a cell of a TSV without quoting means itself."""
+    return not (len(cell) > 1 and cell.startswith('"') and cell.endswith('"'))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=5),
+    form=st.sampled_from(sorted(WRITERS)),
+    has_mark=st.booleans(),
+    is_packed=st.booleans(),
+)
+def test_the_cells_of_a_table_are_read_as_they_were_written(
+    rows: list[tuple[str, str, str]], form: str, has_mark: bool, is_packed: bool
+) -> None:
+    if form.startswith("tsv"):
+        rows = [row for row in rows if all(map(is_plain, row))]
+    data = WRITERS[form]([HEADER, *rows])
+    if has_mark and form not in ("parquet", "xlsx"):
+        data = b"\xef\xbb\xbf" + data
+    reading = Reading(Path("any name"), gzip.compress(data) if is_packed else data)
+    try:
+        found = [tuple(row.get(name, "") for name in HEADER) for _, row in read_table(reading).rows]
+    except UserError as error:
+        assert "empty" in str(error) and not rows
+        return
+    assert reading.dropped == []
+    full = [tuple(cell if cell.strip() else "" for cell in row) for row in rows]
+    found = [tuple(cell if cell.strip() else "" for cell in row) for row in found]
+    # Text has no lines for rows whose cells are all empty.
+    assert [row for row in found if any(row)] == [row for row in full if any(row)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.lists(st.tuples(TEXT, TEXT, TEXT).filter(lambda row: all(map(str.strip, row)))),
+    broken=st.sampled_from(['"a', "a,b", '"a"b,c,d', "a,b,c,d", '"a,"b,c']),
+    at=st.integers(0, 5),
+)
+def test_a_broken_row_is_excluded_alone(
+    rows: list[tuple[str, str, str]], broken: str, at: int
+) -> None:
+    rows = [tuple(cell.replace('"', "x") for cell in row) for row in rows]
+    lines = separated(",", "\n")([HEADER, *rows]).decode().split("\n")[:-1]
+    at = min(at, len(rows))
+    lines.insert(1 + at, broken)
+    reading = Reading(Path("a.csv"), "\n".join(lines).encode())
+    found = [tuple(row.values()) for _, row in read_table(reading).rows]
+    assert [tuple(row) for row in found] == [row for row in rows if all(map(str.strip, row))]
+    assert [dropped.line for dropped in reading.dropped] == [2 + at]
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("a,b\n1,2\n", "csv"),
+        ("a;b,c;d\n1;2;3\n", "csv"),
+        ("a\tb, or c, or d\n1\t2\n", "tsv"),
+        ('{"a": 1}\n{"a": 2}\n', "jsonl"),
+        ('{"a": 1', "jsonl"),
+        ('{"a": 1}', "jsonl"),
+        ('{\n "a": 1\n}', "json"),
+        ('[\n {"a": 1}]', "json"),
+        ("[X] was born in [Y].\n", "csv"),
+        ('{"head": {"vars": ["a"]}, "results": {"bindings": []}}', "json"),
+        ("PAR1", "parquet"),
+    ],
+)
+def test_a_form_is_recognised_by_its_content(text: str, form: str) -> None:
+    assert recognised_form(text.encode()) == form
+
+
+def load(folder: Path, name: str, text: str, **columns: str) -> list[tuple[str, str, str]]:
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    dataset = user_table.load(file, columns=user_table.Columns(**columns) if columns else None)
+    return [(fact.subject, fact.relation, fact.object) for fact in dataset.facts]
+
+
+def test_an_empty_last_or_first_cell_keeps_its_column(tmp_path: Path) -> None:
+    text = "origin\tsubject\tobject\ttype\n\tPeru\tLima\t\natlas\tChile\tSantiago\t\n"
+    assert [row[0] for row in load(tmp_path, "a.tsv", text)] == ["Peru", "Chile"]
+
+
+def test_an_index_column_of_pandas_has_no_name(tmp_path: Path) -> None:
+    text = "\tsubject\tobject\n0\tPeru\tLima\n1\tItaly\t\n"
+    assert load(tmp_path, "a.tsv", text) == [("Peru", "a", "Lima")]
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="two columns of the same name, 'Object' and 'object'"):
+        load(tmp_path, "a.csv", "subject,Object,object\nPeru,Lima,Cusco\n")
+
+
+def test_one_column_gives_all_objects(tmp_path: Path) -> None:
+    text = "subject,object,obj_label\nPeru,Lima,Cusco\nChile,,Santiago\n"
+    assert load(tmp_path, "a.csv", text) == [("Peru", "a", "Lima")]
+
+
+def test_each_object_of_a_list_is_a_fact_and_a_list_in_it_has_its_names(tmp_path: Path) -> None:
+    rows = (
+        '{"SubjectEntity": "Chile", "Relation": "borders", "ObjectEntities": ["Peru", "Peru"]}\n'
+        '{"SubjectEntity": "Malta", "Relation": "borders", "ObjectEntities": []}\n'
+        '{"SubjectEntity": "Spain", "Relation": "borders", '
+        '"ObjectEntities": [["France", "French Republic"], ["Portugal"]]}\n'
+    )
+    file = tmp_path / "kbc.jsonl"
+    file.write_text(rows)
+    dataset = formats.load_facts(file)
+    found = [(fact.subject, fact.object, fact.aliases) for fact in dataset.facts]
+    assert found == [
+        ("Chile", "Peru", ()),
+        ("Spain", "France", ("French Republic",)),
+        ("Spain", "Portugal", ()),
+    ]
+    assert [dropped.line for dropped in dataset.report.dropped] == [2]
+
+
+@pytest.mark.parametrize(
+    ("separator", "cell", "objects"),
+    [
+        (" / ", "Peru / Chile", ["Peru", "Chile"]),
+        ("json", '"[""Peru"", ""Chile""]"', ["Peru", "Chile"]),
+        ("", "Peru / Chile", ["Peru / Chile"]),
+    ],
+)
+def test_a_cell_has_several_objects_only_with_a_separator(
+    tmp_path: Path, separator: str, cell: str, objects: list[str]
+) -> None:
+    found = load(tmp_path, "a.csv", f"subject,object\nBolivia,{cell}\n", separator=separator)
+    assert [obj for _, _, obj in found] == objects
+
+
+def test_a_list_in_a_cell_is_no_object(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--object-separator json"):
+        load(tmp_path, "a.csv", "subject,object\nBolivia,\"['Peru', 'Chile']\"\n")
+
+
+def test_a_second_template_of_a_fact_is_a_prompt(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(
+        "subject,object,template\nPeru,Lima,[X] [Y]\nPeru,Lima,[Y] [X]\nPeru,Lima,[Y] [X]\n"
+    )
+    dataset = user_table.load(file)
+    assert [prompt.template for prompt in dataset.relations[0].prompts] == ["[X] [Y]", "[Y] [X]"]
+    assert len(dataset.facts) == 1
+    assert [(one.line, "duplicate" in one.reason) for one in dataset.report.dropped] == [(4, True)]
+
+
+def test_a_type_or_negated_template_that_isnt_used_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(
+        "subject,object,template,negated_template,type\nPeru,Lima,[X] [Y],[X] is not it,many\n"
+    )
+    dataset = user_table.load(file)
+    assert [note.split(":")[0:2] for note in dataset.report.notes] == [
+        ["a", " the type 'many' is unknown; known"],
+        ["a", " the negated template is not used"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("obj", "found"),
+    [
+        ("1879-03-14T00:00:00Z", "1879-03-14"),
+        ("1879-03-14T07:30:00Z", "is a time"),
+        ("Q90", "is not a name"),
+        ("http://www.wikidata.org/entity/Q90", "is not a name"),
+    ],
+)
+def test_an_object_of_wikidata_is_a_date_or_a_name(tmp_path: Path, obj: str, found: str) -> None:
+    text = f"subject,object\nPeru,Lima\nEinstein,{obj}\n"
+    file = tmp_path / "a.csv"
+    file.write_text(text)
+    dataset = user_table.load(file)
+    shown = [fact.object for fact in dataset.facts[1:]] + [
+        one.reason for one in dataset.report.dropped
+    ]
+    assert found in shown[0]
+
+
+SPARQL = {
+    "head": {"vars": ["a", "b"]},
+    "results": {
+        "bindings": [
+            {"a": {"type": "literal", "value": "Peru"}, "b": {"type": "uri", "value": "x"}},
+            {"a": {"type": "literal", "value": "Chile"}},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '?a\t?b\n"Peru"@en\t<x>\n"Chile"@en-gb\t\n',
+        '?a\t?b\n"Peru"^^<http://www.w3.org/2001/XMLSchema#string>\t"x"\n"Chile"\t\n',
+        json.dumps(SPARQL),
+        json.dumps(SPARQL, indent=1),
+    ],
+)
+def test_results_of_sparql_are_plain_values(text: str) -> None:
+    rows = [row for _, row in read_table(Reading(Path("x"), text.encode())).rows]
+    assert rows == [{"a": "Peru", "b": "x"}, {"a": "Chile"}]
+
+
+@pytest.mark.parametrize("name", ["facts", "facts.txt", "facts.CSV", "facts.json", "facts.csv.gz"])
+def test_a_table_may_have_any_name_alone_or_in_a_folder(tmp_path: Path, name: str) -> None:
+    data = b"subject,object,template\nPeru,Lima,[X] [Y]\n"
+    file = tmp_path / "folder" / name
+    file.parent.mkdir()
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    for path in (file, file.parent):
+        dataset = formats.load(path)
+        assert not isinstance(dataset, AnalogyDataset)
+        assert [fact.object for fact in dataset.facts] == ["Lima"]
+
+
+def test_numbers_and_dates_of_parquet_and_excel_are_texts(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"subject": ["Peru"], "object": [1821.0], "origin": [pd.Timestamp("2020-01-02")]}
+    )
+    frame.to_parquet(tmp_path / "a.parquet")
+    (fact,) = user_table.load(tmp_path / "a.parquet").facts
+    assert (fact.object, fact.origin) == ("1821", "2020-01-02")
