@@ -2,20 +2,23 @@
 
 BATS (Gladkova et al. 2016) has four folders of ten files. A line is `head<TAB>tail` or
 `head<TAB>tail1/tail2/...`; underscores join the words of a term and are read as spaces.
-The Google analogies (Mikolov et al. 2013) are one file of sections `: name`. A line has four words,
-two pairs of the relation; each pair is kept once, in order of first appearance.
+The Google analogies (Mikolov et al. 2013) are one file of sections `: name`, recognised by its
+content. A line has four words, two pairs of the relation; each pair is kept once, in order of first
+appearance. Sections of the same name are one relation. Files of BATS of the same name in brackets
+are relations that are named after the whole file name.
 
 Which relations are one-to-many and which are bidirectional follows Table 2 of Rezaee and
 Camacho-Collados. A relation that the table lacks is one-to-many if a head has several tails.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from lama_core.datasets.dataset import AnalogyDataset, AnalogyKind, AnalogyRelation, make_analogies
+from lama_core.datasets.file_search import files_in, find_files, find_folder_with, head_of
 from lama_core.datasets.line_reader import Reading, Rejected
 from lama_core.datasets.nested_folders import find_folder, subfolders
-from lama_core.files import open_file, read_error
 
 # The name of each of BATS's folders contains the kind of its relations.
 KINDS: tuple[AnalogyKind, ...] = ("inflectional", "derivational", "encyclopedic", "lexicographic")
@@ -33,35 +36,43 @@ TO_MANY = {name.strip(): True for name in ONE_TO_MANY.split(",")} | {
     name.strip(): False for name in ONE_TO_ONE.split(",")
 }
 BIDIRECTIONAL = {"antonyms - binary", "synonyms - exact"}
-GOOGLE_FILE = "questions-words.txt"
 GOOGLE_DERIVATIONAL = {"gram1-adjective-to-adverb", "gram2-opposite", "gram6-nationality-adjective"}
 
 Tails = dict[str, list[str]]  # head -> its tails
 
 
 def is_analogies(path: Path) -> bool:
-    """Whether BATS's folders or the Google analogies' file are at or under `path`."""
-    return _google_file(path) is not None or find_root(path) is not None
+    """Whether BATS's folders or a file like the Google analogies are at or under `path`."""
+    return is_google(path) if path.is_file() else find_root(path) is not None
+
+
+def is_google(path: Path) -> bool:
+    """Whether a file begins like the Google analogies: a section `: name`, and four words."""
+    lines = head_of(path).removeprefix(b"\xef\xbb\xbf").splitlines()
+    first, second, *_ = [line for line in lines if line.strip()] + [b"", b""]
+    return first.lstrip().startswith(b":") and len(second.split()) == 4
 
 
 def find_root(path: Path) -> Path | None:
-    """Return the folder at or under `path` with BATS's folders or Google's file, or None."""
-    google = _google_file(path)
-    return _bats_root(path) or (google.parent if google else None)
+    """Return the folder at or under `path` with BATS's folders or Google's files, or None."""
+    return _bats_root(path) or find_folder_with(path, is_google)
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> AnalogyDataset:
-    """Return the analogies at `path`, in BATS's folders or Google's file.
+    """Return the analogies at `path`, in BATS's folders or files like Google's.
 
     Raises UserError if `path` has neither, or no usable pair.
     """
-    google, root = _google_file(path), _bats_root(path)
+    root = None if path.is_file() else _bats_root(path)
+    google = find_files(path, is_google) if root is None and is_analogies(path) else []
     missing = (
-        "has no analogies: expected BATS's folders, such as 1_Inflectional_morphology, or "
-        f"{GOOGLE_FILE}"
+        "has no analogies: expected BATS's folders, such as 1_Inflectional_morphology, or a file "
+        "with sections like questions-words.txt"
     )
-    reading = Reading.at(root or google, path, missing)
-    relations = _read_google(reading) if root is None else _read_bats(reading)
+    reading = Reading.at(root or next(iter(google), None), path, missing)
+    if root is None and path.is_dir():
+        reading.root = google[0].parent
+    relations = _read_google(reading, google) if root is None else _read_bats(reading)
     if not relations:
         raise reading.nothing(path, "pair")
     return make_analogies(name or path.name, relations, reading.report, **about)
@@ -72,7 +83,7 @@ def _kind_folders(folder: Path) -> list[tuple[AnalogyKind, Path]]:
         (kind, child)
         for child in subfolders(folder)
         for kind in KINDS
-        if kind in child.name.lower() and any(child.glob("*.txt"))
+        if kind in child.name.lower() and files_in(child, _is_text)
     ]
 
 
@@ -80,29 +91,34 @@ def _bats_root(path: Path) -> Path | None:
     return find_folder(path, lambda folder: bool(_kind_folders(folder)))
 
 
-def _google_file(path: Path) -> Path | None:
-    if path.is_file() and path.suffix == ".txt":
-        try:
-            with open_file(path) as file:
-                return path if file.read(1) == b":" else None
-        except OSError as error:
-            raise read_error(path, error) from error
-    folder = find_folder(path, lambda folder: (folder / GOOGLE_FILE).is_file())
-    return folder / GOOGLE_FILE if folder else None
+def _is_text(path: Path) -> bool:
+    return path.suffix.lower() == ".txt"
 
 
 def _read_bats(reading: Reading) -> list[AnalogyRelation]:
+    files = [
+        (kind, file)
+        for kind, folder in _kind_folders(reading.root)
+        for file in files_in(folder, _is_text)
+    ]
+    titles = Counter(_title(file.stem) for _, file in files)
+    stems = Counter(file.stem for _, file in files)
     relations = []
-    for kind, folder in _kind_folders(reading.root):
-        for file in sorted(folder.glob("*.txt")):
-            pairs: Tails = {}
-            for number, line in reading.lines(file):
-                with reading.dropping(file, number):
-                    _add_line(pairs, line)
-            if pairs:
-                relations.append(_relation(_title(file.stem), kind, pairs))
-            else:
-                reading.notes.append(f"{reading.shown(file)} has no pairs")
+    for kind, file in files:
+        name = _title(file.stem)
+        if titles[name] > 1:
+            name = file.stem if stems[file.stem] == 1 else f"{file.parent.name}/{file.stem}"
+            reading.notes.append(
+                f"{reading.shown(file)} is the relation {name!r}: another file has the same title"
+            )
+        pairs: Tails = {}
+        for number, line in reading.lines(file):
+            with reading.dropping(file, number):
+                _add_line(pairs, line)
+        if pairs:
+            relations.append(_relation(name, kind, pairs))
+        else:
+            reading.notes.append(f"{reading.shown(file)} has no pairs")
     return relations
 
 
@@ -119,22 +135,27 @@ def _add_line(pairs: Tails, line: str) -> None:
         raise Rejected(f"duplicate pair of {head!r}")
 
 
-def _read_google(reading: Reading) -> list[AnalogyRelation]:
-    sections: list[tuple[str, Tails]] = []
-    file = reading.root
-    for number, line in reading.lines(file):
-        words = [_term(word) for word in line.split()]
-        with reading.dropping(file, number):
-            if line.startswith(":"):
-                sections.append((line[1:].strip(), {}))
-            elif len(words) != 4:
-                raise Rejected(f"expected four words, not {len(words)}")
-            elif not sections:
-                raise Rejected("pairs without a section: add a line ': NAME' above them")
-            else:
-                for head, tail in (words[:2], words[2:]):
-                    _add(sections[-1][1], head, [tail])
-    return [_relation(name, _google_kind(name), pairs) for name, pairs in sections if pairs]
+def _read_google(reading: Reading, files: Iterable[Path]) -> list[AnalogyRelation]:
+    sections: dict[str, Tails] = {}
+    for file in files:
+        section: Tails | None = None
+        for number, line in reading.lines(file):
+            words = [_term(word) for word in line.split()]
+            with reading.dropping(file, number):
+                if line.startswith(":"):
+                    name = line[1:].strip()
+                    if name in sections:
+                        place = f"{reading.shown(file)}, line {number}"
+                        reading.notes.append(f"{place}: more pairs of {name!r}, the same relation")
+                    section = sections.setdefault(name, {})
+                elif len(words) != 4:
+                    raise Rejected(f"expected four words, not {len(words)}")
+                elif section is None:
+                    raise Rejected("pairs without a section: add a line ': NAME' above them")
+                else:
+                    for head, tail in (words[:2], words[2:]):
+                        _add(section, head, [tail])
+    return [_relation(name, _google_kind(name), pairs) for name, pairs in sections.items() if pairs]
 
 
 def _add(pairs: Tails, head: str, tails: Iterable[str]) -> bool:

@@ -17,6 +17,7 @@ from lama_core.datasets import (
     lpaqa,
     pararel,
     popqa,
+    trex,
     user_table,
     zsre,
 )
@@ -78,13 +79,13 @@ FORMATS: tuple[Format, ...] = (
     Format("bear", "BEAR's folder", "facts", bear.find_root, bear.load),
     Format(
         "analogies",
-        "BATS's folders or the Google analogies",
+        "BATS's folders or Google's analogies",
         "analogies",
         bats.find_root,
         bats.load,
         bats.is_analogies,
     ),
-    Format("lama", "LAMA's folders", "facts", lama.find_root, lama.load),
+    Format("lama", "LAMA's or mLAMA's folders", "facts", lama.find_root, lama.load),
     Format(
         "entity-questions",
         "EntityQuestions' folders",
@@ -94,6 +95,7 @@ FORMATS: tuple[Format, ...] = (
         entity_questions.is_file,
     ),
     _file("popqa", "PopQA's table", popqa.is_popqa, popqa.load),
+    _file("trex", "T-REx's files", trex.is_trex, trex.load),
     _file("counterfact", "CounterFact's list", counterfact.is_counterfact, counterfact.load),
     _file("zsre", "zsRE's lines", zsre.is_zsre, zsre.load),
     Format(

@@ -2,7 +2,11 @@
 
 Layout (Petroni et al. 2019, data.zip): `relations.jsonl`, `TREx/P*.jsonl`,
 `Google_RE/*_test.jsonl`, `ConceptNet/test.jsonl`, `Squad/test.jsonl`. Any of the folders may be
-missing, may end in `_UHN` (Poerner et al. 2020), and may be in a common folder.
+missing, may end in `_UHN` (Poerner et al. 2020), and may be in a common folder. A folder with both
+`TREx` and `TREx_UHN` is two datasets: read one of these folders.
+
+Layout of mLAMA (Kassner et al. 2021): a folder for each language, which is one dataset, with
+`templates.jsonl` next to the facts of each relation, `P36.jsonl` or `place_of_birth.jsonl`.
 
 Accepted: lines without `evidences` or `judgments`, `sub`/`obj` for `sub_label`/`obj_label`, numbers
 as ids, the fields `masked_negations` and `masked_misprimed` (Kassner & Schütze 2020), extra fields.
@@ -29,10 +33,12 @@ from lama_core.datasets.line_reader import (
     required_text,
 )
 from lama_core.datasets.nested_folders import files_under, find_folder, subfolders
+from lama_core.errors import UserError
 from lama_core.types import Fact, Relation
 
 SOURCES = ("Google_RE", "TREx", "ConceptNet", "Squad")
 MAX_SENTENCES = 10
+RELATIONS, TEMPLATES = TEMPLATE_FILES = "relations.jsonl", "templates.jsonl"  # LAMA's, mLAMA's
 
 
 @dataclass
@@ -49,8 +55,27 @@ class _Reading(Reading):
 
 
 def find_root(path: Path) -> Path | None:
-    """Return the folder at or under `path` that has LAMA's folders, or None."""
-    return find_folder(path, lambda folder: bool(_source_folders(folder)))
+    """Return the folder at or under `path` that has LAMA's folders or mLAMA's files, or None.
+
+    Raises:
+        UserError: If `path` has several datasets with the same facts: LAMA and LAMA-UHN, or mLAMA's
+            languages.
+    """
+    root = find_folder(path, lambda folder: bool(_sources(folder)))
+    if root is None:
+        return None
+    if names := _repeated(root):
+        raise UserError(
+            f"{path} has both {names[0]} and {names[1]}, datasets with the same facts: import each "
+            "of these folders alone, with --name."
+        )
+    languages = [child.name for child in subfolders(root.parent) if (child / TEMPLATES).is_file()]
+    if root != path and root.name in languages and len(languages) > 1:
+        raise UserError(
+            f"{path} has a dataset for each of {len(languages)} languages "
+            f"({', '.join(languages[:10])}): import the folder of one language, with --name."
+        )
+    return root
 
 
 def load(
@@ -79,15 +104,18 @@ def load(
     reading = _Reading.at(find_root(path), path, missing)
     reading.max_sentences = max_sentences
     root = reading.root
-    files = (root / "relations.jsonl", root.parent / "relations.jsonl")
+    files = (root / RELATIONS, root / TEMPLATES, root.parent / RELATIONS)
     relations_file = relations_file or next((file for file in files if file.is_file()), None)
     if relations_file is None:
         reading.notes.append("no relations.jsonl: relations have no templates")
     else:
         reading.described = read_rows(reading, relations_file)
-    for source, folder in _source_folders(root):
-        for file in _fact_files(source, folder):
+    read = {relations_file}
+    for source, fact_files in _sources(root):
+        for file in fact_files:
             _read_facts(reading, source, file)
+            read.add(file)
+    _report_unread(reading, read)
     if relations_file:
         _report_unused(reading, relations_file)
     with_spaces = Counter(fact.relation for fact in reading.facts if " " in fact.object)
@@ -102,15 +130,47 @@ def load(
     return make_dataset(name or path.name, relations, reading.facts, reading.report, **about)
 
 
-def _source_folders(folder: Path) -> list[tuple[str, Path]]:
-    """Return (source, folder) of LAMA's folders in `folder`, in the order of SOURCES."""
-    found: dict[str, Path] = {}
+def _sources(folder: Path) -> list[tuple[str, list[Path]]]:
+    """Return (source, files with its facts) in `folder`, in the order of SOURCES."""
+    found: dict[str, list[Path]] = {}
     for child in subfolders(folder):
-        name = child.name.lower().removesuffix("_uhn")
-        source = next((known for known in SOURCES if known.lower() == name), "")
-        if source and any(path.suffix == ".jsonl" for path in files_under(child)):
-            found.setdefault(source, child)
-    return [(source, found[source]) for source in SOURCES if source in found]
+        if (source := _source_of(child)) and any(_has_facts(path) for path in files_under(child)):
+            found.setdefault(source, _fact_files(source, child))
+    if not found and (source := _source_of(folder)):
+        found[source] = _fact_files(source, folder)
+    elif not found and (folder / TEMPLATES).is_file():
+        for file in sorted(folder.glob("*.jsonl"), key=_natural_order):
+            if file.name != TEMPLATES:
+                is_google = _relation_of_file(file) in GOOGLE_RE_RELATIONS
+                found.setdefault("Google_RE" if is_google else "TREx", []).append(file)
+    return [(source, found[source]) for source in SOURCES if found.get(source)]
+
+
+def _source_of(folder: Path) -> str:
+    """Return the source of a folder with LAMA's name, such as `TREx` or `TREx_UHN`; else empty."""
+    name = folder.name.lower().removesuffix("_uhn")
+    return next((source for source in SOURCES if source.lower() == name), "")
+
+
+def _has_facts(path: Path) -> bool:
+    return path.suffix == ".jsonl"
+
+
+def _repeated(root: Path) -> list[str]:
+    """Return the names of the folders in `root` that are of the same source."""
+    sources = {child.name: source for child in subfolders(root) if (source := _source_of(child))}
+    n = Counter(sources.values())
+    return [name for name, source in sources.items() if n[source] > 1]
+
+
+def _report_unread(reading: _Reading, read: set[Path | None]) -> None:
+    """Note the files with facts that the layout doesn't include, such as `train.jsonl`."""
+    for file in files_under(reading.root):
+        is_data = file.suffix.lower() == ".jsonl" and file.name not in TEMPLATE_FILES
+        if is_data and file not in read:
+            reading.notes.append(
+                f"{reading.shown(file)} is not read: LAMA's layout doesn't have it"
+            )
 
 
 def _fact_files(source: str, folder: Path) -> list[Path]:

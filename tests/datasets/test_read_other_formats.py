@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.datasets import bats, bear, formats, lpaqa, pararel, user_table
-from lama_core.datasets.dataset import ReadReport
+from lama_core.datasets.dataset import AnalogyDataset, ReadReport
 from lama_core.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -435,3 +435,99 @@ def test_the_reference_bear_is_read_whole() -> None:
         counts = Counter(fact.object for fact in dataset.facts_of(relation.name))
         assert set(counts) == set(relation.answers)
         assert len(set(counts.values())) == 1, relation.name
+
+
+@pytest.mark.parametrize("name", ["questions-words.txt", "mine.TXT", "analogies"])
+def test_googles_analogies_have_any_name_and_may_begin_with_a_mark(
+    tmp_path: Path, name: str
+) -> None:
+    file = write(tmp_path / "in" / name, "\ufeff: capital\nParis France Rome Italy\n")
+    for path in (file, file.parent):
+        analogies = formats.load(path)
+        assert isinstance(analogies, AnalogyDataset)
+        assert [relation.name for relation in analogies.relations] == ["capital"]
+
+
+def test_sections_of_one_name_are_one_relation(tmp_path: Path) -> None:
+    text = ": a\nParis France Rome Italy\n: b\nrun ran go went\n: a\nOslo Norway Rome Italy\n"
+    analogies = bats.load(write(tmp_path / "x.txt", text))
+    assert [(one.name, len(one.pairs)) for one in analogies.relations] == [("a", 3), ("b", 2)]
+    assert analogies.report.notes == ("x.txt, line 5: more pairs of 'a', the same relation",)
+
+
+def test_files_of_bats_with_one_title_are_two_relations(tmp_path: Path) -> None:
+    for name, pair in (("E01 [capital].txt", "Oslo\tNorway"), ("E02 [capital].txt", "Rome\tItaly")):
+        write(tmp_path / "3_Encyclopedic_semantics" / name, f"{pair}\n")
+    analogies = bats.load(tmp_path)
+    assert [(one.name, one.pairs[0][0]) for one in analogies.relations] == [
+        ("E01 [capital]", "Oslo"),
+        ("E02 [capital]", "Rome"),
+    ]
+
+
+def mlama(folder: Path, template: str) -> None:
+    write(folder / "templates.jsonl", json.dumps({"relation": "P36", "template": template}))
+    row = {"obj_label": "Paris", "sub_label": "France", "uuid": "1", "lineid": 0}
+    write(folder / "P36.jsonl", json.dumps(row))
+    write(folder / "place_of_birth.jsonl", json.dumps(row))
+
+
+def test_each_language_of_mlama_is_a_dataset(tmp_path: Path) -> None:
+    mlama(tmp_path / "mlama" / "de", "Die Hauptstadt von [X] ist [Y] .")
+    mlama(tmp_path / "mlama" / "en", "The capital of [X] is [Y] .")
+    dataset = formats.load_facts(tmp_path / "mlama" / "de")
+    assert dataset.relation("P36").prompts[0].template == "Die Hauptstadt von [X] ist [Y] ."
+    assert dataset.sources() == ("Google_RE", "TREx")
+    with pytest.raises(
+        UserError, match=r"each of 2 languages \(de, en\): import the folder of one"
+    ):
+        formats.load(tmp_path)
+
+
+def test_lama_and_its_variant_in_one_folder_are_two_datasets(tmp_path: Path) -> None:
+    row = json.dumps({"obj_label": "Paris", "sub_label": "France", "masked_sentences": ["[MASK]"]})
+    for name in ("TREx", "TREx_UHN"):
+        write(tmp_path / name / "P36.jsonl", row)
+    with pytest.raises(UserError, match="both TREx and TREx_UHN, datasets with the same facts"):
+        formats.load(tmp_path)
+    assert len(formats.load_facts(tmp_path / "TREx_UHN").facts) == 1
+
+
+def test_files_that_lamas_layout_leaves_out_are_named(tmp_path: Path) -> None:
+    row = {"sub": "fish", "obj": "swim", "pred": "CapableOf", "masked_sentences": ["Fish [MASK]."]}
+    for name in ("test.jsonl", "train.jsonl"):
+        write(tmp_path / "ConceptNet" / name, json.dumps(row))
+    notes = formats.load(tmp_path).report.notes
+    assert "ConceptNet/train.jsonl is not read: LAMA's layout doesn't have it" in notes
+
+
+def trex_document(text: str, subject: str, obj: str) -> dict[str, object]:
+    """A document of T-REx with one sentence and one triple."""
+
+    def part(number: str, form: str) -> dict[str, object]:
+        start = text.index(form)
+        uri = f"http://www.wikidata.org/entity/{number}"
+        return {"uri": uri, "surfaceform": form, "boundaries": [start, start + len(form)]}
+
+    predicate = {"uri": "http://www.wikidata.org/prop/direct/P19", "boundaries": None}
+    triple = {"subject": part("Q1", subject), "predicate": predicate, "object": part("Q2", obj)}
+    return {
+        "docid": "x",
+        "title": "Ada Lovelace",
+        "text": text,
+        "sentences_boundaries": [[0, len(text)]],
+        "triples": [triple | {"sentence_id": 0}],
+    }
+
+
+def test_trex_gives_facts_with_their_sentences(tmp_path: Path) -> None:
+    texts = ("She was born in London.", "Ada Lovelace came from London.")
+    documents = [trex_document(texts[0], "She", "London"), trex_document(texts[1], "Ada", "London")]
+    documents[0]["triples"] = [*documents[0]["triples"], {"subject": 3}]  # type: ignore[misc]
+    write(tmp_path / "re-nlg_0-10000.json", json.dumps(documents))
+    dataset = formats.load_facts(tmp_path)
+    (fact,) = dataset.facts
+    assert (fact.subject, fact.relation, fact.object) == ("Ada Lovelace", "P19", "London")
+    assert fact.sentences == ("She was born in [MASK].", "Ada Lovelace came from [MASK].")
+    (dropped,) = dataset.report.dropped
+    assert dropped.reason == "item 1: expected a JSON object, not a int"

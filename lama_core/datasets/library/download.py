@@ -229,7 +229,8 @@ def import_dataset(
         if path.is_dir():
             _copy_folder(path, folder, on_progress)
         elif archive.is_archive(path):
-            _unpack(path, folder / _stem(path), MAX_IMPORTED_BYTES, on_progress)
+            folder.rmdir()  # the archive's folders are as deep here as unpacked ones
+            _unpack(path, folder, MAX_IMPORTED_BYTES, on_progress)
         else:
             if columns is None:
                 formats.detect(path)

@@ -251,7 +251,7 @@ def pairs_dir(reference: Path) -> Path:
 def relations_file_for(path: Path) -> Path | None:
     """Return the installed LAMA's relations.jsonl if `path` has LAMA's layout without this file."""
     root = lama.find_root(path)
-    if root is None or (root / "relations.jsonl").is_file():
+    if root is None or any((root / name).is_file() for name in lama.TEMPLATE_FILES):
         return None
     lama_dir = installed_dir("lama")
     found = sorted(lama_dir.rglob("relations.jsonl")) if lama_dir.is_dir() else []

@@ -94,7 +94,7 @@ def _read(source: str, wanted: frozenset[str], _stamp: object) -> WordVectors:
                     f"{source}, line {number}: the line is too long for a vector. Use a text file "
                     "in word2vec, fastText or GloVe format."
                 )
-            fields = line.rstrip("\n").rstrip(" ").split(" ")
+            fields = line.rstrip("\r\n ").split(" ")
             if number == 1 and len(fields) == 2:
                 continue
             # Numbers are counted from the right, because a word may contain spaces (GloVe 840B).
