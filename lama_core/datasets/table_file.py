@@ -217,7 +217,7 @@ def _separated_rows(
             record = text
             while cells is None and len(taken) < MAX_ROW_LINES and (more := following()):
                 taken.append(more)
-                if len(_cells(more[1], separator) or ()) == n:
+                if more[1].count('"') % 2 == 0 and len(_cells(more[1], separator) or ()) == n:
                     break  # a whole row, so a quote above is missing
                 record += f"\n{more[1]}"
                 cells = _cells(record, separator)

@@ -54,7 +54,7 @@ def test_a_table_is_imported_by_its_columns_with_a_template(run: Run, tmp_path: 
     assert [fact.object for fact in dataset.facts] == ["Lima", "Santiago"]
     assert dataset.relations[0].prompts[0].template == template
     status, _, error = run("import", str(tmp_path), "--name", "x", "--subject", "Country")
-    assert status == 2 and "is not a CSV, TSV or JSONL file" in error
+    assert status == 2 and "is not a table: import it without columns" in error
 
 
 @pytest.mark.skipif(not (SHARED / "lama").is_dir(), reason=f"the reference data is not at {SHARED}")

@@ -220,7 +220,7 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
     assert app.text_area(key=batch.TEXT).value == 'Rome, "old", is in ___.\tItaly\nbad'
     assert list(table(app)["sentence"]) == ['Rome, "old", is in ___.', "bad"]
     app.file_uploader(key="many file 1").upload("x.csv", b"text\nK\xf6ln\n", "text/csv").run()
-    assert any("is not UTF" in one.value for one in app.error)
+    assert any("Not valid UTF" in one.value for one in app.error)
     monkeypatch.setattr(visitors, "may", lambda right: right != "upload")
     app = opened("A ___.")
     assert not app.file_uploader

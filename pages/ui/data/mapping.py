@@ -1,5 +1,6 @@
 """The preview of a table to import: first rows, choice of columns, missing templates."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -81,7 +82,7 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
     if not preview.header:
         raise UserError(f"{Path(file.name).name} has no readable row. Choose another table.")
     st.caption(f"The first {counted(len(preview.rows), 'row')} of {plain(file.name)}")
-    rows = [{name: str(value) for name, value in row.items()} for row in preview.rows]
+    rows = [{name: _shown(value) for name, value in row.items()} for row in preview.rows]
     draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
     request = _choose_columns(file, preview, request)
     chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
@@ -100,7 +101,7 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
         request = replace(request, template=(text,) if text else ())
         request.columns()  # raises for an invalid template
         return request
-    columns = tuple(getattr(request, name) for _, name in FIELDS)
+    columns = (*(getattr(request, name) for _, name in FIELDS), request.object_separator)
     found: Scan = _read(file, columns, scan_table, request)
     request = _choose_templates(file, found, request)
     request.columns()
@@ -147,7 +148,17 @@ def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest)
             placeholder="Choose a column",
         )
         chosen[name] = column if column and column != by_name else None
-    return replace(request, **chosen)
+    separator = st.text_input(
+        "Text between several right answers in a cell (optional)",
+        key=f"separator {file.mark}",
+        placeholder="None: a cell is one answer",
+        help="For example `;`, or `json` if each cell is a JSON list. Each answer becomes a fact.",
+    )
+    return replace(request, object_separator=separator.strip() or None, **chosen)
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _read(file: Opened, columns: tuple[Any, ...], reader: Callable[..., Any], *more: Any) -> Any:
