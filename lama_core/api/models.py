@@ -20,6 +20,7 @@ from lama_core.models.sources.catalog import (
 )
 from lama_core.models.sources.catalog import forget_model as _forget
 from lama_core.models.sources.locations import check_folder, describe_origin, fetch, is_here
+from lama_core.models.sources.locations import fault_of as fault_of
 from lama_core.models.sources.locations import locate as locate
 from lama_core.progress import OnProgress, Progress, Result, ignore
 from lama_core.requests import Function
@@ -76,7 +77,7 @@ def model_record(entry: Entry) -> dict[str, Any]:
         "how": entry.source.how,
         "place": entry.source.place,
         "revision": entry.source.revision,
-        "why_not": entry.source.why,
+        "why_not": entry.source.why or fault_of(entry),
         "here": is_here(entry),
         "identity": located.identity if located else None,
     }

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import models as api
-from lama_core.api.models import FetchedModel, locate
+from lama_core.api.models import FetchedModel, fault_of, locate
 from lama_core.cli import commands, output
 
 HEADS = (
@@ -54,6 +54,9 @@ def list_models(*, json: commands.Json = False) -> None:
             for entry in entries
         ],
     )
+    for entry in entries:
+        if fault := fault_of(entry):
+            output.print_note(f"{entry.name}: {fault}")
 
 
 def print_fetched(fetched: FetchedModel) -> None:

@@ -11,7 +11,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,9 +30,24 @@ from lama_core.paths import cache_dir
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TOKENIZER_CONFIG, CHAT_TEMPLATE = "tokenizer_config.json", "chat_template.jinja"
 INDEX = "model.safetensors.index.json"
+ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+TOKENIZERS = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "tokenizer.model",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.bpe.model",
+    "source.spm",
+)
+# The first bytes of the text that stands for a file in a repository cloned without Git LFS, and the
+# size limit of such texts.
+LFS_POINTER, MAX_POINTER = b"version https://git-lfs.github.com/spec/v1\n", 1024
+# The names of files in the hub's `blobs`: SHA-1 of Git or SHA-256 of LFS.
+BLOB = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # A folder's digest covers the files that can change a score: those with suffixes in COUNTED, except
 # NOT_COUNTED.
 NOT_COUNTED = "evaluation.json"  # measurements of the model, not a part of it
@@ -117,10 +132,9 @@ def check_files(folder: Path) -> None:
 
     Raises:
         UserError: If a file is a link out of the folder, a pipe, a socket or a device, a text is
-            too large, a tokenizer.json adds too many words, there are too many files, or the
-            weights are larger than this machine's memory.
+            too large, a file is a Git LFS pointer, a tokenizer.json adds too many words, or there
+            are too many files.
     """
-    weights = 0
     for number, path in enumerate(_walk(folder)):
         if number >= MAX_ENTRIES:
             raise UserError(f"Not a model folder: {folder} has more than {MAX_ENTRIES:,} files.")
@@ -131,12 +145,22 @@ def check_files(folder: Path) -> None:
             raise UserError(f"Not a regular file: {path}. Remove it from the model's folder.")
         if path.suffix in TEXTS and status.st_size > MAX_FILE:
             raise UserError(f"{path} is too large: the limit is {format_bytes(MAX_FILE)}.")
-        weights += status.st_size if path.suffix == ".safetensors" else 0
+        if (path.suffix in (*COUNTED, *TEXTS) or is_gguf(path)) and status.st_size < MAX_POINTER:
+            check_lfs(path)
         if path.name == "tokenizer.json":
             n_added = _count_added(path, status.st_size, status.st_mtime_ns)
             if n_added > MAX_ADDED:
                 raise UserError(f"{path} adds {n_added:,} words; the limit is {MAX_ADDED:,}.")
-    check_memory(str(folder), weights)
+
+
+def check_lfs(path: Path) -> None:
+    """Raise UserError if a file is only Git LFS's pointer to the file."""
+    with open_file(path) as opened:
+        if opened.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise UserError(
+                f"{path} is a Git LFS pointer, not the file itself. Run `git lfs pull` in its "
+                "repository, or download the file."
+            )
 
 
 class _Tokenizer(msgspec.Struct):
@@ -186,7 +210,11 @@ def _status(folder: Path, path: Path) -> os.stat_result:
             if home.parent.name == "snapshots":  # the hub's cache: snapshots are links into blobs
                 allowed.append(home.parent.parent / "blobs")
             target = Path(os.path.realpath(path))
-            if not any(target.is_relative_to(place) for place in allowed):
+            if not any(target.is_relative_to(place) for place in allowed) and not (
+                # `blobs` may be a link to another disk; nothing but blobs is read there
+                target.parent in [place.resolve() for place in allowed]
+                and BLOB.fullmatch(target.name)
+            ):
                 raise UserError(
                     f"{path} links out of the model's folder: replace the link with the file."
                 )
@@ -200,8 +228,7 @@ def check_contents(folder: Path) -> None:
     config = read_json(folder / CONFIG)
     if "model_type" not in config:
         raise UserError(f"Not a model's configuration: {folder / CONFIG} has no model_type.")
-    if not any((folder / name).is_file() for name in TOKENIZERS):
-        raise UserError(f"{folder} has no tokenizer. Add one of: {', '.join(TOKENIZERS)}.")
+    _check_tokenizer(folder)
     if config.get("transformers_weights") is not None:
         raise UserError(f"{folder / CONFIG}: unsupported key transformers_weights; remove it.")
     _check_quantised(folder, config.get("quantization_config"))
@@ -209,9 +236,45 @@ def check_contents(folder: Path) -> None:
         raise UserError(
             f"{folder / CONFIG}: attn_implementation names code to download; remove it."
         )
-    if (folder / "adapter_config.json").exists():
-        raise UserError(f"{folder} is an adapter: merge it with its base model first.")
+    if (folder / ADAPTER).exists() and any(folder.glob(f"{ADAPTER_WEIGHTS}.*")):
+        raise UserError(
+            f"{folder} has the weights of a model and of an adapter. If the two are merged, move "
+            f"{ADAPTER} and {ADAPTER_WEIGHTS}.* to another folder; else merge them first."
+        )
+    check_memory(str(folder), sum((folder / name).stat().st_size for name in weight_files(folder)))
     _check_config(folder / CONFIG, config, stored_tensors(folder))
+
+
+def check_complete(folder: Path) -> None:
+    """Raise UserError unless a folder has a configuration, all its weights and a tokenizer."""
+    if not (folder / CONFIG).is_file():
+        raise UserError(f"{folder} has no {CONFIG}. Add it.")
+    weight_files(folder)
+    _check_tokenizer(folder)
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a file's name ends in `.gguf`, in upper or lower case."""
+    return path.suffix.lower() == ".gguf"
+
+
+def is_adapter(names: Collection[str]) -> bool:
+    """Whether files are those of an adapter without a whole model. names: the files' names."""
+    return ADAPTER in names and WEIGHTS not in names and INDEX not in names
+
+
+def adapter_message(name: str) -> str:
+    """Return the error for an adapter, with what to do."""
+    return (
+        f"{name} is an adapter (PEFT), not a whole model. Merge it with its base model: "
+        "`AutoPeftModelForCausalLM.from_pretrained(ADAPTER).merge_and_unload()"
+        ".save_pretrained(FOLDER)`, save the tokenizer there, too, and use that folder."
+    )
+
+
+def _check_tokenizer(folder: Path) -> None:
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise UserError(f"{folder} has no tokenizer. Add one of: {', '.join(TOKENIZERS)}.")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -234,34 +297,51 @@ def stored_tensors(folder: Path) -> dict[str, Tensor]:
     """
     if (folder / WEIGHTS).is_file():
         return read_header(folder / WEIGHTS)
+    places = _read_index(folder)
+    headers = {place: read_header(folder / place) for place in dict.fromkeys(places.values())}
+    for name, place in places.items():
+        if name not in headers[place]:
+            raise UserError(f"{folder / INDEX}: {place} doesn't contain {name[:80]!r}.")
+    return {name: headers[place][name] for name, place in places.items()}
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether a folder has safetensors weights, or the index of weights in several files."""
+    return (folder / WEIGHTS).is_file() or (folder / INDEX).is_file()
+
+
+def weight_files(folder: Path) -> frozenset[str]:
+    """Return the names of the files with a model's weights, as transformers chooses them.
+
+    Other safetensors files in the folder, such as an fp16 variant, aren't read.
+
+    Raises:
+        UserError: If there are no weights, or a file that the index names is missing.
+    """
+    if (folder / WEIGHTS).is_file():
+        return frozenset({WEIGHTS})
+    return frozenset(_read_index(folder).values())
+
+
+def _read_index(folder: Path) -> dict[str, str]:
+    """Return the file of each tensor; raise UserError if an entry is invalid or a file missing."""
     if not (folder / INDEX).is_file():
         raise UserError(f"{folder} has neither {WEIGHTS} nor {INDEX}. Add the weights.")
     places = read_json(folder / INDEX).get("weight_map")
     if not isinstance(places, dict) or not places:
         raise UserError(f"{folder / INDEX}: weight_map names no files. Download it again.")
-    headers: dict[str, dict[str, Tensor]] = {}
-    found: dict[str, Tensor] = {}
-    for name, place in places.items():
-        if not isinstance(place, str) or place not in headers:
-            headers[str(place)] = _read_part_header(folder, place)
-        if name not in headers[str(place)]:
-            raise UserError(f"{folder / INDEX}: {place} doesn't contain {name[:80]!r}.")
-        found[name] = headers[str(place)][name]
-    return found
-
-
-def _read_part_header(folder: Path, place: object) -> dict[str, Tensor]:
-    """Return the tensors of one weights file that an index names; raise UserError if invalid."""
-    if not isinstance(place, str) or place in ("", ".", "..") or set(place) & set("/\\\0"):
-        raise UserError(f"{folder / INDEX} references {str(place)[:80]!r}, not a file name.")
-    if not place.endswith(".safetensors"):
-        raise UserError(
-            f"{folder / INDEX} references {place[:80]!r}: only safetensors weights are supported, "
-            "because other formats can run code. Convert them first."
-        )
-    if not os.path.isfile(folder / place):  # False for a name that is too long, too
-        raise UserError(f"{folder / INDEX} references missing file {place[:80]!r}.")
-    return read_header(folder / place)
+    for place in places.values():
+        if not isinstance(place, str) or place in ("", ".", "..") or set(place) & set("/\\\0"):
+            raise UserError(f"{folder / INDEX} references {str(place)[:80]!r}, not a file name.")
+        if not place.endswith(".safetensors"):
+            raise UserError(
+                f"{folder / INDEX} references {place[:80]!r}: only safetensors weights are "
+                "supported, because other formats can run code. Convert them first."
+            )
+    for place in dict.fromkeys(places.values()):
+        if not os.path.isfile(folder / place):  # False for a name that is too long, too
+            raise UserError(f"{folder / INDEX} references missing file {place[:80]!r}.")
+    return places
 
 
 def read_header(file: Path) -> dict[str, Tensor]:

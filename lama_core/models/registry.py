@@ -5,16 +5,24 @@ name to `protocols.Kind` and a row to `protocols.KINDS`.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from lama_core.errors import UserError
 from lama_core.models.classic.converted import ELMO, FCONV, TRANSFORMER_XL
 from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
 from lama_core.models.devices import chosen_device, one_device
-from lama_core.models.model_folder import CONFIG, is_library_error, read_json, stored_tensors
+from lama_core.models.model_folder import (
+    ADAPTER,
+    CONFIG,
+    is_library_error,
+    read_json,
+    stored_tensors,
+)
 from lama_core.models.protocols import Kind
 from lama_core.models.sources.catalog import known_digests
 from lama_core.models.sources.locations import LocatedModel
@@ -341,18 +349,19 @@ def load_with_transformers(
         )
     device = chosen_device()
     places = {"cpu": None, "spread": "auto"}.get(device, {"": device})
-    model, report = read_folder(
-        folder,
-        lambda: auto.from_pretrained(
+    with _without_adapter(folder) as whole:
+        model, report = read_folder(
             folder,
-            dtype=dtype,
-            device_map=places,
-            use_safetensors=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # reported below, by name
-            **options,
-        ),
-    )
+            lambda: auto.from_pretrained(
+                whole,
+                dtype=dtype,
+                device_map=places,
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # reported below, by name
+                **options,
+            ),
+        )
     for key, stored, wanted in sorted(report["mismatched_keys"]):
         raise UserError(
             f"{name}: {key} has shape {tuple(stored)} in the weights; config.json "
@@ -374,6 +383,22 @@ def load_with_transformers(
         for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits in any precision
             parameter.data = parameter.data.to(dtype)
     return model, tokenizer
+
+
+@contextmanager
+def _without_adapter(folder: Path) -> Iterator[Path]:
+    """Make a folder of links to a merged model's files without a leftover adapter_config.json.
+
+    With peft installed, transformers would look for the adapter's weights.
+    """
+    if not (folder / ADAPTER).exists():
+        yield folder
+        return
+    with TemporaryDirectory() as view:
+        for file in folder.iterdir():
+            if file.name != ADAPTER:
+                (Path(view) / file.name).symlink_to(file.resolve())
+        yield Path(view)
 
 
 def _check_shapes(folder: Path, auto: Any) -> int:

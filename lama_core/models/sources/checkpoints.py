@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lama_core.errors import UserError
+from lama_core.models.model_folder import CONFIG, is_gguf
 from lama_core.models.server.addresses import is_server
 from lama_core.models.sources.catalog import find_model, split_reading
 
@@ -68,7 +69,7 @@ def checkpoint_folders(folder: Path) -> tuple[Path, ...]:
 
     The checkpoints may be incomplete. Returns () for a folder that is itself a model.
     """
-    if not folder.is_dir() or (folder / "config.json").exists() or any(folder.glob("*.gguf")):
+    if not folder.is_dir() or (folder / CONFIG).exists() or any(map(is_gguf, folder.iterdir())):
         return ()
     steps = [(step_of(one.name), one) for one in folder.iterdir() if one.is_dir()]
     found = sorted((step, one) for step, one in steps if step is not None)

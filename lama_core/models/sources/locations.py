@@ -30,6 +30,7 @@ from lama_core.files import (
     current_folder,
     folder_bytes,
     open_file,
+    read_file,
     replace_folder,
     work_folder,
 )
@@ -38,14 +39,24 @@ from lama_core.models.conversion.expand_gguf import ALONE, STEPS, TENSOR
 from lama_core.models.conversion.tensors import check_h5py
 from lama_core.models.model_folder import (
     CONFIG,
+    INDEX,
     MAX_ENTRIES,
     PICKLED,
     SHARD,
+    TEXTS,
+    WEIGHTS,
+    adapter_message,
+    check_complete,
     check_contents,
     check_files,
+    check_lfs,
     check_memory,
     file_digest,
     folder_digest,
+    has_weights,
+    is_adapter,
+    is_gguf,
+    weight_files,
 )
 from lama_core.models.sources.catalog import Entry, Source, added_models, all_models
 from lama_core.models.sources.checkpoints import checkpoint_folders
@@ -53,8 +64,9 @@ from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, ignore
 
 MAX_UNPACKED = 8 << 30  # bytes of a release's unpacked archive
-WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
+WANTED = ("*.safetensors", *(f"*{suffix}" for suffix in TEXTS))
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+COMMIT = re.compile(r"\w[\w.-]*")  # a snapshot's name in the hub's cache
 POLL_SECONDS = 0.2
 RETRYING = "after connection broken by"  # in pip's warnings
 EXPANDING = "Expanding the weights (once)"
@@ -71,13 +83,30 @@ class LocatedModel:
 def locate(entry: Entry) -> LocatedModel | None:
     """Return the files of a model that is on this machine, without using the network.
 
-    None if it isn't on this machine, or if its files can't be used. `fetch` raises
-    UserError with the reason.
+    None if it isn't on this machine, or if its files can't be used; `fault_of` returns the reason.
     """
     try:
         return _locate(entry.source)
     except (UserError, OSError):
         return None
+
+
+def fault_of(entry: Entry) -> str:
+    """Return why a model's files on this machine can't be used.
+
+    Empty if they can be used, or if there are none.
+    """
+    return _fault(entry.source)
+
+
+def _fault(source: Source) -> str:
+    try:
+        _locate(source)
+    except UserError as error:
+        return str(error)
+    except OSError as error:
+        return f"Can't read the files of {source.place}: {reason_of(error)}."
+    return ""
 
 
 def _locate(source: Source) -> LocatedModel | None:
@@ -188,11 +217,13 @@ def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located
 
 
 def _locate_folder(path: Path) -> LocatedModel | None:
-    if path.is_dir() and (path / CONFIG).exists() and has_all_weights(path):
+    if path.is_dir() and (path / CONFIG).exists() and has_weights(path):
+        weight_files(path)
         return _located(path)
     gguf = gguf_in(path)
     if gguf is None:
-        return None
+        raise UserError(_folder_fault(path))
+    check_lfs(gguf)
     check_memory(str(gguf), gguf.stat().st_size)
     expanded = _converted(file_digest(gguf))
     return _located(expanded) if expanded.exists() else None
@@ -201,8 +232,8 @@ def _locate_folder(path: Path) -> LocatedModel | None:
 def gguf_in(path: Path) -> Path | None:
     """Return the GGUF file at a path, or the only GGUF file in a folder; else None."""
     if path.is_file():
-        return path if path.suffix == ".gguf" else None
-    files = sorted(path.glob("*.gguf")) if path.is_dir() else []
+        return path if is_gguf(path) else None
+    files = [file for file in path.iterdir() if is_gguf(file)] if path.is_dir() else []
     return files[0] if len(files) == 1 else None
 
 
@@ -213,26 +244,17 @@ def check_folder(path: Path) -> None:
     """
     if path.is_dir():
         check_files(path)
-    if path.is_dir() and (path / CONFIG).is_file() and has_all_weights(path):
+    if path.is_dir() and (path / CONFIG).is_file() and has_weights(path):
         check_contents(path)
         return
     gguf = gguf_in(path)
     if gguf is None:
         raise UserError(_folder_fault(path))
+    check_lfs(gguf)
     with open_file(gguf) as opened:
         if opened.read(4) != b"GGUF":
             raise UserError(f"Not a GGUF file (bad magic bytes): {gguf}.")
     check_memory(str(gguf), gguf.stat().st_size)
-
-
-def has_all_weights(folder: Path) -> bool:
-    """Whether a folder has safetensors weights; if they are split over files, all of the files."""
-    present = {file.name for file in folder.glob("*.safetensors")}
-    parts = [SHARD.fullmatch(name) for name in present]
-    counts = {int(part[2]) for part in parts if part}
-    if not counts or not all(parts):
-        return bool(present)
-    return len(present) == max(counts)
 
 
 def _folder_fault(path: Path) -> str:
@@ -245,9 +267,11 @@ def _folder_fault(path: Path) -> str:
             f"{found[-1]}. Commands that make runs take the whole folder."
         )
     files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
+    if is_adapter([file.name for file in files]):
+        return adapter_message(str(path))
     if any(SHARD.fullmatch(file.name) for file in files):
-        return f"{path} is incomplete: parts of its weights are missing."
-    if len([file for file in files if file.suffix == ".gguf"]) > 1:
+        return f"{path} is incomplete: {INDEX} or parts of its weights are missing."
+    if len([file for file in files if is_gguf(file)]) > 1:
         return f"{path} has several GGUF files: give the path of one of them."
     if any(file.suffix in PICKLED for file in files):
         return (
@@ -410,18 +434,28 @@ def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) ->
 
 
 def _locate_hub(source: Source) -> LocatedModel | None:
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.constants import HF_HUB_CACHE
 
     pin = _pins().find(_pin_name(source))
-    revision = pin["commit"] if pin else source.revision or "main"
-    config = try_to_load_from_cache(source.place, CONFIG, revision=revision)
-    if not isinstance(config, str):
+    repository = Path(HF_HUB_CACHE) / ("models--" + source.place.replace("/", "--"))
+    reference = repository / "refs" / (source.revision or "main")
+    if pin:
+        commit = pin["commit"]
+    elif reference.is_file():  # people write it by hand, with a line break
+        commit = read_file(reference, 1024).decode(errors="replace").strip()
+    else:
+        commit = source.revision or ""
+    folder = repository / "snapshots" / commit
+    if not COMMIT.fullmatch(commit) or not folder.is_dir():
         return None
-    folder = Path(config).parent
     check_files(folder)
-    if not has_all_weights(folder) or not any(folder.glob("tokenizer*")):
-        return None
-    return LocatedModel(folder, f"{source.place}@{folder.name}")  # a snapshot's name is its commit
+    if is_adapter([file.name for file in folder.iterdir()]):
+        raise UserError(adapter_message(source.place))
+    try:
+        check_complete(folder)
+    except UserError as error:
+        raise UserError(f"{source.place} is incomplete on this machine: {error}") from error
+    return LocatedModel(folder, f"{source.place}@{commit}")
 
 
 def check_hub(entry: Entry) -> None:
@@ -451,23 +485,29 @@ def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
         RevisionNotFoundError,
     )
 
+    fault = _fault(source)
+    again = f"{fault} Downloading it again failed: " if fault else ""
     try:
         yield
     except GatedRepoError as error:
         raise UserError(
-            f"{source.place} requires an agreement: accept it on the hub, then set HF_TOKEN."
+            f"{again}{source.place} requires an agreement: accept it on the hub, then set HF_TOKEN."
         ) from error
     except RevisionNotFoundError as error:
-        raise UserError(f"{source.place} has no revision {source.revision!r}.") from error
+        raise UserError(f"{again}{source.place} has no revision {source.revision!r}.") from error
     except RepositoryNotFoundError as error:
-        raise UserError(f"The hub has no model {source.place!r}, or it is private.") from error
+        raise UserError(
+            f"{again}The hub has no model {source.place!r}, or it is private."
+        ) from error
     except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
         if isinstance(error, OSError) and error.errno in DISK_FAULTS:
             raise UserError(
-                f"Can't store {source.place} in {HF_HUB_CACHE}: {reason_of(error)}. Free space "
-                "there, or set HF_HOME to a writable folder."
+                f"{again}Can't store {source.place} in {HF_HUB_CACHE}: {reason_of(error)}. Free "
+                "space there, or set HF_HOME to a writable folder."
             ) from error
-        raise UserError(_offline_message(unreached, error)) from error
+        raise UserError(
+            _offline_message(again or f"{unreached} is not on this machine and ", error)
+        ) from error
 
 
 def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
@@ -498,7 +538,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
         _pins().drop(_pin_name(source))
     here = _locate_hub(source)
     if here is None:
-        raise UserError(f"{source.place} is incomplete on the hub: weights or tokenizer missing.")
+        raise UserError(f"{source.place} is incomplete on the hub: {CONFIG} is missing.")
     return here
 
 
@@ -542,14 +582,21 @@ def _check_files(source: Source, siblings: list[Any]) -> int:
     names = [file.rfilename for file in siblings]
     if len(names) > MAX_ENTRIES:
         raise UserError(f"Not a model: {source.place} has more than {MAX_ENTRIES:,} files.")
-    if not any("/" not in name and name.endswith(".safetensors") for name in names):
+    if is_adapter(names):
+        raise UserError(adapter_message(source.place))
+    if WEIGHTS not in names and INDEX not in names:
         if any(name.endswith(PICKLED) for name in names):
             raise UserError(
                 f"{source.place} has only pickled weights, which can run code when loaded. "
                 "A revision with safetensors may exist: add @refs/pr/N to the name."
             )
-        raise UserError(f"{source.place} has no safetensors weights.")
-    weights = [file for file in siblings if file.rfilename.endswith(".safetensors")]
+        raise UserError(
+            f"{source.place} has no safetensors weights: neither {WEIGHTS} nor {INDEX}. Choose "
+            "another model or revision."
+        )
+    # A dot in the rest of the name marks a variant, such as model.fp16.safetensors.
+    is_weights = re.compile(re.escape(WEIGHTS) if WEIGHTS in names else r"[^./]+\.safetensors")
+    weights = [file for file in siblings if is_weights.fullmatch(file.rfilename)]
     check_memory(source.place, sum(file.size or 0 for file in weights))
     return sum(
         file.size or 0
@@ -558,8 +605,8 @@ def _check_files(source: Source, siblings: list[Any]) -> int:
     )
 
 
-def _offline_message(unreached: str, error: Exception) -> str:
-    """Return the message that a model isn't on this machine, and why the hub can't be queried."""
+def _offline_message(start: str, error: Exception) -> str:
+    """Return `start`, why the hub can't be queried, and the models on this machine."""
     from huggingface_hub.constants import is_offline_mode
 
     here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
@@ -570,7 +617,7 @@ def _offline_message(unreached: str, error: Exception) -> str:
         cause = f"the hub answered HTTP {status}"
     else:
         cause = "the hub can't be reached (offline?)"
-    return f"{unreached} is not on this machine and {cause}. Models on this machine: {here}."
+    return f"{start}{cause}. Models on this machine: {here}."
 
 
 # Progress

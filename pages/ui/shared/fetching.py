@@ -9,7 +9,7 @@ from lama_core.datasets.library import installed, published
 from lama_core.datasets.library.download import GetRequest
 from lama_core.files import format_bytes
 from lama_core.models.sources.catalog import Entry, ModelRequest
-from lama_core.models.sources.locations import describe_origin, install_message, is_here
+from lama_core.models.sources.locations import describe_origin, fault_of, install_message, is_here
 from lama_core.requests import command_line
 from pages.ui.shared import jobs, visitors
 from pages.ui.shared.text import plain, show_error
@@ -46,6 +46,8 @@ def draw_offer(entry: Entry) -> None:
     if not visitors.may(right):
         st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO_HAS_RIGHT[right]}")
         return
+    if fault := fault_of(entry):
+        st.warning(plain(fault, code=True), icon=":material/broken_image:")
     if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()

@@ -1,0 +1,267 @@
+"""Caches of the hub as people have them: each loads offline and through a hub on this machine."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hub_server import COMMIT, Hub, Repository, fresh_cache, point_to, serve
+from test_hub import sharded
+from tiny_models import save_model_folder
+
+from lama_core.api.models import model_info
+from lama_core.errors import UserError
+from lama_core.models.cache import CACHE, check_and_add_model, load_model
+from lama_core.models.model_folder import LFS_POINTER
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import fault_of, fetch, gguf_in, locate
+
+Files = dict[str, bytes]
+POINTER = LFS_POINTER + b"oid sha256:" + b"0" * 64 + b"\nsize 1234\n"
+
+
+@pytest.fixture(scope="module")
+def files_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Files]:
+    kept: dict[str, Files] = {}
+
+    def files(family: str) -> Files:
+        if family not in kept:
+            folder = save_model_folder(family, tmp_path_factory.mktemp("hub") / family)
+            kept[family] = {file.name: file.read_bytes() for file in folder.iterdir()}
+        return dict(kept[family])
+
+    return files
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    fresh_cache(tmp_path / "hub", monkeypatch)
+    point_to("http://127.0.0.1:9", monkeypatch)
+    return tmp_path
+
+
+def save_cache(home: Path, files: Files) -> Path:
+    """The hub's cache with one repository, `lab/tiny`, as the hub's library writes it."""
+    repository = home / "hub" / "models--lab--tiny"
+    snapshot = repository / "snapshots" / COMMIT
+    for folder in (snapshot, repository / "blobs", repository / "refs"):
+        folder.mkdir(parents=True)
+    (repository / "refs" / "main").write_text(COMMIT, encoding="ascii")
+    for number, (name, data) in enumerate(files.items()):
+        blob = f"{number:064x}"
+        (repository / "blobs" / blob).write_bytes(data)
+        (snapshot / name).symlink_to(f"../../blobs/{blob}")
+    return repository
+
+
+def only_vocab(files: Files) -> Files:
+    """A BERT model with the tokenizer of old releases."""
+    tokens = json.loads(files.pop("tokenizer.json"))["model"]["vocab"]
+    del files["tokenizer_config.json"]
+    return files | {"vocab.txt": "\n".join(sorted(tokens, key=tokens.__getitem__)).encode()}
+
+
+def vocab_and_merges(files: Files) -> Files:
+    """A GPT-2 model with the tokenizer of old releases."""
+    model = json.loads(files.pop("tokenizer.json"))["model"]
+    del files["tokenizer_config.json"]
+    pairs = [" ".join(pair) for pair in model["merges"]]
+    merges = "\n".join(["#version: 0.2", *pairs, ""])
+    return files | {
+        "vocab.json": json.dumps(model["vocab"]).encode(),
+        "merges.txt": merges.encode(),
+    }
+
+
+def sentence_pieces(files: Files) -> Files:
+    """A T5 model with the tokenizer of old releases."""
+    from sentencepiece import sentencepiece_model_pb2 as proto
+
+    pieces = json.loads(files.pop("tokenizer.json"))["model"]["vocab"]
+    files["tokenizer_config.json"] = b'{"extra_ids": 10}'
+    model = proto.ModelProto()
+    kinds = {"<unk>": "UNKNOWN", "<pad>": "CONTROL", "</s>": "CONTROL"}
+    for piece, score in pieces:
+        if not piece.startswith("<extra_id_"):
+            kind = model.SentencePiece.Type.Value(kinds.get(piece, "NORMAL"))
+            model.pieces.add(piece=piece, score=score, type=kind)
+    model.trainer_spec.model_type = model.trainer_spec.UNIGRAM
+    model.trainer_spec.pad_id, model.trainer_spec.eos_id, model.trainer_spec.unk_id = 0, 1, 2
+    model.trainer_spec.bos_id = -1
+    model.normalizer_spec.name = "identity"
+    return files | {"spiece.model": model.SerializeToString()}
+
+
+def fp16_beside(files: Files) -> Files:
+    """Weights in two parts, next to an fp16 variant in three."""
+    whole = files["model.safetensors"]
+    variant = {f"model.fp16-0000{part}-of-00003.safetensors": whole for part in (1, 2, 3)}
+    return sharded(files) | variant
+
+
+CASES = {
+    "vocab.txt": ("bert-uncased", only_vocab),
+    "vocab.json with merges.txt": ("gpt2", vocab_and_merges),
+    "spiece.model": ("t5", sentence_pieces),
+    "fp16 shards": ("bert-cased", fp16_beside),
+    "merged, adapter_config.json left": (
+        "bert-cased",
+        lambda files: files | {"adapter_config.json": b'{"base_model_name_or_path": "lab/base"}'},
+    ),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, files_of: Callable[[str], Files]) -> tuple[Files, Files]:
+    """The files of a repository, and those of the same model as it is saved today."""
+    family, change = CASES[request.param]
+    return change(files_of(family)), files_of(family)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[Hub]:
+    with serve({}) as server:
+        point_to(server.address, monkeypatch)
+        yield server
+
+
+def log_probs(reference: str) -> np.ndarray:
+    try:
+        [scores] = load_model(reference).token_log_probs(["Paris is in France."])
+    finally:
+        CACHE.drop(reference, "fp32")
+    return scores.log_probs
+
+
+def check_loads(files: Files, home: Path) -> None:
+    """Check that the repository is the model of these files."""
+    folder = home / "same"
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    found = log_probs("lab/tiny")
+    assert len(found) > 3
+    np.testing.assert_allclose(found, log_probs(str(folder)), rtol=1e-5)
+
+
+def test_a_complete_cache_loads_offline(home: Path, case: tuple[Files, Files]) -> None:
+    save_cache(home, case[0])
+    assert fault_of(find_model("lab/tiny")) == ""
+    check_loads(case[1], home)
+
+
+def test_a_complete_repository_loads_from_the_hub(
+    hub: Hub, home: Path, case: tuple[Files, Files]
+) -> None:
+    hub.repositories["lab/tiny"] = Repository(case[0])
+    check_loads(case[1], home)
+
+
+def test_a_line_break_after_the_commit_is_no_part_of_it(
+    home: Path, files_of: Callable[[str], Files]
+) -> None:
+    repository = save_cache(home, files_of("bert-cased"))
+    (repository / "refs" / "main").write_text(f"{COMMIT}\r\n", encoding="ascii")
+    located = locate(find_model("lab/tiny"))
+    assert located is not None and located.identity == f"lab/tiny@{COMMIT}"
+
+
+def test_blobs_may_be_a_link_to_another_disk_but_not_to_other_files(
+    home: Path, files_of: Callable[[str], Files]
+) -> None:
+    repository = save_cache(home, files_of("bert-cased"))
+    disk = home / "disk"
+    shutil.move(repository / "blobs", disk)
+    (repository / "blobs").symlink_to(disk)
+    assert locate(find_model("lab/tiny")) is not None
+    (disk / "passwd").write_text("secret", encoding="utf-8")
+    (repository / "snapshots" / COMMIT / "merges.txt").symlink_to("../../blobs/passwd")
+    assert "links out of the model's folder" in fault_of(find_model("lab/tiny"))
+
+
+def test_a_variant_of_the_weights_takes_no_memory(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, files_of: Callable[[str], Files]
+) -> None:
+    files = files_of("bert-cased")
+    weights = files["model.safetensors"]
+
+    class Memory:
+        total = 2 * len(weights)
+
+    monkeypatch.setattr("psutil.virtual_memory", lambda: Memory)
+    variants = ("model.fp16.safetensors", "onnx/model.safetensors")
+    hub.repositories["lab/tiny"] = Repository(files | dict.fromkeys(variants, weights))
+    fetch(find_model("lab/tiny"))
+
+
+def test_an_incomplete_cache_is_explained_and_completed_by_the_hub(
+    home: Path, files_of: Callable[[str], Files], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sharded(files_of("bert-cased"))
+    lost = "model-00002-of-00002.safetensors"
+    save_cache(home, {name: data for name, data in files.items() if name != lost})
+    entry = find_model("lab/tiny")
+    assert lost in model_info("lab/tiny")["why_not"] and lost in fault_of(entry)
+    with pytest.raises(UserError, match=rf"{lost}.*the hub can't be reached"):
+        fetch(entry)
+    with serve({"lab/tiny": Repository(files)}) as hub:
+        point_to(hub.address, monkeypatch)
+        assert (fetch(entry).folder / lost).is_file()
+    assert fault_of(entry) == ""
+
+
+ADAPTER = {"adapter_config.json": b"{}", "adapter_model.safetensors": b"?", "tokenizer.json": b"{}"}
+
+
+def test_an_adapter_is_named_and_says_what_to_do(hub: Hub, home: Path) -> None:
+    hub.repositories["lab/adapter"] = Repository(dict(ADAPTER))
+    save_cache(home, ADAPTER)
+    snapshot = home / "hub" / "models--lab--tiny" / "snapshots" / COMMIT
+    for reference in ("lab/adapter", "lab/tiny", str(snapshot)):
+        with pytest.raises(UserError, match=r"is an adapter \(PEFT\).*merge_and_unload"):
+            check_and_add_model(reference)
+    assert "is an adapter" in fault_of(find_model("lab/tiny"))
+
+
+def test_a_model_with_the_weights_of_an_adapter_is_not_guessed_to_be_merged(
+    home: Path, files_of: Callable[[str], Files]
+) -> None:
+    save_cache(home, files_of("bert-cased") | ADAPTER)
+    with pytest.raises(UserError, match="the weights of a model and of an adapter"):
+        fetch(find_model("lab/tiny"))
+
+
+def test_a_leftover_adapter_config_is_not_read_by_transformers_with_peft(
+    home: Path, monkeypatch: pytest.MonkeyPatch, files_of: Callable[[str], Files]
+) -> None:
+    from transformers.integrations import peft
+    from transformers.models.auto import auto_factory
+
+    for module in (peft, auto_factory):
+        monkeypatch.setattr(module, "is_peft_available", lambda: True)
+    save_cache(home, files_of("roberta") | {"adapter_config.json": b"{}"})
+    check_loads(files_of("roberta"), home)
+
+
+@pytest.mark.parametrize("name", ("model.safetensors", "tokenizer.json", "config.json"))
+def test_a_git_lfs_pointer_is_named(
+    name: str, home: Path, files_of: Callable[[str], Files]
+) -> None:
+    save_cache(home, files_of("bert-cased") | {name: POINTER})
+    with pytest.raises(UserError, match=rf"{name} is a Git LFS pointer.*git lfs pull"):
+        fetch(find_model("lab/tiny"))
+
+
+def test_a_gguf_file_may_be_named_in_capitals_and_be_a_pointer(home: Path) -> None:
+    file = home / "tiny" / "TINY.GGUF"
+    file.parent.mkdir()
+    file.write_bytes(b"GGUF")
+    assert gguf_in(file) == file == gguf_in(file.parent)
+    check_and_add_model(str(file))
+    file.write_bytes(POINTER)
+    for place in (file, file.parent):
+        with pytest.raises(UserError, match="is a Git LFS pointer"):
+            check_and_add_model(str(place))
