@@ -34,6 +34,26 @@ class WindowError(UserError):
     """A text has more tokens than the model's window."""
 
 
+class TextRefusedError(UserError):
+    """A server refuses one text, which is too long for it or which its content filter stops.
+
+    Attributes:
+        reason: The reason that the server gives.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The server refuses the text ({reason}): shorten or remove it.")
+        self.reason = reason
+
+    @property
+    def excluded(self) -> str:
+        """Why a fact with this text is excluded."""
+        return f"refused by the server ({self.reason})"
+
+    def __reduce__(self) -> tuple[type["TextRefusedError"], tuple[str]]:
+        return type(self), (self.reason,)  # pickled by the scoring process
+
+
 class ControlTokenError(UserError):
     """A question contains a control token of the model, such as `<|im_end|>`."""
 

@@ -33,6 +33,9 @@ class Server:
     are answered before the connection breaks, for good. moved: sends on to this address.
     seconds: that it waits before each answer. body: answers with this, whatever it is asked.
     says: further words about the model. chats: words of a question -> the chat's answer to it.
+    form: of the answers to completions: vLLM's, or that of another server. prefix: what stands
+    before the paths. refused: texts with these words are refused, with the status and error
+    `refusal`.
     """
 
     family: str = "smollm2"
@@ -53,6 +56,10 @@ class Server:
     body: bytes = b""
     says: dict[str, Any] = field(default_factory=dict)
     chats: dict[str, str] = field(default_factory=dict)
+    form: str = "vllm"
+    prefix: str = "/v1"
+    refused: str = ""
+    refusal: tuple[int, Any] = (400, {})
     address: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -96,7 +103,15 @@ class Server:
             }  # fmt: skip
         text = (body["prompt"] if body["echo"] else "") + self.text(best)
         usage = {"prompt_tokens": len(ids), "completion_tokens": 1}
-        return {"choices": [{"text": text, "logprobs": part}], "usage": usage}
+        choice: dict[str, Any] = {"text": text, "index": 0, "finish_reason": "length"}
+        if self.form == "llama-server":  # of the new token only, in the form of chats
+            listed = [{"token": one, "logprob": value}
+                      for one, value in self.list(log_probs[-1], best, n).items()]  # fmt: skip
+            first = {**listed[0], "bytes": [], "top_logprobs": listed}
+            choice["logprobs"] = {"content": [first]}
+        elif self.form != "ollama":
+            choice["logprobs"] = part
+        return {"choices": [choice], "usage": usage}
 
     def chat(self, body: dict[str, Any]) -> dict[str, Any]:
         """A chat's answer: that of the first words of `chats` in the last message, else `Paris`."""
@@ -131,7 +146,7 @@ class _Handler(SilentHandler):
         server = self.server_of
         if self._is_faulty():
             return
-        if self.path != "/v1/models":
+        if self.path != f"{server.prefix}/models":
             self._send(404, b"{}")
             return
         records = [{"id": one, "object": "model", **server.says} for one in server.models]
@@ -148,7 +163,15 @@ class _Handler(SilentHandler):
         try:
             if self._is_faulty():
                 return
-            if self.path == "/v1/chat/completions":
+            if not self.path.startswith(server.prefix + "/c"):
+                self._send(404, b"{}")
+                return
+            if server.refused and server.refused in json.dumps(body):
+                status, said = server.refusal
+                data = said if isinstance(said, bytes) else json.dumps(said).encode()
+                self._send(status, data)
+                return
+            if self.path.endswith("/chat/completions"):
                 if server.no_logprobs and "logprobs" in body:
                     self._send(400, b'{"error": {"message": "logprobs are not supported"}}')
                     return

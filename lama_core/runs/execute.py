@@ -40,6 +40,7 @@ from lama_core.runs.locks import locked
 from lama_core.runs.parts import PART, PARTS, Parts
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob, load_by_name
 from lama_core.scoring.executors import Executor, Job, Task, make_executor
+from lama_core.scoring.preparation import NoFactCounts
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
 
@@ -208,8 +209,15 @@ def _is_whole(run: _Making) -> bool:
 
 
 def _finish(run: _Making, folder: Path) -> Run:
-    """Save a run whose parts are all scored, and free its rows."""
-    finished = run.sitting.finish([run.tables.pop(number) for number in sorted(run.tables)])
+    """Save a run whose parts are all scored, and free its rows.
+
+    If a server refused all texts, the parts are deleted: another window would accept these texts.
+    """
+    try:
+        finished = run.sitting.finish([run.tables.pop(number) for number in sorted(run.tables)])
+    except NoFactCounts:
+        run.parts.delete()
+        raise
     where = " and ".join(sorted(run.devices)) or run.opened
     return _save(run.spec, finished, folder, run.seconds, where)
 

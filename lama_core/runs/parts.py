@@ -8,6 +8,7 @@ loses at most one part, and a part whose file is damaged is scored again.
 
 import errno
 import hashlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,6 +116,10 @@ class Parts:
                 f"{self.folder.parent}: the run can't be stored: {why}. The scored parts are kept: "
                 "free some disk space and run the same command again."
             ) from error
+
+    def delete(self) -> None:
+        """Delete the unfinished run, with its stored request."""
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"

@@ -21,6 +21,8 @@ from lama_core.scoring.queries import NO_FIT, Judge, Knowledge, Question
 from lama_core.scoring.ranking import Ints, pad_columns
 from lama_core.types import Fact, Query
 
+MAX_REASONS = 4  # a server's reasons can differ from fact to fact
+
 
 class NoFactCounts(UserError):
     """None of the facts has a query that the model can be scored on."""
@@ -98,13 +100,19 @@ def as_prepared(
     """
     full = tuple(segment for segment in segments if segment.queries)
     if not full:
-        reasons = sorted({question.excluded for question in questions if question.excluded})
+        reasons = named_reasons(question.excluded for question in questions)
         raise NoFactCounts(
-            f"None of the {len(questions):,} facts can be scored with {model_name}: "
-            f"{'; '.join(reasons)}."
+            f"None of the {len(questions):,} facts can be scored with {model_name}: {reasons}."
             + (" `statements` ranks answers of any length." if NOT_ONE_TOKEN in reasons else "")
         )
     return Prepared(tuple(questions), full)
+
+
+def named_reasons(reasons: Iterable[str | None]) -> str:
+    """Return the different reasons for exclusions as text, at most `MAX_REASONS` of them."""
+    different = sorted({reason for reason in reasons if reason})
+    n_more = len(different) - MAX_REASONS
+    return "; ".join(different[:MAX_REASONS]) + (f"; and {n_more:,} more" if n_more > 0 else "")
 
 
 def make_judge(

@@ -84,6 +84,8 @@ def to_table(rows: Rows) -> pa.Table:
 def from_table(table: pa.Table) -> Rows:
     """Return the rows of a table that `to_table` made; other columns are ignored."""
     rows = np.zeros(table.num_rows, dtype=ROW)
+    if not len(rows):
+        return rows
     for name in ROW.names or ():
         column = table[name].combine_chunks()
         if pa.types.is_fixed_size_list(column.type):

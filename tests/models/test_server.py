@@ -252,11 +252,17 @@ FAULTS = {
     "no list of models": (Server(body=b"{}"), "it returns no list of models"),
     "deep": (Server(body=b"[" * 100_000), "its response is not JSON"),
     "a key is wanted": (Server(key="s3cret"), "needs a key: set LAMA_SERVER_KEY"),
-    "no log-probabilities": (Server(no_logprobs=True), "it returns no log-probabilities"),
+    "no log-probabilities": (
+        Server(no_logprobs=True),
+        "doesn't return log-probabilities of the prompt",
+    ),
     "not of the prompt": (Server(no_prompt=True), "doesn't return log-probabilities of the prompt"),
     "wrong ones": (Server(wrong=-1.0), "don't match its next-token log-probabilities"),
     "shifted, with short lists": (Server(shift=True), "too short to correct that"),
-    "it sends on": (Server(moved="http://127.0.0.1:9/"), "redirects: use the address"),
+    "it sends on": (
+        Server(moved="http://u:secret@127.0.0.1:9/x/v1/models?key=a"),
+        "redirects to http://127.0.0.1:9/x: use that address",
+    ),
     "always busy": (Server(status=503, n_faults=99), "doesn't answer (it answered 503, 3 times)"),
 }
 
@@ -283,7 +289,8 @@ def test_what_is_no_address_is_refused_before_anything_is_called(reference: str)
 
 
 def test_an_address_has_one_way_to_be_written() -> None:
-    for written in ("http://Host:80/v1/", "http://host:80/v1", "http://host:80/", "http://host:80"):
+    endpoints = ("", "/", "/v1", "/v1/", "/v1/completions", "/v1/chat/completions", "/v1/models/")
+    for written in ("http://Host:80", *(f"http://host:80{end}" for end in endpoints)):
         assert read_address(f"server:{written}#a/b").reference == "server:http://host:80#a/b"
 
 

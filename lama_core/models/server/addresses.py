@@ -9,6 +9,8 @@ from lama_core.errors import UserError
 SERVER, CHAT = "server:", "chat:"
 MAX_LENGTH = 500
 EXAMPLE = "server:http://127.0.0.1:8000#NAME"
+# The end of a path that isn't part of a server's address, as when a whole endpoint is pasted.
+ENDPOINT = re.compile(r"(/v1)?(/(chat/)?completions|/models|/responses|/embeddings)?/*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def check_gives_scores(reference: str) -> None:
 
 
 def read_address(reference: str) -> ServerAddress:
-    """Return the address that a reference names; a `/v1` at the end of the URL is dropped.
+    """Return the address that a reference names, without `/v1` or an endpoint at its end.
 
     Raises:
         UserError: If the reference isn't a valid server address; the message shows the format.
@@ -76,7 +78,7 @@ def read_address(reference: str) -> ServerAddress:
             "models at /v1/models."
         )
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
-    path = re.sub(r"(/v1)?/*$", "", url.path)
+    path = ENDPOINT.sub("", url.path)
     return ServerAddress(
         f"{url.scheme}://{host}{f':{port}' if port else ''}{path}", model.strip(), scheme
     )

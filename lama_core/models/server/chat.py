@@ -25,7 +25,7 @@ from lama_core.models.server.addresses import check_gives_scores, read_address
 from lama_core.models.server.completions import Completions, RequestRefused
 from lama_core.paths import cache_dir
 
-PATH = "/v1/chat/completions"
+PATH = "/chat/completions"
 ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
 LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
 # The fields of a model's record that don't change between requests.

@@ -3,7 +3,8 @@
     POST /v1/completions {"prompt": ..., "max_tokens": 1, "logprobs": k, "echo": true}
 
 With `echo` the response contains the prompt's tokens, each with its log-probability and the k most
-likely tokens at that position. The client checks the size and form of every response.
+likely tokens at that position. The client checks the size and form of every response. A server that
+answers 404 is asked once more without `/v1`, which some providers' addresses don't have.
 """
 
 import hashlib
@@ -16,14 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
-from lama_core.errors import UserError
-from lama_core.models.server.addresses import ServerAddress
+from lama_core.errors import TextRefusedError, UserError
+from lama_core.models.server.addresses import CHAT, ENDPOINT, ServerAddress
+from lama_core.models.server.refusals import refuses_text
 
 KEY = "LAMA_SERVER_KEY"
 THREADS = "LAMA_SERVER_THREADS"
@@ -94,6 +97,7 @@ class Completions:
         """Raise UserError if LAMA_SERVER_THREADS or LAMA_SERVER_KEY has an invalid value."""
         self.address = address
         self._patience = patience or PATIENCE
+        self._prefix: str | None = None  # what stands before the path, once the server has answered
         n_threads = _n_threads()
         if not _key().isascii() or not _key().isprintable():
             raise UserError(f"{KEY} must consist of printable ASCII characters: set it again.")
@@ -118,7 +122,7 @@ class Completions:
         Raises UserError if the server lists models without this one, or can't be queried.
         """
         try:
-            answer = self.ask("/v1/models", None)
+            answer = self.ask("/models", None)
         except RequestRefused as error:
             if error.status == 404:
                 return {}
@@ -148,7 +152,7 @@ class Completions:
         """Return the `n` most likely next tokens: text -> log-probability; may be empty."""
         found = self._complete(prompt, n, echo=False)
         if found is None:
-            raise UserError(self._unusable("it returns no log-probabilities"))
+            raise UserError(self._no_prompt())
         _, _, lists, _ = found
         return lists[0] if lists else {}
 
@@ -176,13 +180,17 @@ class Completions:
     def _no_prompt(self) -> str:
         return (
             f"The server {self.address.url} can't score texts: it doesn't return log-probabilities "
-            "of the prompt (echo with logprobs). vLLM and llama-cpp-python do."
+            "of the prompt (echo with logprobs). vLLM and llama-cpp-python do. To ask it questions "
+            f"without scores, write {CHAT}{self.address.url}#{self.address.model}."
         )
 
     def _complete(
         self, prompt: str, n: int, *, echo: bool
     ) -> tuple[list[str], list[float], list[Lists], int | None] | None:
-        """Request a completion; return None if the response has no log-probabilities.
+        """Request a completion; return None if the response has no log-probabilities of a prompt.
+
+        llama-server has those of the generated token only, as the list `content`; Ollama and LM
+        Studio have none.
 
         Returns:
             The tokens, their log-probabilities, the list of likely tokens at each position, and the
@@ -196,10 +204,10 @@ class Completions:
             "logprobs": n,
             "echo": echo,
         }
-        answer = self.ask("/v1/completions", body)
+        answer = self.ask("/completions", body)
         try:
-            part = answer["choices"][0]["logprobs"]
-            if part is None:
+            part = answer["choices"][0].get("logprobs")
+            if part is None or (isinstance(part, dict) and "tokens" not in part):
                 return None
             tokens = [_text(token) for token in part["tokens"]]
             log_probs = [_number(value) for value in part["token_logprobs"]]
@@ -217,14 +225,39 @@ class Completions:
         return f"The server {self.address.url} can't be used for completions: {what}."
 
     def ask(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the server's response to a request; retry temporary failures."""
+        """Return the server's response to a request; retry temporary failures.
+
+        Args:
+            path: What follows `/v1` in the address, such as `/completions`.
+            body: The request; None to get the path.
+
+        Raises:
+            TextRefusedError: If the server refuses the text of this request.
+            RequestRefused: If it refuses the request for another reason.
+            UserError: If it doesn't answer, or its response isn't a JSON object.
+        """
+        refused: RequestRefused | None = None
+        for prefix in ("/v1", "") if self._prefix is None else (self._prefix,):
+            try:
+                answer = self._ask_patiently(prefix + path, body)
+            except RequestRefused as error:
+                if error.status not in (404, 405):
+                    raise
+                refused = refused or error
+            else:
+                self._prefix = prefix
+                return answer
+        assert refused is not None
+        raise refused
+
+    def _ask_patiently(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         try:
             return retried(lambda: self._ask_once(path, body), self._patience)
         except TryAgain as reason:
             raise UserError(
                 f"The server {self.address.url} doesn't answer ({reason}, "
                 f"{self._patience.attempts} times). Start it or try again later; finished parts "
-                "are kept."
+                f"are kept.{self._proxy_note()}"
             ) from reason
 
     def _ask_once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -244,17 +277,21 @@ class Completions:
                 data = self._read(response)
         except (requests.exceptions.RequestException, ValueError) as error:
             kind = type(error).__name__
-            raise UserError(f"Request to {self.address.url} failed: {kind}.") from error
+            raise UserError(
+                f"Request to {self.address.url} failed: {kind}.{self._proxy_note()}"
+            ) from error
         status = response.status_code
+        if body is not None and refuses_text(status, data):
+            raise TextRefusedError(f"HTTP {status}: {_message(data)}")
         if status == 429 or status >= 500:
             raise TryAgain(f"it answered {status}", _retry_after(response))
-        self._check_status(status, data)
+        self._check_status(response, data)
         try:
             answer = json.loads(data)
         except (ValueError, RecursionError) as error:
             web_page = data[:200].lstrip().startswith(b"<")
             what = "it returns a web page" if web_page else "its response is not JSON"
-            raise UserError(self._unusable(what)) from error
+            raise UserError(self._unusable(what) + self._proxy_note()) from error
         if not isinstance(answer, dict):
             raise UserError(self._unusable("its response has an unexpected format"))
         return answer
@@ -270,16 +307,19 @@ class Completions:
                 raise UserError(self._unusable(f"a response takes over {self._patience.whole:g} s"))
         return bytes(data)
 
-    def _check_status(self, status: int, data: bytes) -> None:
-        url = self.address.url
+    def _check_status(self, response: requests.Response, data: bytes) -> None:
+        url, status = self.address.url, response.status_code
         if status == 200:
             return
         if status in (401, 403):
             what = "doesn't accept the key in" if _key() else "needs a key: set"
-            raise RequestRefused(f"The server {url} {what} {KEY} (HTTP {status}).", status)
-        if 300 <= status < 400:
             raise RequestRefused(
-                f"The server {url} redirects: use the address it points to.", status
+                f"The server {url} {what} {KEY} (HTTP {status}).{self._proxy_note()}", status
+            )
+        if 300 <= status < 400:
+            target = _base_of(urljoin(response.url, response.headers.get("Location", "")))
+            raise RequestRefused(
+                f"The server {url} redirects to {target}: use that address.", status
             )
         if status == 404:
             raise RequestRefused(
@@ -287,7 +327,41 @@ class Completions:
                 "It lists its models at /v1/models.",
                 status,
             )
-        raise RequestRefused(f"The server {url} answered HTTP {status}: {_message(data)}.", status)
+        raise RequestRefused(
+            f"The server {url} answered HTTP {status}: {_message(data)}.{self._proxy_note()}",
+            status,
+        )
+
+    def _proxy_note(self) -> str:
+        """Return a sentence that names the variable of the proxy that requests go through."""
+        name = _proxy_variable(self.address.url)
+        if not name:
+            return ""
+        host = urlsplit(self.address.url).hostname
+        return (
+            f" Requests go through the proxy in {name}: if the server isn't behind it, add {host} "
+            "to NO_PROXY."
+        )
+
+
+def _proxy_variable(url: str) -> str:
+    """Return the name of the variable with the proxy of a URL; empty if there is none.
+
+    The proxy itself isn't shown, because it may contain a password.
+    """
+    proxy = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url, None))
+    named = (
+        name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value
+    )
+    return next((name for name in named if os.environ[name] == proxy), "") if proxy else ""
+
+
+def _base_of(location: str) -> str:
+    """Return where a redirect leads, as a server's address: without user, query and endpoint."""
+    url = urlsplit(location)
+    host = url.netloc.rpartition("@")[2]
+    shown = f"{url.scheme}://{host}{ENDPOINT.sub('', url.path)}"[:200]
+    return shown if shown.isprintable() else "another address"
 
 
 def _n_threads() -> int:

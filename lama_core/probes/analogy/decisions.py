@@ -31,13 +31,12 @@ from lama_core.probes.analogy.instances import (
     split_pairs,
 )
 from lama_core.probes.analogy.score import Pair
-from lama_core.probes.analogy.scorers import OnDone, PairScorer
+from lama_core.probes.analogy.scorers import UNKNOWN, OnDone, PairScorer
 from lama_core.probes.analogy.templates import fill_template, resolve_template
 from lama_core.runs.facts_table import SCHEMA, make_column
 
 EPOCHS = 100
 Labelled = tuple[NDArray[np.float32], NDArray[np.bool_]]
-UNKNOWN = "a word has no vector"
 _Row = tuple[str, Pair, Pair, bool]  # name, query, candidate, whether they are a true analogy
 ROWS = pa.schema(
     [
@@ -99,7 +98,7 @@ class RelationPlan:
             row["negative"] = pair_text(one.negative) if one.negative else None
             row["score"] = None if np.isnan(right) else right
             row["negative_score"] = None if np.isnan(wrong) else wrong
-            row["excluded"] = one.excluded or (UNKNOWN if unknown else None)
+            row["excluded"] = one.excluded or (scorer.why_unscored(one) if unknown else None)
             # A tie counts as wrong, because no pair is preferred. Departure: Ties of analogies
             rank = None if row["excluded"] else 1 if right > wrong else 2
             row["rank_raw"] = row["rank_filtered"] = rank

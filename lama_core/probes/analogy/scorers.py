@@ -4,6 +4,7 @@ In the unsupervised setting a scorer compares two candidate pairs with the query
 supervised setting it returns the features of a query pair with a candidate pair, for a classifier.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import OpenVocabulary
-from lama_core.errors import UserError
+from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import SentenceScorer
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
 from lama_core.probes.analogy.score import Normalise, Pair, log_perplexity, total_log_prob
 from lama_core.probes.analogy.templates import fill_template, resolve_template
 from lama_core.probes.analogy.vectors import WordVectors, load_vectors
 from lama_core.progress import ignore
+from lama_core.scoring.refusals import score_accepted
 
 if TYPE_CHECKING:
     from lama_core.models.auxiliary.relbert import RelBert
@@ -29,6 +31,7 @@ PairScorerKind = Literal["model", "vectors", "relbert"]
 OnDone = Callable[[int], None]
 # Sentences per call of a model; progress is reported between the calls.
 CHUNK = 240
+UNKNOWN = "a word has no vector"
 
 
 class PairScorer(ABC):
@@ -44,11 +47,15 @@ class PairScorer(ABC):
         """Return the distinct words without a vector, in order; always () for language models."""
         return ()
 
+    def why_unscored(self, instance: Instance) -> str:
+        """Return why an instance has no scores."""
+        return UNKNOWN
+
     @abstractmethod
     def prefer(self, instances: Sequence[Instance], on_done: OnDone) -> NDArray[np.float64]:
         """Return the scores of positive and negative, [instance, 2]; higher is better.
 
-        NaN if a word has no vector. All instances must have a negative.
+        NaN for a pair without a score (`why_unscored`). All instances must have a negative.
         """
 
     @abstractmethod
@@ -84,6 +91,7 @@ class ModelPairScorer(PairScorer):
         self._model, self._embed = model, embed
         self._template, self._normalise = template, normalise
         self._scored: tuple[list[str], NDArray[np.float64]] = ([], np.zeros(0))
+        self._refusals: dict[str, str] = {}  # sentence -> why a server refuses it
         self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]]
         self._described = ([], np.zeros((0, 0), np.float32))
 
@@ -101,6 +109,12 @@ class ModelPairScorer(PairScorer):
         scores = self._scores(negatives, on_done, len(instances) - half)
         return np.stack([self._scored[1], scores], axis=1)
 
+    def why_unscored(self, instance: Instance) -> str:
+        """Return why the server refuses one of the instance's two sentences."""
+        pairs = (instance.positive, instance.negative or instance.positive)
+        sentences = [self._sentence(instance.query, pair) for pair in pairs]
+        return next(self._refusals[one] for one in sentences if one in self._refusals)
+
     def _sentence(self, query: Pair, pair: Pair) -> str:
         return fill_template(self._template, (*query, *pair)).text
 
@@ -112,8 +126,13 @@ class ModelPairScorer(PairScorer):
         reported = 0
         for first in range(0, len(distinct), CHUNK):
             chunk = distinct[first : first + CHUNK]
-            for text, tokens in zip(chunk, self._model.token_log_probs(chunk), strict=True):
-                values[text] = -log_perplexity(*total_log_prob(tokens), self._normalise)
+            for texts, scores in score_accepted(self._model.token_log_probs, chunk):
+                if isinstance(scores, TextRefusedError):
+                    values[texts[0]] = math.nan
+                    self._refusals[texts[0]] = scores.excluded
+                    continue
+                for text, tokens in zip(texts, scores, strict=True):
+                    values[text] = -log_perplexity(*total_log_prob(tokens), self._normalise)
             done = round(len(values) / len(distinct) * n)
             on_done(done - reported)
             reported = done

@@ -15,6 +15,7 @@ that P@1 is the accuracy. Columns in addition to those of every run:
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,6 +36,7 @@ from lama_core.runs.find import list_runs
 from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
+from lama_core.scoring.preparation import NoFactCounts, named_reasons
 
 # Incremented if and only if the same specification gives other numbers.
 VERSION = 4
@@ -225,10 +227,15 @@ class AnalogySpec(RunSpec):
         if not plans:
             reasons = " ".join(one.reason for one in left_out[:3])
             raise UserError(f"No relation can be probed. {reasons}")
+        name = scorer.name
         missing = scorer.missing(words_of(map(dataset.relation, self.relations), options.tails))
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
             results = tuple(map(make_result, plans, tables))
+            if is_model and not any(one.n for one in results):
+                columns = (table["excluded"].to_pylist() for table in tables)
+                reasons = named_reasons(chain.from_iterable(columns))
+                raise NoFactCounts(f"Nothing can be decided with {name}: {reasons}.")
             about = (self.setting, self.probe, self.method, options)
             details = ProbeDetails(*about, results, tuple(left_out), missing)
             templates = (options.template if is_model else "",)

@@ -26,7 +26,7 @@ from lama_core.datasets.table_file import (
     read_table,
     recognised_form,
 )
-from lama_core.errors import UserError
+from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import BlankFiller, Context, GeneratedText
 from lama_core.models.server.addresses import is_chat
 from lama_core.probes.cloze.query import (
@@ -44,6 +44,7 @@ from lama_core.rounding import percent
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import NO_BLANK, parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.refusals import score_accepted
 from lama_core.types import Query
 
 MAX_LINES = 500
@@ -430,7 +431,7 @@ def fill_lines(
 
     Sentences for which a causal model rescores words are queried one at a time. If the time limit
     is reached before one of them (except the first), its line and all later lines are dropped. A
-    line that doesn't fit the model has the reason in place of an answer.
+    line that doesn't fit the model, or that a server refuses, has the reason in place of an answer.
 
     Args:
         model: The model.
@@ -459,12 +460,17 @@ def fill_lines(
             continue
         (alone if is_slow else together).append(row)
 
-    def query_rows(rows: Sequence[int]) -> None:
-        on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
+    def query_together(rows: Sequence[int]) -> list[LineAnswer]:
         queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
         found = query_in_batches(model, queries, candidates, gold=golds, **shared, **options)
-        for row, answer in zip(rows, found, strict=True):
-            answers[row] = LineAnswer(answer.blanks[0], answer.context)
+        return [LineAnswer(answer.blanks[0], answer.context) for answer in found]
+
+    def query_rows(rows: Sequence[int]) -> None:
+        on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
+        for some, found in score_accepted(query_together, rows):
+            if isinstance(found, TextRefusedError):
+                found = [LineAnswer(fault=str(found))]
+            answers.update(zip(some, found, strict=True))
 
     end = len(lines)
     for number, row in enumerate(alone):

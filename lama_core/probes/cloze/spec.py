@@ -25,6 +25,7 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import Prepared, Segment, make_judge, prepare
 from lama_core.scoring.prompt_choice import PromptKind, PromptSet
 from lama_core.scoring.queries import Knowledge, Question, gather_knowledge, make_questions
+from lama_core.scoring.refusals import exclude_refused, join_rows, score_accepted
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.scoring.top_answers import from_table, rank_block, to_table
 
@@ -125,21 +126,23 @@ class ClozeSpec(RunSpec):
         dataset: Dataset = self.load_data()
         knowledge = gather_knowledge(dataset, self.relations)
         prepared, work = self.make_work(dataset, knowledge, scorer)
-        vocabulary = scorer.vocabulary  # so that `finish` doesn't keep the weights in memory
+        # So that `finish` doesn't keep the weights in memory.
+        vocabulary, model_name = scorer.vocabulary, scorer.name
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
+            numbers = [segment for segment, _ in work.part_starts]
+            scored, kept = exclude_refused(prepared, numbers, tables, model_name)
             answers = [
-                (segment, from_table(table))
-                for (segment, _), table in zip(work.part_starts, tables, strict=True)
+                (number, from_table(table)) for number, table in zip(numbers, kept, strict=True)
             ]
-            rows = make_rows(prepared, answers, knowledge, vocabulary)
-            for name, column in self.more_columns(work, prepared, tables).items():
+            rows = make_rows(scored, answers, knowledge, vocabulary)
+            for name, column in self.more_columns(work, scored, kept).items():
                 rows = rows.append_column(name, column)
             words = {}
-            for segment in prepared.segments:
-                first = prepared.questions[int(segment.rows[0])].relation.name
+            for segment in scored.segments:
+                first = scored.questions[int(segment.rows[0])].relation.name
                 words[first * self.candidates.per_relation] = tuple(segment.columns.words)
-            relations = self._describe(dataset, prepared.questions)
+            relations = self._describe(dataset, scored.questions)
             return Finished(rows, relations, max(map(len, words.values())), self.details(), words)
 
         return ScoringJob(work, finish)
@@ -168,7 +171,10 @@ class ClozeSpec(RunSpec):
     def more_columns(
         self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
     ) -> dict[str, pa.Array]:
-        """Return further columns by name, made from the parts' tables."""
+        """Return further columns by name, made from the parts' tables.
+
+        The table of a part without scored queries can lack columns.
+        """
         return {}
 
     def details(self) -> dict[str, Any]:
@@ -226,12 +232,17 @@ class ClozeWork(SegmentWork):
         batches = self.batches[segment][first : first + BATCHES]
         if model.device != "cpu":
             batches = [[query for batch in batches for query in batch]]
-        tables = []
+
+        def score_queries(queries: Sequence[int]) -> pa.Table:
+            block = score_segment(model, self.segments[segment], queries)
+            return self.answer(model, segment, block)
+
+        scored = []
         for batch in batches:
-            block = score_segment(model, self.segments[segment], batch)
-            tables.append(self.answer(model, segment, block))
-            tick(len(batch))
-        return pa.concat_tables(tables)
+            for queries, table in score_accepted(score_queries, batch):
+                scored.append((queries, table))
+                tick(len(queries))
+        return join_rows(scored)
 
     def answer(self, model: BlankFiller, segment: int, block: ScoreBlock) -> pa.Table:
         return to_table(rank_block(model.name, self.segments[segment], block))

@@ -80,6 +80,8 @@ class ContrastSpec(ClozeSpec):
         ranks = np.zeros((2, n_rows), np.int32)
         spearman = np.full(n_rows, np.nan, np.float32)
         for (segment, _), table in zip(work.part_starts, tables, strict=True):
+            if not len(table):
+                continue
             queries = from_table(table)["query"]
             rows = prepared.segments[segment].rows[queries]
             spearman[rows] = table["spearman"].to_numpy()

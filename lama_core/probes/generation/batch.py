@@ -7,29 +7,40 @@ For when the generated text is right see `matching`.
 from collections.abc import Sequence
 from typing import Any
 
+from lama_core.errors import TextRefusedError
 from lama_core.models.generators import generate
+from lama_core.models.protocols import GeneratedText
 from lama_core.probes.cloze.batch import BATCH_SIZE, BatchLine, BatchModelAnswers, LineAnswer
 from lama_core.probes.generation.matching import is_right
 from lama_core.probes.generation.questions import completion, make_prompt
 from lama_core.probes.generation.spec import MAX_TOKENS
 from lama_core.probes.model_info import model_fields
 from lama_core.progress import OnProgress, Progress, ignore
+from lama_core.scoring.refusals import score_accepted
 
 
 def generate_lines(
     model: Any, lines: Sequence[BatchLine], on_progress: OnProgress = ignore
 ) -> BatchModelAnswers:
-    """Return a chat server's answer to each line; for an invalid line, the reason it has none."""
+    """Return a chat server's answer to each line; for one without an answer, the reason."""
     answers = [LineAnswer(fault=line.fault) for line in lines]
     rows = [row for row, line in enumerate(lines) if line.is_question or not line.fault]
+
+    def generate_rows(some: Sequence[int]) -> list[GeneratedText]:
+        prompts = [make_prompt(_question(lines[row]), (), "chat") for row in some]
+        return generate(model, prompts, MAX_TOKENS)
+
     for first in range(0, len(rows), BATCH_SIZE):
         on_progress(Progress(model.name, first, len(lines), "sentences"))
         some = rows[first : first + BATCH_SIZE]
-        prompts = [make_prompt(_question(lines[row]), (), "chat") for row in some]
-        for row, text in zip(some, generate(model, prompts, MAX_TOKENS), strict=True):
-            gold = lines[row].gold
-            right = None if gold is None else is_right(text.text, gold, _question(lines[row]))
-            answers[row] = LineAnswer(generated=text, contains_gold=right)
+        for asked, texts in score_accepted(generate_rows, some):
+            if isinstance(texts, TextRefusedError):
+                answers[asked[0]] = LineAnswer(fault=str(texts))
+                continue
+            for row, text in zip(asked, texts, strict=True):
+                gold = lines[row].gold
+                right = None if gold is None else is_right(text.text, gold, _question(lines[row]))
+                answers[row] = LineAnswer(generated=text, contains_gold=right)
     return BatchModelAnswers(n_candidates=0, answers=tuple(answers), **model_fields(model))
 
 

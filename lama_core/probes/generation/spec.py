@@ -15,7 +15,7 @@ Departure: Several right answers to one question
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 from lama_core.datasets import Dataset
-from lama_core.errors import ControlTokenError, UserError, WindowError
+from lama_core.errors import ControlTokenError, TextRefusedError, UserError, WindowError
 from lama_core.models.generators import check_prompt, generate, template_digest
-from lama_core.models.protocols import Chat
+from lama_core.models.protocols import Chat, GeneratedText
 from lama_core.probes.generation.matching import Match, match
 from lama_core.probes.generation.questions import (
     NO_QUESTION,
@@ -41,6 +41,7 @@ from lama_core.runs.info import GENERATION, RelationInfo
 from lama_core.runs.rows import TOKEN
 from lama_core.runs.spec import Finished, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
+from lama_core.scoring.preparation import NoFactCounts, named_reasons
 from lama_core.scoring.queries import (
     DUPLICATE,
     JUDGED_NO,
@@ -48,6 +49,7 @@ from lama_core.scoring.queries import (
     Knowledge,
     gather_knowledge,
 )
+from lama_core.scoring.refusals import REFUSED, score_accepted
 from lama_core.types import Fact
 
 # Incremented if and only if the same specification gives other numbers.
@@ -56,7 +58,14 @@ MAX_TOKENS = 32
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
 PART = 64  # questions that a model answers together
 HAS_CONTROL = "question or example contains a control token of the model"
-ANSWERS = pa.schema([("text", pa.string()), ("log_prob", pa.float32()), ("n_tokens", pa.int16())])
+ANSWERS = pa.schema(
+    [
+        ("text", pa.string()),
+        ("log_prob", pa.float32()),
+        ("n_tokens", pa.int16()),
+        (REFUSED, pa.string()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +95,19 @@ class GenerationWork:
 
     def score(self, scorer: Any, number: int, tick: Tick) -> pa.Table:
         """Return the answers of one part, in the columns of `ANSWERS`."""
+
+        def answer(some: Sequence[str | Chat]) -> list[GeneratedText]:
+            return generate(scorer, some, self.max_tokens)
+
+        rows: list[dict[str, Any]] = []
         prompts = self.prompts[number * PART : (number + 1) * PART]
-        found = generate(scorer, prompts, self.max_tokens)
-        tick(len(found))
-        return pa.table(
-            {
-                "text": [one.text for one in found],
-                "log_prob": [float(one.log_probs.sum(dtype=np.float64)) for one in found],
-                "n_tokens": [len(one.tokens) for one in found],
-            },
-            schema=ANSWERS,
-        )
+        for asked, found in score_accepted(answer, prompts):
+            if isinstance(found, TextRefusedError):
+                rows.append({REFUSED: found.excluded})
+            else:
+                rows += map(_answer_row, found)
+            tick(len(asked))
+        return pa.Table.from_pylist(rows, schema=ANSWERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,20 +171,22 @@ class GenerationSpec(RunSpec):
         knowledge = gather_knowledge(dataset, self.relations)
         rows = [row for name in self.relations for row in self._rows_of(dataset, name, scorer)]
         prompts = tuple(row.prompt for row in rows if row.prompt is not None)
-        if not prompts:
-            reasons = sorted({row.excluded for row in rows if row.excluded})
-            raise UserError(
-                f"All facts are excluded for {scorer.name} ({'; '.join(reasons)}): choose other "
-                "relations, or another model."
-            )
-
+        model_name = scorer.name
+        _check_one_counts(rows, scorer.name)
         if hasattr(scorer, "n_waiting"):
             on_note(self._expected_requests(scorer, prompts))
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
-            answers = pa.concat_tables(tables).to_pylist()
-            table = make_rows(rows, answers, dataset, knowledge)
-            return Finished(table, self._describe(dataset, rows))
+            given = iter(pa.concat_tables(tables, promote_options="default").to_pylist())
+            found = [next(given) if row.excluded is None else None for row in rows]
+            answered = [
+                replace(row, excluded=answer[REFUSED]) if answer and answer.get(REFUSED) else row
+                for row, answer in zip(rows, found, strict=True)
+            ]
+            _check_one_counts(answered, model_name)
+            answers = [answer for answer in found if answer and not answer.get(REFUSED)]
+            table = make_rows(answered, answers, dataset, knowledge)
+            return Finished(table, self._describe(dataset, answered))
 
         return ScoringJob(GenerationWork(prompts, self.max_tokens), finish)
 
@@ -317,6 +330,22 @@ def make_rows(
     for name, column in more.items():
         table = table.append_column(name, column)
     return table
+
+
+def _answer_row(one: GeneratedText) -> dict[str, Any]:
+    """Return an answer in the columns of `ANSWERS`."""
+    total = float(one.log_probs.sum(dtype=np.float64))
+    return {"text": one.text, "log_prob": total, "n_tokens": len(one.tokens)}
+
+
+def _check_one_counts(rows: Sequence[Asked], model_name: str) -> None:
+    """Raise NoFactCounts if all rows are excluded."""
+    if all(row.excluded for row in rows):
+        reasons = named_reasons(row.excluded for row in rows)
+        raise NoFactCounts(
+            f"All facts are excluded for {model_name} ({reasons}): choose other relations, or "
+            "another model."
+        )
 
 
 def _rank(found: Match | None) -> int | None:

@@ -41,6 +41,7 @@ from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Prepared, Segment, as_prepared
 from lama_core.scoring.queries import NO_FIT, NOTHING_BEFORE, Knowledge, Question, make_questions
 from lama_core.scoring.ranking import pad_columns
+from lama_core.scoring.refusals import join_rows, score_accepted
 from lama_core.scoring.top_answers import from_table, rank_block, to_table
 from lama_core.types import Query
 
@@ -106,11 +107,15 @@ class StatementSpec(ClozeSpec):
         score_rows = np.full(n_rows, -1, dtype=np.int64)  # row of each question in `scores`
         n_done = 0
         for (segment, _), table in zip(work.part_starts, tables, strict=True):
+            if not len(table):
+                continue
             rows = prepared.segments[segment].rows[from_table(table)["query"]]
             margins[rows] = table["margin"].to_numpy()
             score_rows[rows] = np.arange(n_done, n_done + len(rows))
             n_done += len(rows)
-        scores = pa.chunked_array([table["scores"].combine_chunks() for table in tables])
+        scores = pa.chunked_array(
+            [table["scores"].combine_chunks() for table in tables if len(table)]
+        )
         return {
             "margin": pa.array(margins, mask=np.isnan(margins)),
             "scores": scores.combine_chunks().take(pa.array(score_rows, mask=score_rows < 0)),
@@ -199,9 +204,13 @@ class StatementWork(SegmentWork):
         index, first = self.part_starts[number]
         segment = self.segments[index]
         chosen = np.arange(len(segment.queries))[first : first + self.first_steps(index).step]
-        queries = [segment.queries[query] for query in chosen]
-        scores = score_answers(model, queries, segment.columns.words, self.scoring, tick)
-        return rank_statements(model.name, segment, chosen, scores)
+
+        def score_queries(some: Sequence[int]) -> pa.Table:
+            queries = [segment.queries[query] for query in some]
+            scores = score_answers(model, queries, segment.columns.words, self.scoring, tick)
+            return rank_statements(model.name, segment, np.array(some), scores)
+
+        return join_rows(list(score_accepted(score_queries, chosen.tolist())))
 
 
 def rank_statements(

@@ -1,0 +1,268 @@
+"""Servers as people have them: each one's answers, refusals and addresses, from a known model.
+
+The refusals have the status and the fields of each server's, with words such as theirs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from analogy_fakes import Work, embed, run_probes
+from analogy_fakes import dataset as analogies
+from completions_server import NAME, Server, serve
+from probe_fakes import write_dataset
+
+from lama_core.candidates.columns import Candidates
+from lama_core.downloads.retry import Patience
+from lama_core.errors import TextRefusedError, UserError
+from lama_core.models.protocols import Chat, Message
+from lama_core.models.server.backend import ServerModel, open_server
+from lama_core.models.server.chat import open_chat
+from lama_core.probes.analogy.scorers import ModelPairScorer
+from lama_core.probes.analogy.templates import TEMPLATES
+from lama_core.probes.cloze.batch import fill_lines, read_lines
+from lama_core.probes.generation import plan as generation
+from lama_core.probes.generation.batch import generate_lines
+from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.statements import plan as statements
+from lama_core.runs.execute import execute
+
+QUICK = Patience(connect=5, read=20, whole=60, attempts=2, pause=0.01)
+pytestmark = pytest.mark.usefixtures("home")
+Error = tuple[int, Any]
+
+
+def said(text: str, **fields: Any) -> dict[str, Any]:
+    """An error in OpenAI's form."""
+    return {"error": {"message": text, "type": "invalid_request_error", "param": None, **fields}}
+
+
+WINDOW = "maximum context length is 64 tokens. However, you requested 75 tokens"
+REFUSALS: dict[str, Error] = {
+    "vLLM": (400, {"object": "error", "message": f"This model's {WINDOW}", "code": 400}),
+    "vLLM, newer": (
+        400,
+        said("The decoder prompt (length 75) is longer than the maximum model length of 64."),
+    ),
+    "SGLang": (
+        400,
+        {"message": "The input (75 tokens) is longer than the model's context length (64 tokens)."},
+    ),
+    "llama-server": (
+        400,
+        said("the request exceeds the available size", type="exceed_context_size_error", code=400),
+    ),
+    "llama-server, older": (500, said("the request exceeds the available context size", code=500)),
+    "llama-cpp-python": (400, said(f"This model's {WINDOW}", code="context_length_exceeded")),
+    "Ollama": (400, said("the input length exceeds the context length")),
+    "LM Studio": (
+        400,
+        {"error": "the model is loaded with context length of only 64 tokens, which is too small"},
+    ),
+    "OpenAI": (400, said("Your input is over the limit", code="context_length_exceeded")),
+    "Azure": (400, said("The response was filtered", code="content_filter", param="prompt")),
+    "OpenRouter": (403, said("Your input was flagged", metadata={"reasons": ["violence"]})),
+    "TGI": (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 64. Given: 75"}),
+    "a proxy": (413, b"<html><h1>413 Request Entity Too Large</h1></html>"),
+    "a limit per minute": (429, said("Request too large for m on tokens per min: Limit 64")),
+}
+OTHER_ERRORS: dict[str, Error] = {
+    "a key": (401, said("invalid key")),
+    "no right": (403, said("your plan lacks this model")),
+    "a parameter": (400, said("logprobs must be at most 20", param="logprobs")),
+    "a field": (422, {"detail": [{"msg": "Input should be at most 5", "input": "too long"}]}),
+    "a rate": (429, said("Rate limit reached: too many tokens per minute", code="rate_limit")),
+    "a fault": (500, said("out of memory")),
+    "a stop": (503, said("loading the model")),
+}
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def opened(stack: ExitStack, server: Server) -> ServerModel:
+    stack.enter_context(serve(server))
+    return open_server(server.reference, QUICK)
+
+
+def loading(model: Any) -> Callable[..., Any]:
+    return lambda *_, **__: model
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refused_text_is_told_from_a_refused_request(stack: ExitStack, name: str) -> None:
+    server = Server(refused="Zanzibar", refusal=REFUSALS[name])
+    model = opened(stack, server)
+    n_before = len(server.asked)
+    with pytest.raises(TextRefusedError, match=f"refuses the text .HTTP {REFUSALS[name][0]}: "):
+        model.token_log_probs(["Zanzibar is here."])
+    assert len(server.asked) == n_before + 1, "it isn't tried again"
+
+
+@pytest.mark.parametrize("name", OTHER_ERRORS)
+def test_another_error_is_not_about_the_text(stack: ExitStack, name: str) -> None:
+    model = opened(stack, Server(refused="Zanzibar", refusal=OTHER_ERRORS[name]))
+    with pytest.raises(UserError) as error:
+        model.token_log_probs(["Zanzibar is here."])
+    assert not isinstance(error.value, TextRefusedError)
+
+
+@pytest.mark.parametrize("context", ["left", "both"])
+def test_a_probe_excludes_refused_facts_and_scores_the_others(
+    stack: ExitStack, tmp_path: Path, context: Any
+) -> None:
+    data = write_dataset(tmp_path / "toy", n_facts=4)
+    server = Server()
+    model = opened(stack, server)
+    request = ProbeRequest(str(data), (server.reference,), candidates="relation", context=context)
+    spec = replace(plan(request, load=loading(model)).specs[0], batch_rows=2)
+    whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
+    subject = whole["subject"][3]
+    server.refused, server.refusal = f"{subject} ", REFUSALS["vLLM"]
+    run = execute(spec, folder=tmp_path / "cut", load=loading(model))
+    is_refused = run.facts["excluded"].notna()
+    assert 0 < is_refused.sum() == run.info.n_excluded < len(run.facts)
+    assert is_refused.tolist() == [f"{subject} " in text for text in whole["query"]]
+    assert "refused by the server (HTTP 400: This model's maximum" in run.facts["excluded"][3]
+    for name in ("rank_raw", "rank_filtered", "first"):
+        assert run.facts[name][~is_refused].tolist() == whole[name][~is_refused].tolist(), name
+        assert run.facts[name][is_refused].isna().all()
+
+
+def test_a_run_says_that_all_texts_are_refused_and_asks_again(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    data = write_dataset(tmp_path / "toy", n_facts=4)
+    server = Server()
+    model = opened(stack, server)
+    request = ProbeRequest(str(data), (server.reference,), candidates="relation")
+    (spec,) = plan(request, load=loading(model)).specs
+    server.refused, server.refusal = " ", REFUSALS["vLLM"]
+    with pytest.raises(
+        UserError, match=r"None of the .* facts can be scored .*refused by the server"
+    ):
+        execute(spec, folder=tmp_path / "runs", load=loading(model))
+    server.refused = ""  # it was started again, with a larger window
+    assert execute(spec, folder=tmp_path / "runs", load=loading(model)).info.n_excluded == 0
+
+
+def test_statements_exclude_facts_with_a_refused_answer(stack: ExitStack, tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy", n_facts=4)
+    server = Server(family="llama")
+    model = opened(stack, server)
+    request = statements.StatementsRequest(str(data), (server.reference,))
+    (spec,) = statements.plan(request, load=loading(model)).specs
+    whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
+    server.refused, server.refusal = whole["subject"][1], REFUSALS["SGLang"]
+    found = execute(spec, folder=tmp_path / "cut", load=loading(model)).facts
+    is_refused = found["excluded"].notna()
+    assert is_refused[1] and not is_refused.all()
+    assert found["margin"][~is_refused].tolist() == whole["margin"][~is_refused].tolist()
+    assert found["margin"][is_refused].isna().all()
+
+
+def test_analogies_exclude_decisions_with_a_refused_sentence(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    server = Server(refused="Tokyo", refusal=REFUSALS["TGI"])
+    model = opened(stack, server)
+    judge = ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")
+    work = Work(analogies(), ("capital",), ("random-head",), ("unsupervised",))
+    (run,) = run_probes(judge, work, folder=tmp_path / "runs")
+    rows = run.rows().to_pylist()
+    for row in rows:
+        is_refused = "Tokyo" in row["query"] + (row["negative"] or "")
+        assert (row["excluded"] or "").startswith("refused by the server") == is_refused
+        assert (row["rank_raw"] is None) == is_refused
+    assert 0 < run.info.n < len(rows)
+    server.refused = "prompt"  # every request
+    judge = ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")
+    with pytest.raises(UserError, match=r"Nothing can be decided with .* refused by the server"):
+        run_probes(judge, work, folder=tmp_path / "none")
+
+
+def test_a_batch_gives_the_reason_and_answers_the_other_lines(stack: ExitStack) -> None:
+    server = Server(refused="Zanzibar", refusal=REFUSALS["Azure"])
+    model = opened(stack, server)
+    lines = read_lines("Oslo is in ___.\nZanzibar is in ___.\nLima is in ___.")
+    words = Candidates("file", ("Norway", "Peru"))
+    answers = fill_lines(model, lines, words).answers
+    assert [one.is_answered for one in answers] == [True, False, True]
+    assert answers[1].fault == (
+        "The server refuses the text (HTTP 400: The response was filtered): shorten or remove it."
+    )
+
+
+def test_a_chat_batch_gives_the_reason_and_answers_the_other_lines(stack: ExitStack) -> None:
+    server = stack.enter_context(serve(Server(refused="Peru", refusal=REFUSALS["Ollama"])))
+    name = f"chat:{server.address}#{NAME}"
+    lines = read_lines("In Norway?\nIn Peru?\nIn France?", models=[name])
+    answers = generate_lines(open_chat(name, QUICK), lines).answers
+    assert [one.word for one in answers] == ["Paris", None, "Paris"]
+    assert "input length exceeds" in answers[1].fault
+
+
+def test_generated_answers_exclude_refused_questions(stack: ExitStack, tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy", n_facts=4)
+    server = stack.enter_context(serve(Server()))
+    name = f"chat:{server.address}#{NAME}"
+    model = open_chat(name, QUICK)
+    (spec,) = generation.plan(
+        generation.GenerateRequest(str(data), (name,)), load=loading(model)
+    ).specs
+    query = spec.load_data().facts_of(spec.relations[0])[2].subject
+    server.refused, server.refusal = query, REFUSALS["OpenAI"]
+    facts = execute(spec, folder=tmp_path / "cut", load=loading(model)).facts
+    is_refused = facts["excluded"].notna()
+    assert is_refused[2] and not is_refused.all()
+    assert (facts["answer"][~is_refused] == "Paris").all() and facts["answer"][
+        is_refused
+    ].isna().all()
+    server.refused = "content"  # every request
+    with pytest.raises(UserError, match=r"All facts are excluded .*refused by the server"):
+        execute(replace(spec, seed=1, shots=1), folder=tmp_path / "none", load=loading(model))
+
+
+@pytest.mark.parametrize("form", ["llama-server", "ollama", "lm studio"])
+def test_a_server_without_log_probabilities_of_prompts_is_named_as_such(
+    stack: ExitStack, form: str
+) -> None:
+    server = stack.enter_context(serve(Server(form=form, no_logprobs=form == "lm studio")))
+    with pytest.raises(UserError, match="can't score texts: it doesn't return") as error:
+        open_server(server.reference, QUICK)
+    assert f"write chat:{server.address}#{NAME}." in str(error.value)
+
+
+@pytest.mark.parametrize("prefix", ["/v1", "", "/api/paas/v4", "/v1beta/openai"])
+@pytest.mark.parametrize("end", ["", "/chat/completions", "/completions"])
+def test_an_address_is_taken_with_its_endpoint_and_without_v1(
+    stack: ExitStack, prefix: str, end: str
+) -> None:
+    server = stack.enter_context(serve(Server(prefix=prefix)))
+    model = open_server(f"server:{server.address}{prefix}{end}#{NAME}", QUICK)
+    assert np.isfinite(model.token_log_probs(["Anna is here."])[0].log_probs[1:]).all()
+    chat = open_chat(f"chat:{server.address}{prefix}{end}#{NAME}", QUICK)
+    assert chat.generate([Chat((Message("user", "In France?"),))], 7)[0].text == "Paris"
+
+
+def test_the_variable_of_a_proxy_is_named_and_its_password_isnt(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = stack.enter_context(serve(Server()))
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("HTTP_PROXY", "http://user:secret@127.0.0.1:9")
+    with pytest.raises(
+        UserError, match=r"doesn't answer .* proxy in HTTP_PROXY: .* NO_PROXY"
+    ) as error:
+        open_server(server.reference, QUICK)
+    assert "secret" not in str(error.value) and not server.keys
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    assert open_server(server.reference, QUICK).n_list
