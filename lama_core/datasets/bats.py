@@ -48,7 +48,7 @@ def is_analogies(path: Path) -> bool:
 
 def is_google(path: Path) -> bool:
     """Whether a file begins like the Google analogies: a section `: name`, and four words."""
-    lines = head_of(path).removeprefix(b"\xef\xbb\xbf").splitlines()
+    lines = head_of(path).splitlines()
     first, second, *_ = [line for line in lines if line.strip()] + [b"", b""]
     return first.lstrip().startswith(b":") and len(second.split()) == 4
 

@@ -47,7 +47,8 @@ class _Relation:
 
 def is_counterfact(path: Path) -> bool:
     """Return whether a file is a JSON list of CounterFact's cases."""
-    return path.suffix.lower() == ".json" and b'"requested_rewrite"' in head_of(path)
+    head = head_of(path)
+    return head.lstrip().startswith(b"[") and b'"requested_rewrite"' in head
 
 
 def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:

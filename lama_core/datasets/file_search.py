@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from lama_core.datasets.line_reader import Reading
 from lama_core.datasets.nested_folders import find_folder
 from lama_core.errors import UserError
-from lama_core.files import open_file
 
-HEAD_BYTES = 1 << 16
 IsWanted = Callable[[Path], bool]
 
 
@@ -31,9 +30,11 @@ def files_in(folder: Path, is_wanted: IsWanted) -> list[Path]:
 
 
 def head_of(path: Path) -> bytes:
-    """Return the first bytes of a file, by which its format is recognised; empty if unreadable."""
+    """Return the first bytes of a file, by which its format is recognised; empty if unreadable.
+
+    They are unpacked (gzip), without a byte-order mark.
+    """
     try:
-        with open_file(path) as file:
-            return file.read(HEAD_BYTES) or b""
-    except (UserError, OSError):
+        return Reading(path).head(path).removeprefix(b"\xef\xbb\xbf")
+    except UserError:
         return b""

@@ -6,7 +6,6 @@ from pathlib import Path
 import orjson
 
 from lama_core.datasets.line_reader import JsonObject, Reading, as_object
-from lama_core.files import read_file
 
 MAX_BYTES = 512 << 20  # CounterFact, the largest, has about 45 MB
 
@@ -20,7 +19,7 @@ def json_items(reading: Reading, path: Path) -> Iterator[tuple[int, JsonObject]]
         UserError: If the file can't be read, or is larger than `MAX_BYTES`.
     """
     try:
-        items = orjson.loads(read_file(path, MAX_BYTES))
+        items = orjson.loads(reading.content(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         reading.drop(path, 0, f"not valid JSON ({error.msg}, line {error.lineno})")
         return

@@ -30,7 +30,7 @@ Key = tuple[str, str, str]
 
 def is_trex(path: Path) -> bool:
     """Return whether a file is a JSON list that begins with an annotated document."""
-    head = head_of(path).removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = head_of(path).lstrip()
     return head.startswith(b"[") and any(mark in head for mark in _MARKS) and b'"docid"' in head
 
 

@@ -37,7 +37,7 @@ QUESTIONS = "questions"  # relation of rows without a relation
 def is_zsre(path: Path) -> bool:
     """Return whether a file is JSONL and one of its first rows has `input` and `output`."""
     # A row may be broken, so all rows in the first bytes are tried.
-    return path.suffix.lower() == ".jsonl" and any(map(_has_fields, head_of(path).splitlines()))
+    return any(map(_has_fields, head_of(path).splitlines()))
 
 
 def _has_fields(line: bytes) -> bool:
