@@ -59,7 +59,7 @@ def main() -> None:
     visitors.disable_streamlit_requests()
     garbage_collection.collect_rarely()
     file = next((file for file, candidate in shown.items() if candidate is page), screens.ASK)
-    with routing(file, page.title, outline):
+    with routing(file, page.url_path, page.title, outline):
         page.run()
         draw_pinned(file)
         draw_help_link(file)

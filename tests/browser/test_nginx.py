@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPSConnection
 
 import pytest
+from addresses import check_addresses
 from drawn import MAX_WAIT, wait_until_drawn
 from load.proxy import NAME, find_nginx, running_nginx, unverified
 from playwright.sync_api import Browser
@@ -20,26 +21,35 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class Site:
-    """The app behind nginx. port: nginx's for TLS."""
+    """The app behind nginx. port: nginx's for TLS. base: the path below which it is served."""
 
     port: int
+    base: str = ""
 
     @property
     def origin(self) -> str:
         return f"https://{NAME}:{self.port}"
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]) -> Iterator[Site]:
+# A base path may end in the name of one of the app's pages.
+@pytest.fixture(scope="module", params=["", "/courses/help"])
+def site(
+    tmp_path_factory: pytest.TempPathFactory,
+    start_app: Callable[..., str],
+    request: pytest.FixtureRequest,
+) -> Iterator[Site]:
     if find_nginx() is None:
         if os.environ.get("CI"):
             pytest.fail("no nginx: install Debian's nginx")
         pytest.skip("no nginx: install Debian's nginx")
     app = start_app(
-        tmp_path_factory.mktemp("public"), LAMA_PUBLIC="1", STREAMLIT_SERVER_ALLOWED_HOSTS=NAME
+        tmp_path_factory.mktemp("public"),
+        LAMA_PUBLIC="1",
+        STREAMLIT_SERVER_ALLOWED_HOSTS=NAME,
+        STREAMLIT_SERVER_BASE_URL_PATH=request.param,
     )
     with running_nginx(tmp_path_factory.mktemp("nginx"), app) as port:
-        yield Site(port)
+        yield Site(port, request.param)
 
 
 def fetch(
@@ -47,7 +57,7 @@ def fetch(
 ) -> tuple[int, dict[str, str]]:
     """The status and the headers of an answer."""
     connection = HTTPSConnection("127.0.0.1", site.port, context=unverified(), timeout=90)
-    connection.request(method, path, body, {"Host": host})
+    connection.request(method, site.base + path, body, {"Host": host})
     answer = connection.getresponse()
     answer.read()
     return answer.status, {name.lower(): value for name, value in answer.getheaders()}
@@ -57,7 +67,7 @@ def open_websocket(site: Site, *, host: str, origin: str | None) -> int:
     """The status of the answer to a websocket's handshake."""
     try:
         with connect(
-            f"wss://{host}:{site.port}/_stcore/stream",
+            f"wss://{host}:{site.port}{site.base}/_stcore/stream",
             sock=socket.create_connection(("127.0.0.1", site.port)),
             ssl=unverified(),
             open_timeout=90,
@@ -111,15 +121,17 @@ def test_a_browser_asks_through_nginx_and_the_policy_blocks_nothing(
         executable_path=shutil.which("chromium") or browser.browser_type.executable_path,
         args=["--no-sandbox", "--disable-gpu", f"--host-resolver-rules=MAP {NAME} 127.0.0.1"],
     )
-    page = launched.new_context(ignore_https_errors=True).new_page()
-    page.set_default_timeout(MAX_WAIT)
+    context = launched.new_context(ignore_https_errors=True)
+    context.set_default_timeout(MAX_WAIT)
+    page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    page.goto(f"{site.origin}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm")
+    page.goto(f"{site.origin}{site.base}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm")
     page.get_by_text("japan").first.wait_for()
-    page.goto(f"{site.origin}/results")
+    page.goto(f"{site.origin}{site.base}/results")
     page.get_by_test_id("stPlotlyChart").first.wait_for()
     page.locator(".js-plotly-plot").first.wait_for()
     wait_until_drawn(page)
     assert not [text for text in said if "Content Security Policy" in text]
+    check_addresses(context, site.origin + site.base)
     launched.close()

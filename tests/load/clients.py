@@ -118,16 +118,17 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A running app: its port, its process and the file of what it says."""
+    """A running app: its port, its process, the file of what it says, and its base path."""
 
     port: int
     process: psutil.Process
     log: Path
+    base: str = ""
 
     @property
     def url(self) -> str:
         """Its address."""
-        return f"http://localhost:{self.port}"
+        return f"http://localhost:{self.port}{self.base}"
 
     def resident(self) -> int:
         """Bytes of memory of the app and the processes that it started."""
@@ -171,21 +172,23 @@ def running_app(home: Path, *, root: Path = ROOT, **more: str) -> Iterator[App]:
             stderr=subprocess.STDOUT,
         )
     try:
-        _wait_for_health(port, process)
-        yield App(port, psutil.Process(process.pid), log)
+        path = more.get("STREAMLIT_SERVER_BASE_URL_PATH", "").strip("/")
+        app = App(port, psutil.Process(process.pid), log, f"/{path}" if path else "")
+        _wait_for_health(app, process)
+        yield app
     finally:
         # Killed, not asked to stop: it would first finish what its threads are scoring.
         process.kill()
         process.wait()
 
 
-def _wait_for_health(port: int, process: "subprocess.Popen[bytes]") -> None:
+def _wait_for_health(app: App, process: "subprocess.Popen[bytes]") -> None:
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if process.poll() is not None:
             raise RuntimeError(f"the app ended with status {process.returncode}")
         try:
-            with urllib.request.urlopen(f"http://localhost:{port}/_stcore/health", timeout=2):
+            with urllib.request.urlopen(f"{app.url}/_stcore/health", timeout=2):
                 return
         except OSError:
             time.sleep(0.2)

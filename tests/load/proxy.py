@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from until import until
 
@@ -29,7 +30,7 @@ def unverified() -> ssl.SSLContext:
 
 @contextmanager
 def running_nginx(folder: Path, app: str) -> Iterator[int]:
-    """Start nginx in front of the app; yield its port for TLS."""
+    """Start nginx in front of the app; yield its port for TLS. app: its URL, also with a path."""
     nginx, port = find_nginx(), free_port()
     if nginx is None:
         raise RuntimeError("no nginx: install Debian's nginx")
@@ -69,7 +70,7 @@ def _configure(folder: Path, app: str, port: int) -> Path:
     )  # fmt: skip
     text = CONFIGURATION.read_text(encoding="utf-8")
     replaced = {
-        "http://127.0.0.1:8501": app.replace("localhost", "127.0.0.1"),
+        "http://127.0.0.1:8501": f"http://127.0.0.1:{urlsplit(app).port}",
         f"/etc/ssl/certs/{NAME}.pem": str(certificate),
         f"/etc/ssl/private/{NAME}.key": str(key),
         "listen 443": f"listen 127.0.0.1:{port}",

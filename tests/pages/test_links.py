@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from opening import open_page
+from streamlit.proto.ClientState_pb2 import ContextInfo
 from streamlit.testing.v1 import AppTest
 
 from lama_core.bench.made_up import make_runs
@@ -98,21 +99,17 @@ def test_the_document_is_named_after_page_and_tab() -> None:
     assert app.session_state["open tabs"] == {"Results": "Wrong answers"}
 
 
-@pytest.mark.parametrize("root", ["", "/", "/here", "/here/"])
-@pytest.mark.parametrize("now", ["", "results", "facts"])
+@pytest.mark.parametrize("root", ["", "/here", "/results", "/courses/help"])
+@pytest.mark.parametrize("now", ["", "/", "/results", "/facts"])
 def test_an_address_stands_below_where_the_app_is_served(
     root: str, now: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Context:
-        url = (
-            f"https://lama.example{root.rstrip('/')}/{now}"
-            if now
-            else f"https://lama.example{root}"
-        )
-
-    monkeypatch.setattr(links.st, "context", Context)
-    assert links.path_of(screens.RESULTS) == f"{root.rstrip('/')}/results"
-    assert links.path_of(screens.ASK) == (root.rstrip("/") or "/")
+    browser = ContextInfo(url=f"https://lama.example{root}{now}")
+    monkeypatch.setattr(
+        links.st, "session_state", {links.ROOT: links.root_of(browser, now.strip("/"))}
+    )
+    assert links.path_of(screens.RESULTS) == f"{root}/results"
+    assert links.path_of(screens.ASK) == f"{root}/"
 
 
 def test_a_code_holds_modules_only_and_too_long_an_address_has_none() -> None:

@@ -5,11 +5,12 @@ export default function ({ data }) {
   if (window.lamaAddress === run) return
   window.lamaAddress = run
   const address = path + (query ? "?" + query : "")
+  const withoutSlash = (path) => path.replace(/\/$/, "")
   if (act !== "write") {
     if (act === "go") window.history.pushState({}, "", address)
     else window.history.replaceState({}, "", address)
     window.dispatchEvent(new PopStateEvent("popstate"))
-  } else if (window.location.pathname === path) {
+  } else if (withoutSlash(window.location.pathname) === withoutSlash(path)) {
     window.history.replaceState({}, "", address)
   }
 }

@@ -17,6 +17,7 @@ from typing import Literal, NoReturn
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
+from streamlit.proto.ClientState_pb2 import ContextInfo
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.query_params import QueryParams
 
@@ -28,9 +29,11 @@ from pages.ui.shared.screens import Params
 TWO_MEANINGS = ("models", "gold")
 
 AMONG = "among"
-# Session keys: the current page, whether its URL is new, the runs that the URL lists, the
-# parameters set by `set_param` in this rerun, and the parameters used since the URL was new.
-PAGE, ENTERED, RUNS, PUT, USED = (
+# Session keys: the path below which the app is served, without a slash at its end; the current
+# page, whether its URL is new, the runs that the URL lists, the parameters set by `set_param` in
+# this rerun, and the parameters used since the URL was new.
+ROOT, PAGE, ENTERED, RUNS, PUT, USED = (
+    "address root",
     "address of",
     "address entered",
     "address among",
@@ -71,12 +74,18 @@ def draw_link(label: str, icon: str, there: str, params: Params, *, key: str = "
         go(there, params)
 
 
-def enter(page: str) -> None:
+def enter(page: str, name: str) -> None:
     """Store whether the URL is new or from the browser's history; call before drawing `page`.
 
     If so, state that depends on the last URL is dropped.
+
+    Args:
+        page: The page's file, a constant of `screens.py`.
+        name: The path of the page's URL below the app's; empty for the first page.
     """
     context = get_script_run_ctx()
+    if ROOT not in st.session_state:
+        st.session_state[ROOT] = root_of(context.context_info if context else None, name)
     returned = context is not None and context.is_history_navigation
     before = st.session_state.get(PAGE)
     st.session_state[ENTERED] = returned or before != page
@@ -95,11 +104,27 @@ def enter(page: str) -> None:
             params._send_query_param_msg()  # makes no history entry at this point
 
 
-def follow_moved() -> None:
-    """Redirect /ask to the first page, and URLs of an earlier version to the pages of today."""
-    name = PurePosixPath(urlsplit(st.context.url or "").path).name
+def root_of(browser: ContextInfo | None, name: str) -> str:
+    """The path below which the app is served, such as `/lama`; empty for the host's root.
+
+    It can end in the name of a page, so `st.context.url`, which removes such a name, is wrong here.
+    A proxy that removes the path from requests hides it from `server.baseUrlPath`, too.
+
+    Args:
+        browser: What a new session's browser sent: the URL that it shows.
+        name: The path of the shown page below the app's.
+    """
+    path = urlsplit(browser.url).path.rstrip("/") if browser else ""
+    return path.removesuffix(f"/{name}") if name else path
+
+
+def follow_moved(name: str) -> None:
+    """Redirect /ask to the first page, and URLs of an earlier version to the pages of today.
+
+    name: the path of the page's URL below the app's.
+    """
     params = params_without(())
-    page, there = screens.resolve(name if name in screens.names() else "", params)
+    page, there = screens.resolve(name, params)
     if name in screens.REDIRECTS or there != params:
         go(page, there, replaces=True)
 
@@ -231,9 +256,7 @@ def _is_drawn(params: QueryParams, name: str) -> bool:
 
 def path_of(page: str) -> str:
     """The path of a page's URL."""
-    place = PurePosixPath(urlsplit(st.context.url or "").path or "/")
-    root = place.parent if place.name in screens.names() else place
-    return str(root) if page == screens.ASK else str(root / PurePosixPath(page).stem)
+    return f"{st.session_state[ROOT]}/{'' if page == screens.ASK else PurePosixPath(page).stem}"
 
 
 def _order(path: str, query: str, act: Literal["go", "replace", "write"]) -> None:

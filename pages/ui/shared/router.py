@@ -24,17 +24,18 @@ _here = threading.local()
 
 
 @contextmanager
-def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
+def routing(page: str, name: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
     """Draw the shared parts of all pages around the page that runs in the block.
 
     Args:
         page: The page's file, a constant of `screens.py`.
+        name: The path of the page's URL below the app's; empty for the first page.
         title: The page's title.
         outline: The placeholder shown until the page is drawn.
     """
     history.open_chosen()
-    links.enter(page)
-    links.follow_moved()
+    links.enter(page, name)
+    links.follow_moved(name)
     _name(title)
     running.draw_running()
     place = share.make_place()

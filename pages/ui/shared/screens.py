@@ -136,8 +136,3 @@ def resolve(name: str, params: Params) -> tuple[str, Params]:
     page, more = tabs.get(tab) or next(iter(tabs.values()))
     rest = {param: value for param, value in params.items() if param != key or tab not in tabs}
     return page, {**rest, **more}
-
-
-def names() -> frozenset[str]:
-    """The last parts of all URL paths of the app; the first page has none."""
-    return frozenset((*_NAMES, *REDIRECTS))
