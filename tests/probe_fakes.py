@@ -9,32 +9,18 @@ from pathlib import Path
 import numpy as np
 from data_files import write_lines
 
+from lama_core.bench.prompts import WordList
 from lama_core.candidates.columns import Columns
-from lama_core.candidates.spelling import Place
+from lama_core.candidates.spelling import AFTER_SPACE, Place
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
 from lama_core.types import Query
 
 
-class WordVocabulary:
-    """Whole words as tokens, in the given order."""
+class WordVocabulary(WordList):
+    """Whole words as tokens, in the given order; a name has as many tokens as words."""
 
-    cased = True
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
-        self.size = len(self.words)
-
-    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
-        return {word: (number,) for number, word in enumerate(self.words)}
-
-    def tokens(self) -> dict[int, str]:
-        return dict(enumerate(self.words))
-
-    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+    def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
         return tuple(range(len(word.split())))
-
-    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.words[token] for token in token_ids)
 
 
 class TableFiller:
@@ -58,7 +44,7 @@ class TableFiller:
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         self._texts.append(query.text())
-        return Encoded((len(self._texts) - 1,), (0,), ("after space",))
+        return Encoded((len(self._texts) - 1,), (0,), (AFTER_SPACE,))
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
         return [self.encode(query, context) for query in queries]
@@ -69,7 +55,7 @@ class TableFiller:
             for query in batch
         ]
         table = np.array(rows, dtype=np.float32)
-        return Scores(table[:, columns.token_ids["after space"][:, 0]])
+        return Scores(table[:, columns.table(AFTER_SPACE).ids[:, 0]])
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -104,7 +90,7 @@ class HashFiller:
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         text = query.text().encode()
-        return Encoded(tuple(text), (0,), ("after space",))
+        return Encoded(tuple(text), (0,), (AFTER_SPACE,))
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
         return [self.encode(query, context) for query in queries]
@@ -121,7 +107,7 @@ class HashFiller:
                 scores[0] = np.nan
             rows.append(scores)
         table = np.array(rows, dtype=np.float32)
-        return Scores(table[:, columns.token_ids["after space"][:, 0]])
+        return Scores(table[:, columns.table(AFTER_SPACE).ids[:, 0]])
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0

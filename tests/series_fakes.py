@@ -9,6 +9,7 @@ import numpy as np
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.models.protocols import Encoded, Scores
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes.cloze.spec import ClozeSpec
@@ -36,7 +37,7 @@ class StepFiller(HashFiller):
                 scores[number * 7 % 40] += 9.0
             rows.append(scores - np.log(np.exp(scores).sum()))
         table = np.array(rows, dtype=np.float32)
-        return Scores(table[:, columns.token_ids["after space"][:, 0]])
+        return Scores(table[:, columns.table(AFTER_SPACE).ids[:, 0]])
 
 
 def load_step(reference: str, *, precision: str = "fp32", on_progress: object = None) -> StepFiller:

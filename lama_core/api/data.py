@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lama_core.candidates.lists import named_candidates
-from lama_core.candidates.spelling import spell
+from lama_core.candidates.spelling import Spelling
 from lama_core.datasets import formats, user_table
 from lama_core.datasets import load_dataset as load_dataset
 from lama_core.datasets.dataset import AnalogyDataset, Dataset
@@ -140,10 +140,9 @@ def _guess_with(model_name: str, on_progress: OnProgress) -> Guess:
     if not KINDS[model.kind].sees_both:
         raise UserError(f"{model_name} can't use the text after a blank. Choose a masked model.")
     candidates = named_candidates("full", [model.vocabulary])
-    columns = candidates.columns(model.vocabulary)
 
     def guess(text: str, k: int) -> list[str]:
-        answer = query_model(model, parse_query(text), candidates, top_k=k, columns=columns)
+        answer = query_model(model, parse_query(text), candidates, top_k=k)
         return [prediction.token for prediction in answer.blanks[0].predictions]
 
     return guess
@@ -269,7 +268,7 @@ def find_multi_token_answers(dataset: Dataset) -> MultiTokenAnswers:
 
     Cloze queries exclude their facts.
     """
-    spelling = spell(load_model(DEFAULT_MODEL).vocabulary)
+    spelling = Spelling(load_model(DEFAULT_MODEL).vocabulary)
     objects = tuple(dict.fromkeys(fact.object for fact in dataset.facts))
     long = tuple(word for word in objects if not spelling.tokens(word))
     return MultiTokenAnswers(find_model(DEFAULT_MODEL).title, long, len(objects))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
+from lama_core.candidates.spelling import places_of
 from lama_core.datasets import load_dataset
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import did_you_mean
@@ -264,7 +265,10 @@ sentences = Function(
 def _inspect(request: InspectRequest) -> InspectionAnswer:
     query = parse_query(request.text)
     models, words = _load_with_words(request)
-    found = [inspect_model(m, query, words.columns(m.vocabulary), request) for m in models]
+    found = [
+        inspect_model(m, query, words.columns(m.vocabulary, places_of(query)), request)
+        for m in models
+    ]
     return InspectionAnswer(request, query.text(), tuple(found))
 
 

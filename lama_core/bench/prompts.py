@@ -11,15 +11,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.bench import TARGET, BenchRow, called_in_a_fresh_process
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.spelling import Place
+from lama_core.candidates.spelling import AFTER_SPACE, Place
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
+from lama_core.models.vocabulary import by_lower_case
 from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import RELEASED, Fit, combine_log_linear, fit_weights
 from lama_core.probes.prompts.fact_queries import make_prepared_facts
@@ -122,23 +123,33 @@ def made_up_store(
     return DistributionStore(Path(folder), model, asked, prompts, "both")
 
 
-class _Words:
+class WordList:
     """A vocabulary whose tokens are whole words."""
 
-    cased = True
-
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], *, cased: bool = True) -> None:
+        self.cased = cased
+        self.columns: dict[Any, Any] = {}
         self.words = tuple(words)
         self.size = len(words)
         self._forms: dict[str, tuple[int, ...]] = {w: (n,) for n, w in enumerate(words)}
+        self._variants = by_lower_case(self.words)
 
-    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
-        return self._forms
+    def single_words(self) -> tuple[str, ...]:
+        return self.words
+
+    def case_variants(self, word: str, place: Place) -> tuple[str, ...]:
+        return self._variants.get(word, ())
+
+    def own_tokens(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        return [self._forms.get(word if self.cased else word.lower(), ()) for word in words]
+
+    def can_predict(self, token_id: int) -> bool:
+        return True
 
     def tokens(self) -> dict[int, str]:
         return dict(enumerate(self.words))
 
-    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+    def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
         return self._forms.get(word, (0,))
 
     def can_write(self, word: str) -> bool:
@@ -162,7 +173,7 @@ class MadeUpModel:
     device = "cpu"
 
     def __init__(self, words: Sequence[str], n_facts: int) -> None:
-        self.vocabulary = _Words(words)
+        self.vocabulary = WordList(words)
         self.identity = f"made-up:{len(words)}:{n_facts}"
         noise = np.random.default_rng(0).normal(0, 2, 2 * len(words)).astype(np.float32)
         self._noise: NDArray[np.float32] = noise
@@ -170,7 +181,7 @@ class MadeUpModel:
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """Return a query whose two tokens are the numbers of its fact and its prompt."""
         fact, prompt = (int(number) for number in re.findall(r"\d+", query.text(""))[:2])
-        return Encoded((fact, prompt), (0,), ("after space",))
+        return Encoded((fact, prompt), (0,), (AFTER_SPACE,))
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
         """Return each query encoded, in order."""

@@ -10,21 +10,19 @@ Departure: The common vocabulary
 
 import hashlib
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import (
-    PLACES,
+    AFTER_SPACE,
     OpenVocabulary,
     Place,
     Spelling,
     Vocabulary,
-    spell,
 )
 from lama_core.errors import UserError
 
@@ -42,46 +40,132 @@ def pad_columns(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     return table
 
 
+# Number of candidates whose tokens in a text are compared with those at the text's kind of place.
+SAMPLE = 8
+MAX_PLACES = 256
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """The tokens of each candidate at a place.
+
+    ids: int64 [candidate, form], padded with -1; a candidate that isn't one token there has only
+    -1.
+    """
+
+    ids: NDArray[np.int64]
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether each candidate is exactly one token."""
+        return self.ids.shape[1] == 1 and bool((self.ids >= 0).all())
+
+    @cached_property
+    def by_token(self) -> dict[int, int]:
+        """Token -> the first candidate that it writes."""
+        found: dict[int, int] = {}
+        for form in self.ids.T.tolist():
+            for column, token in enumerate(form):
+                found.setdefault(token, column)
+        found.pop(NO_COLUMN, None)
+        return found
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns of a candidate list in one model's distribution.
 
     Attributes:
         words: The candidates that are one token of the model, in candidate order.
-        token_ids: Place -> ids of each candidate's tokens, int64 [candidate, form], padded with -1.
         spelling: How the model writes the candidates.
-        is_full: Whether every token of the model is a column.
+        all_ids: If every token of the model is a candidate: the id of each, int64 [candidate];
+            else None.
+        tables: The tokens at the places that were looked up so far.
     """
 
     words: Sequence[str]
-    token_ids: dict[Place, NDArray[np.int64]]
     spelling: Spelling
-    is_full: bool = False
+    all_ids: NDArray[np.int64] | None = None
+    tables: dict[Place, TokenTable] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every token of the model is a column."""
+        return self.all_ids is not None
 
     @cached_property
     def index(self) -> dict[str, int]:
         """Word -> column."""
         return {word: column for column, word in enumerate(self.words)}
 
+    def table(self, place: Place) -> TokenTable:
+        """Return the candidates' tokens at a place.
+
+        Places of the same kind share a table, unless a sample of the candidates has other tokens.
+        """
+        place = Place(place.left)
+        table = self.tables.get(place)
+        if table is None:
+            kind = place.kind
+            if self.all_ids is not None:
+                table = next(iter(self.tables.values()), TokenTable(self.all_ids.reshape(-1, 1)))
+            elif place == kind:
+                table = self._make_table(self.words, place)
+            else:
+                table = self.table(kind)
+                if not self._fits(table, place):
+                    return self._exact_table(place)
+            self._keep(place, table)
+        return table
+
+    def _make_table(self, words: Sequence[str], place: Place) -> TokenTable:
+        return TokenTable(pad_columns(self.spelling.tokens_of(words, place)))
+
+    def _exact_table(self, place: Place) -> TokenTable:
+        """Return the candidates' tokens after all of the text on the left of a place."""
+        return self._keep(Place(place.left), self._make_table(self.words, Place(place.left)))
+
+    def _keep(self, place: Place, table: TokenTable) -> TokenTable:
+        if len(self.tables) >= MAX_PLACES:
+            self.tables.pop(next(iter(self.tables)), None)
+        self.tables[place] = table
+        return table
+
+    def _fits(self, table: TokenTable, place: Place) -> bool:
+        """Return whether a sample of the candidates has the tokens of a table at a place."""
+        written = np.flatnonzero((table.ids >= 0).any(axis=1))
+        sample = written[:: max(1, len(written) // SAMPLE)][:SAMPLE].tolist()
+        found = self.spelling.tokens_of([self.words[column] for column in sample], place)
+        return found == [_without_padding(table.ids[column]) for column in sample]
+
     def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
         """Return the ids of the tokens that write a candidate."""
-        return tuple(form for form in self.token_ids[place][column].tolist() if form >= 0)
+        return _without_padding(self.table(place).ids[column])
 
-    @cached_property
-    def _by_token(self) -> dict[int, int]:
-        ids = self.token_ids["after space"][:, 0].tolist()
-        return {token: column for column, token in enumerate(ids)}
-
-    def find(self, word: str, place: Place = "after space") -> int | str:
+    def find(self, word: str, place: Place = AFTER_SPACE) -> int | str:
         """Return the word's column, or the reason why it can't be ranked."""
         tokens = self.spelling.tokens(word, place)
         if not tokens:
             return NOT_ONE_TOKEN
-        if self.is_full:
-            column = self._by_token.get(tokens[0])
-        else:
-            column = self.index.get(self.spelling.key(word))
-        return NOT_A_CANDIDATE if column is None else column
+        columns = map(self.table(place).by_token.get, tokens)
+        found = next((column for column in columns if column is not None), None)
+        if (
+            found is None
+            and place.left != place.kind.left
+            and self.spelling.key(word) in self.index
+        ):
+            found = self._exact_table(place).by_token.get(tokens[0])
+        return NOT_A_CANDIDATE if found is None else found
+
+    def candidate(self, word: str) -> str:
+        """Return the candidate that a word is written like; if there is none, the word's key."""
+        key = self.spelling.key(word)
+        column = key if key in self.index else self.find(word)
+        return self.words[column] if isinstance(column, int) else key
+
+
+def _without_padding(row: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(form for form in row.tolist() if form != NO_COLUMN)
 
 
 _GROWING = threading.Lock()
@@ -98,7 +182,12 @@ class OpenColumns(Columns):
 
     left_out: frozenset[str] = frozenset()
 
-    def find(self, word: str, place: Place = "after space") -> int | str:
+    @property
+    def is_full(self) -> bool:
+        """Always True: every word can become a column."""
+        return True
+
+    def find(self, word: str, place: Place = AFTER_SPACE) -> int | str:
         """Return the word's column; add a column for a new word."""
         if word.lower() in self.left_out:
             return NOT_A_CANDIDATE
@@ -108,14 +197,16 @@ class OpenColumns(Columns):
                 self.words.append(word)
         return self.index[word]
 
+    def candidate(self, word: str) -> str:
+        """Return the word."""
+        return word
+
     def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
         """Return the id of the word, which counts as a single token."""
         return self.spelling.tokens(self.words[column], place)
 
 
-# Vocabulary -> candidates' digest -> columns, because finding tens of thousands of words takes
-# longer than a query.
-_CACHE: WeakKeyDictionary[Vocabulary, dict[str, Columns]] = WeakKeyDictionary()
+# Maximum number of lists whose columns are stored with a vocabulary.
 MAX_CACHED = 64
 
 
@@ -159,41 +250,49 @@ class Candidates:
         words = Candidates(self.name, tuple(dict.fromkeys(objects)))
         return words.folded() if self.fold_case else words
 
-    def columns(self, vocabulary: Vocabulary) -> Columns:
+    def columns(self, vocabulary: Vocabulary, places: Iterable[Place] = (AFTER_SPACE,)) -> Columns:
         """Return the candidates' columns in a model's distribution; cached.
+
+        places: The places of the blanks; a candidate is one token at one of them, or after a space.
 
         Raises:
             UserError: If none of the words is a single token of the model.
         """
-        cache = _CACHE.setdefault(vocabulary, {})
-        columns = cache.get(self.digest)
+        kinds = tuple(sorted({AFTER_SPACE, *(place.kind for place in places)}))
+        cache = vocabulary.columns
+        columns: Columns | None = cache.get((self.digest, kinds))
         if columns is None:
-            columns = self._find_columns(vocabulary)
+            columns = self._find_columns(vocabulary, kinds)
             if isinstance(columns, OpenColumns):
                 return columns  # not cached: it grows, and belongs to one query
             if len(cache) >= MAX_CACHED:
                 cache.pop(next(iter(cache)), None)
-            cache[self.digest] = columns
+            cache[self.digest, kinds] = columns
         return columns
 
-    def _find_columns(self, vocabulary: Vocabulary) -> Columns:
-        spelling = spell(vocabulary, folded=self.fold_case)
+    def _find_columns(self, vocabulary: Vocabulary, places: Sequence[Place]) -> Columns:
+        spelling = Spelling(vocabulary, folded=self.fold_case)
         if self.words is None and isinstance(vocabulary, OpenVocabulary):
-            return OpenColumns([], {}, spelling, is_full=True)
+            return OpenColumns([], spelling)
         if self.words is None:
             tokens = vocabulary.tokens()
-            ids = np.fromiter(tokens, dtype=np.int64, count=len(tokens)).reshape(-1, 1)
-            return Columns(
-                tuple(tokens.values()), dict.fromkeys(PLACES, ids), spelling, is_full=True
-            )
+            ids = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
+            return Columns(tuple(tokens.values()), spelling, ids)
         words = tuple(dict.fromkeys(map(spelling.key, self.words)))
-        known = tuple(word for word in words if word in spelling.forms["after space"])
-        if not known:
+        found = list(zip(*(spelling.tokens_of(words, place) for place in places), strict=True))
+        # Words that the tokenizer writes alike, such as Bogotá and bogota, are one candidate.
+        first: dict[tuple[tuple[int, ...], ...], int] = {}
+        for column, written in enumerate(found):
+            if any(written):
+                first.setdefault(written, column)
+        if not first:
             raise UserError(
                 f"None of the {len(words):,} words of the candidates '{self.name}' is a single "
                 "token of the model: choose another candidate list."
             )
-        token_ids = {
-            place: pad_columns([spelling.tokens(word, place) for word in known]) for place in PLACES
-        }
-        return Columns(known, token_ids, spelling)
+        kept = list(first.values())
+        columns = Columns(tuple(words[column] for column in kept), spelling)
+        for number, place in enumerate(places):
+            rows = [found[column][number] for column in kept]
+            columns.tables[place] = TokenTable(pad_columns(rows))
+        return columns

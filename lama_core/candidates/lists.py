@@ -88,7 +88,7 @@ def common_vocabulary(
         *(
             {
                 word.lower() if fold_case else word
-                for word in vocabulary.forms("after space")
+                for word in vocabulary.single_words()
                 if keep(word)
             }
             for vocabulary in known

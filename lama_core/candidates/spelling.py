@@ -1,22 +1,77 @@
-"""How a model writes a word: its case, the space before it, and its tokens.
+"""How a model writes a word: the tokens that its tokenizer makes of it at a place in a text.
 
+    tokens of a word at a blank = those that the tokenizer writes when the word is there
+
+A word has tokens of its own at a place if no token covers the word and its neighbours together.
 Use a `Spelling` to find a word among a model's tokens; `Columns` contain one.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
-Place = Literal["after space", "open"]
-PLACES: tuple[Place, ...] = ("after space", "open")
-OPENING = frozenset("([{<\"'“‘«-–—/")
+from lama_core.types import Query
 
-Forms = Mapping[str, tuple[int, ...]]
+# Longest text next to a blank that decides on a word's tokens.
+MAX_NEXT = 32
+
+
+class Place(NamedTuple):
+    """The text that touches a blank.
+
+    Attributes:
+        left: The characters up to the last space, with that space; only a space if the blank
+            follows one; empty at the start of a text.
+        right: The characters up to the next space.
+    """
+
+    left: str
+    right: str = ""
+
+    @property
+    def kind(self) -> "Place":
+        """The place with the last character on its left only: one for many texts."""
+        return Place(self.left[-1:])
+
+
+AFTER_SPACE = Place(" ")
+START = Place("")
+
+
+def place_of(left: str, right: str = "") -> Place:
+    """Return the place of a blank between two texts."""
+    if not left.strip():
+        return Place("", _touching(right))
+    if left[-1].isspace():
+        return Place(" ", _touching(right))
+    last = left.split()[-1]
+    space = " " if len(left.split(maxsplit=1)) > 1 or left[0].isspace() else ""
+    return Place((space + last)[-MAX_NEXT:], _touching(right))
+
+
+def places_of(query: Query) -> tuple[Place, ...]:
+    """Return the place of each blank of a query; a blank next to another follows a space."""
+    first, *others = pairwise(query.parts)
+    return (
+        place_of(*first),
+        *(place_of(left if left.strip() else "a ", right) for left, right in others),
+    )
+
+
+def _touching(right: str) -> str:
+    return right[: MAX_NEXT + 1].split()[0][:MAX_NEXT] if right and not right[0].isspace() else ""
 
 
 class Vocabulary(Protocol):
-    """A model's tokens as words: the part of a tokenizer that candidates need."""
+    """A model's tokens as words: the part of a tokenizer that candidates need.
+
+    columns: the columns of candidate lists in this vocabulary that `Candidates.columns` found, so
+    that they are forgotten with it.
+    """
+
+    columns: dict[Any, Any]
 
     @property
     def cased(self) -> bool:
@@ -26,18 +81,26 @@ class Vocabulary(Protocol):
     def size(self) -> int:
         """Number of entries of the model's output distribution."""
 
-    def forms(self, place: Place) -> Forms:
-        """Return the words that are one token at this place: word -> ids of tokens that write it.
+    def single_words(self) -> Iterable[str]:
+        """Return the words that are one token after a space, in the order of their ids."""
 
-        `after space`: in running text. `open`: at the start of a text or after a bracket, where a
-        tokenizer that includes spaces in its tokens may write the word with or without a space.
+    def case_variants(self, word: str, place: Place) -> Sequence[str]:
+        """Return the spellings among the tokens that are this word in lower case."""
+
+    def own_tokens(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        """Return each word's tokens at this place; () if a token is shared with a neighbour."""
+
+    def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
+        """Return the ids of a word's subword tokens at this place.
+
+        If it shares a token with a neighbour, they are those that it has without the neighbour.
         """
-
-    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        """Return the ids of a word's subword tokens at this place."""
 
     def can_write(self, word: str) -> bool:
         """Return whether the word has subword tokens and none of them is the unknown token."""
+
+    def can_predict(self, token_id: int) -> bool:
+        """Return whether a token is a word or a part of one, and in the model's output."""
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
         """Return the tokens of a text as shown to users."""
@@ -57,6 +120,7 @@ class OpenVocabulary:
     size = 0
 
     def __init__(self) -> None:
+        self.columns: dict[Any, Any] = {}
         self.words: dict[int, str] = {}
 
     def number(self, word: str) -> int:
@@ -66,15 +130,27 @@ class OpenVocabulary:
         self.words[number] = word
         return number
 
-    def forms(self, place: Place) -> Forms:
-        """Return a mapping in which every word is one token."""
-        return _AnyWord(self)
+    def single_words(self) -> Iterable[str]:
+        """Return the words that were looked up so far."""
+        return list(self.words.values())
 
-    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+    def case_variants(self, word: str, place: Place) -> Sequence[str]:
+        """Return the word only: its other spellings are tried on the server."""
+        return (word,)
+
+    def own_tokens(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        """Return the id of each whole word, because its subword tokens are unknown."""
+        return [(self.number(word),) for word in words]
+
+    def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
         """Return the id of the whole word, because its subword tokens are unknown."""
         return (self.number(word),)
 
     def can_write(self, word: str) -> bool:
+        """Return True, because the model's tokens are unknown."""
+        return True
+
+    def can_predict(self, token_id: int) -> bool:
         """Return True, because the model's tokens are unknown."""
         return True
 
@@ -88,65 +164,46 @@ class OpenVocabulary:
 
 
 @dataclass(frozen=True)
-class _AnyWord(Mapping[str, tuple[int, ...]]):
-    """Word -> its id, for any word; iterates over the words that were looked up so far."""
-
-    vocabulary: OpenVocabulary
-
-    def __getitem__(self, word: str) -> tuple[int, ...]:
-        return (self.vocabulary.number(word),)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self.vocabulary.words.values()))
-
-    def __len__(self) -> int:
-        return len(self.vocabulary.words)
-
-
-def place_of(left: str) -> Place:
-    """Return the place of a blank, by the text on its left."""
-    return "open" if not left.strip() or left[-1] in OPENING else "after space"
-
-
-@dataclass(frozen=True)
 class Spelling:
     """How the words of a candidate list are written in one model's tokens.
 
     Attributes:
-        cased: Whether the model distinguishes `Paris` from `paris`.
+        vocabulary: The model's vocabulary.
         folded: Whether the list is lower-cased, so that a cased model's `Paris`, `paris` and
             `PARIS` count together.
-        forms: Place -> word as in the list -> ids of the single tokens that write it.
     """
 
-    cased: bool
-    folded: bool
-    forms: Mapping[Place, Forms]
+    vocabulary: Vocabulary
+    folded: bool = False
 
     def key(self, word: str) -> str:
         """Return the word as the list writes it."""
-        return word.lower() if self.folded or not self.cased else word
+        return word.lower() if self.folded or not self.vocabulary.cased else word
 
-    def written(self, word: str) -> str:
-        """Return the word as the input of the model's tokenizer."""
-        return word if self.cased else word.lower()
-
-    def tokens(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+    def tokens(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
         """Return the ids of the single tokens that write the word at this place; () if none."""
-        key = self.key(word)
-        return self.forms[place].get(key) or self.forms["after space"].get(key) or ()
+        return self.tokens_of([word], place)[0]
 
+    def tokens_of(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        """Return `tokens` of each word."""
+        variants = self._variants(words, place) if self.folded else [(word,) for word in words]
+        written = dict.fromkeys(spelled for spellings in variants for spelled in spellings)
+        owned = self.vocabulary.own_tokens(list(written), place)
+        one = {
+            spelled: ids
+            for spelled, ids in zip(written, owned, strict=True)
+            if len(ids) == 1 and self.vocabulary.can_predict(ids[0])
+        }
+        return [
+            one.get(spellings[0], ())
+            if len(spellings) == 1
+            else tuple(dict.fromkeys(number for word in spellings for number in one.get(word, ())))
+            for spellings in variants
+        ]
 
-def spell(vocabulary: Vocabulary, *, folded: bool = False) -> Spelling:
-    """Return how a model writes the words of a list; folded: whether the list is lower-cased."""
-    forms = {place: vocabulary.forms(place) for place in PLACES}
-    if folded and not isinstance(vocabulary, OpenVocabulary):
-        forms = {place: _fold(found) for place, found in forms.items()}
-    return Spelling(vocabulary.cased, folded, forms)
-
-
-def _fold(forms: Forms) -> dict[str, tuple[int, ...]]:
-    folded: dict[str, tuple[int, ...]] = {}
-    for word, ids in forms.items():
-        folded[word.lower()] = folded.get(word.lower(), ()) + ids
-    return folded
+    def _variants(self, words: Sequence[str], place: Place) -> list[tuple[str, ...]]:
+        """Return the spellings of each word that count together, in the order of their ids."""
+        return [
+            tuple(dict.fromkeys((*self.vocabulary.case_variants(key, place), key, word)))
+            for word, key in zip(words, map(self.key, words), strict=True)
+        ]

@@ -52,7 +52,8 @@ def _print_answers(blank: BlankAnswer, title: str) -> None:
         for item in blank.predictions
     ]
     if gold := blank.gold:
-        note = "" if len(gold.pieces) == 1 else f" ({' + '.join(gold.pieces)})"
+        is_token = len(gold.pieces) == 1 and not gold.is_changed
+        note = "" if is_token else f" ({' + '.join(gold.pieces)})"
         rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
     heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
     output.print_table(heads, rows, title=title)

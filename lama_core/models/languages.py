@@ -12,8 +12,6 @@ from lama_core.models.sources.catalog import Entry
 
 ENGLISH = "English"
 LATIN = "LATIN"
-# Scripts without spaces between words, named by the first word of their letters' Unicode names.
-UNSPACED = frozenset(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
 IN_WORDS = {"CJK": "Chinese characters", "HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
 
 
@@ -23,11 +21,6 @@ def script_of(character: str) -> str:
         return ""
     first = unicodedata.name(character, "").split(" ")[0].split("-")[0]
     return LATIN if first in ("FULLWIDTH", "MODIFIER", "MATHEMATICAL") else first
-
-
-def joins_words(character: str) -> bool:
-    """Whether a blank next to this character would be part of a word."""
-    return character.isalnum() and script_of(character) not in UNSPACED
 
 
 def language_note(text: str, entries: Sequence[Entry]) -> str:

@@ -76,8 +76,7 @@ class Encoded:
     token_ids: including the model's special tokens.
     positions: the position that each blank is predicted from; in an encoder-decoder model, the
         position of the blank that its decoder fills.
-    places: for each blank, whether it is `after space` or `open` (at the start of the text, or
-        after a bracket).
+    places: for each blank, the text that touches it, which decides on a word's tokens.
     suffix: the text right of the blank, which a causal model with context `both` scores after each
         word; empty for others.
     n_suffix: number of tokens of the suffix.

@@ -341,7 +341,11 @@ def load_with_transformers(
     unknown = [token for token in tokenizer.all_special_tokens if token not in vocabulary]
     if unknown:
         raise UserError(f"{name}: special token {unknown[0][:40]!r} is not in its vocabulary.")
-    beyond = [token for token, number in vocabulary.items() if number >= rows]
+    beyond = [
+        token
+        for token in TokenVocabulary(tokenizer, rows).lacking
+        if token != tokenizer.pad_token or vocabulary[token] in tokenizer("a")["input_ids"]
+    ]
     if beyond:
         raise UserError(
             f"{name}: its tokenizer's vocabulary is larger than the model's embedding matrix "

@@ -7,7 +7,7 @@ a leading hyphen (`CONTINUATION`).
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,12 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.spelling import Place
+from lama_core.candidates.spelling import AFTER_SPACE, START, Place
 from lama_core.models.protocols import Statement
 
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
 METASPACE = "▁"
-ANCHORS = (":", ".", "a")
+# A text with a space in front is tokenized after this word, because a text begins with a space
+# nowhere else.
+ANCHOR = "a"
+N_ANCHORS = 8
+# Number of words that are tokenized as one text.
+WORDS_PER_TEXT = 256
+# Maximum number of stored tokens of words.
+MAX_STORED = 1_000_000
 # The sentinel, which replaces a hidden span in T5's family; in mT5 it is an ordinary token.
 SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 
@@ -61,6 +68,8 @@ class TokenVocabulary:
         self._backend = json.loads(tokenizer.backend_tokenizer.to_str())
         self._backend["model"].pop("vocab")  # megabytes that the tokenizer has already
         self._style = self._find_style()
+        self.columns: dict[Any, Any] = {}
+        self._stored: dict[tuple[str, Place], tuple[int, ...]] = {}
 
     def _find_style(self) -> str:
         model = self._backend["model"]
@@ -101,6 +110,12 @@ class TokenVocabulary:
         return tuple(found[place] for place in sorted(found))
 
     @cached_property
+    def lacking(self) -> tuple[str, ...]:
+        """The tokenizer's tokens that the model's output doesn't have."""
+        tokens = self._tokenizer.get_vocab().items()
+        return tuple(token for token, number in tokens if number >= self.size)
+
+    @cached_property
     def frame(self) -> tuple[list[int], list[int]]:
         """Ids of the special tokens that the tokenizer puts before and after every text."""
         plain = self._tokenizer("a", add_special_tokens=False)["input_ids"]
@@ -124,6 +139,7 @@ class TokenVocabulary:
         from tokenizers.decoders import ByteLevel  # importing takes 0.2 s
 
         suffix = self._backend["model"].get("end_of_word_suffix") or ""
+        added = {entry["id"]: entry for entry in self._backend.get("added_tokens", [])}
         prefix = self._backend["model"].get("continuing_subword_prefix") or "##"
         bytes_of_tokens = ByteLevel()
         entries: dict[int, tuple[str, bool]] = {}
@@ -132,7 +148,10 @@ class TokenVocabulary:
         ):
             if number >= self.size or number in self.special_ids:
                 continue
-            if self._style == "wordpiece":
+            if number in added:  # written as text in every style
+                begins = added[number]["lstrip"] or self._style in ("wordpiece", "suffix")
+                begins, text = begins or token.startswith(" "), token.removeprefix(" ")
+            elif self._style == "wordpiece":
                 begins = not token.startswith(prefix)
                 text = token if begins else token.removeprefix(prefix)
             elif self._style == "suffix":
@@ -177,45 +196,131 @@ class TokenVocabulary:
             shown[0] = shown[0].removeprefix(CONTINUATION)
         return tuple(shown)
 
-    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
-        """Return the ids of the tokens that write each single-token word in this place."""
-        return self._spaced if place == "after space" else self._open
+    def single_words(self) -> tuple[str, ...]:
+        """Return the words that are one token after a space, in the order of their ids."""
+        return self._single_words
+
+    @cached_property
+    def _single_words(self) -> tuple[str, ...]:
+        words = list(self._spaced)
+        found = zip(words, self.own_tokens(words, AFTER_SPACE), strict=True)
+        return tuple(word for word, ids in found if ids == self._spaced[word])
 
     @cached_property
     def _spaced(self) -> dict[str, tuple[int, ...]]:
+        """Text -> the first token that begins a word and has this text."""
         forms: dict[str, tuple[int, ...]] = {}
         for number, (text, begins) in self._entries.items():
             if begins and text and text.strip() == text:
-                forms.setdefault(text, (number,))  # the tokenizer uses only the first of duplicates
+                forms.setdefault(text, (number,))
         return forms
+
+    def case_variants(self, word: str, place: Place) -> tuple[str, ...]:
+        """Return the spellings among the tokens that are this word in lower case.
+
+        After a space, only those of tokens that begin a word.
+        """
+        if not self.cased:
+            return (word,)
+        return (self._variants if place.left == " " else self._all_variants).get(word, ())
 
     @cached_property
-    def _open(self) -> dict[str, tuple[int, ...]]:
-        if self._style not in ("bytes", "metaspace"):
-            return self._spaced
-        forms: dict[str, tuple[int, ...]] = {}
-        for number, (text, _) in self._entries.items():
-            if text and text.strip() == text:
-                forms[text] = (*forms.get(text, ()), number)
-        return forms
+    def _variants(self) -> dict[str, tuple[str, ...]]:
+        return by_lower_case(self._spaced)
 
-    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        """Return the token ids of a word in running text.
+    @cached_property
+    def _all_variants(self) -> dict[str, tuple[str, ...]]:
+        texts = (text for text, _ in self._entries.values())
+        return by_lower_case(text for text in texts if text and text.strip() == text)
 
-        The word is tokenized after an anchor, so that the tokenizer sees it in context; then the
-        anchor's tokens are removed. Raises ValueError if that fails for all anchors.
+    def own_tokens(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        """Return each word's tokens at this place; () if a token is shared with a neighbour.
+
+        The word is tokenized together with the text that touches it; the tokens of the text on its
+        left and of the text on its right must be there, too.
         """
-        known = self.forms(place).get(word)
-        if known:
-            return known[:1]
-        if place == "open" and self._style == "bytes":
-            return tuple(self.encode(word))
-        for anchor in ANCHORS:
-            before = self.encode(anchor)
-            whole = self.encode(f"{anchor} {word}")
-            if whole[: len(before)] == before:
-                return tuple(whole[len(before) :])
-        raise ValueError(f"no anchor can be removed before {word!r}")
+        if len(self._stored) > MAX_STORED:
+            self._stored = {}
+        stored = self._stored  # another thread may replace it
+        missing = [word for word in dict.fromkeys(words) if (word, place) not in stored]
+        if missing:
+            found = self._tokens(missing, place)
+            stored.update(zip(((word, place) for word in missing), found, strict=True))
+        return [stored[word, place] for word in words]
+
+    def _tokens(self, words: list[str], place: Place) -> list[tuple[int, ...]]:
+        if place.right:
+            alone = self.own_tokens(words, Place(place.left))
+            both = self._follow(place.left, [word + place.right for word in words])[0]
+            after = tuple(self.encode_after(place.right))
+            return [
+                ids if longer == (*ids, *after) else ()
+                for ids, longer in zip(alone, both, strict=True)
+            ]
+        known = self._checked(words) if place == AFTER_SPACE else {}
+        others = [word for word in words if word not in known]
+        followed, last = self._follow(place.left, others)
+        if last == self._tokenizer.unk_token_id:  # it may cover the beginning of the word, too
+            followed = [
+                ids if self.can_write(word) else ()
+                for word, ids in zip(others, followed, strict=True)
+            ]
+        found = known | dict(zip(others, followed, strict=True))
+        return [found[word] for word in words]
+
+    def _follow(self, left: str, texts: Sequence[str]) -> tuple[list[tuple[int, ...]], int | None]:
+        """Return the tokens of each text after another, and the last token of the other.
+
+        () for a text that shares a token with the other.
+        """
+        left = (ANCHOR if left.startswith(" ") else "") + left
+        before = self.encode(left.rstrip())
+        found = self._encode_all([left + text for text in texts])
+        followed = [
+            tuple(ids[len(before) :]) if ids[: len(before)] == before else () for ids in found
+        ]
+        return followed, before[-1] if before else None
+
+    def _checked(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """Return the words after a space that the tokenizer writes with a token of their text.
+
+        They are tokenized as long texts, which is faster than one by one; a text with another word
+        in it gives none.
+        """
+        likely = [word for word in words if word in self._spaced]
+        parts = [likely[n : n + WORDS_PER_TEXT] for n in range(0, len(likely), WORDS_PER_TEXT)]
+        texts = self._encode_all([" ".join((ANCHOR, *part)) for part in parts])
+        before = self.encode(ANCHOR)
+        return {
+            word: self._spaced[word]
+            for part, ids in zip(parts, texts, strict=True)
+            if ids == [*before, *(self._spaced[word][0] for word in part)]
+            for word in part
+        }
+
+    def _encode_all(self, texts: list[str]) -> list[list[int]]:
+        """Return `encode` of each text."""
+        if not texts:
+            return []
+        ids = self._tokenizer(texts, add_special_tokens=False, split_special_tokens=True)
+        return [
+            found if self._control_ids.isdisjoint(found) else self._split(self._escaped(text))
+            for text, found in zip(texts, ids["input_ids"], strict=True)
+        ]
+
+    def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
+        """Return the token ids of a word at this place.
+
+        If it shares a token with a neighbour, they are those that it has without the neighbour.
+        """
+        for at in dict.fromkeys((place, Place(place.left), START)):
+            if own := self.own_tokens([word], at)[0]:
+                return own
+        return ()
+
+    def can_predict(self, token_id: int) -> bool:
+        """Whether a token is a word or a part of one, and in the model's output."""
+        return token_id in self._entries and token_id != self._tokenizer.unk_token_id
 
     def can_write(self, word: str) -> bool:
         """Whether a word has tokens, and none of them is the unknown token."""
@@ -275,8 +380,17 @@ class TokenVocabulary:
         """Like `encode`, for a text that follows a word without a space."""
         if not text:
             return []
-        whole, word = self.encode("a" + text), self.encode("a")
-        return whole[len(word) :] if whole[: len(word)] == word else self.encode(text)
+        for anchor in self._anchors:
+            whole, word = self.encode(anchor + text), self.encode(anchor)
+            if whole[: len(word)] == word:
+                return whole[len(word) :]
+        return self.encode(text)
+
+    @cached_property
+    def _anchors(self) -> tuple[str, ...]:
+        """Words that a text may follow: one of them shares no token with most texts."""
+        longest = sorted(filter(str.isalpha, self._spaced), key=len, reverse=True)
+        return (ANCHOR, *longest[:N_ANCHORS])
 
     def _split(self, text: str) -> list[int]:
         encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)
@@ -286,3 +400,11 @@ class TokenVocabulary:
     def _control_ids(self) -> frozenset[int]:
         """Ids that `encode` must not return: control tokens except the unknown token."""
         return self.special_ids - {self._tokenizer.unk_token_id}
+
+
+def by_lower_case(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the distinct texts by their lower case."""
+    found: dict[str, dict[str, None]] = {}
+    for text in texts:
+        found.setdefault(text.lower(), {})[text] = None
+    return {lower: tuple(variants) for lower, variants in found.items()}

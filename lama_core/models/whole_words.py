@@ -8,13 +8,14 @@ Departure: Words of the older models
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from lama_core.candidates.spelling import Place
+from lama_core.candidates.spelling import AFTER_SPACE, Place
 from lama_core.models.protocols import Statement
-from lama_core.models.vocabulary import TextTokens
+from lama_core.models.vocabulary import TextTokens, by_lower_case
 
 ENDS = frozenset(".,;:!?)]'\"")
 
@@ -57,6 +58,7 @@ class WordVocabulary:
     sentinels = ()
 
     def __init__(self, words: Sequence[str], signs: Signs, *, max_tokens: int) -> None:
+        self.columns: dict[Any, Any] = {}
         self.words = tuple(words)
         self.signs = signs
         self.size = len(self.words)
@@ -134,16 +136,29 @@ class WordVocabulary:
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(map(self.show, token_ids))
 
-    def forms(self, place: Place) -> Mapping[str, tuple[int, ...]]:
-        return self._forms
+    def single_words(self) -> Iterator[str]:
+        """Yield the words, without duplicates and control words."""
+        return (word for word in self.index if self.knows(word))
+
+    def case_variants(self, word: str, place: Place) -> tuple[str, ...]:
+        """Return the words that are this word in lower case."""
+        return self._variants.get(word, ())
 
     @cached_property
-    def _forms(self) -> "_Forms":
-        return _Forms(self)
+    def _variants(self) -> dict[str, tuple[str, ...]]:
+        return by_lower_case(self.single_words())
 
-    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+    def own_tokens(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        """Return each word's ids: a text is split at a blank, so that no neighbour matters."""
+        return [self.pieces(word) for word in words]
+
+    def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
         """Return a word's ids; several for a name such as `New York`."""
         return tuple(self.encode(word))
+
+    def can_predict(self, token_id: int) -> bool:
+        """Whether an id is a word's, and not a control word's."""
+        return token_id not in self.special_ids
 
     def can_write(self, word: str) -> bool:
         pieces = self.pieces(word)
@@ -165,22 +180,3 @@ class WordVocabulary:
             numbers = list(range(len(ids)))
             found.append(TextTokens.of(ids, numbers, spans, statement.start, statement.end))
         return found
-
-
-class _Forms(Mapping[str, tuple[int, ...]]):
-    """Word -> its id, looked up on demand: half a million tuples would take too much memory."""
-
-    def __init__(self, vocabulary: WordVocabulary) -> None:
-        self._vocabulary = vocabulary
-
-    def __getitem__(self, word: str) -> tuple[int, ...]:
-        if not self._vocabulary.knows(word):
-            raise KeyError(word)
-        return (self._vocabulary.index[word],)
-
-    def __iter__(self) -> Iterator[str]:
-        return (word for word in self._vocabulary.index if self._vocabulary.knows(word))
-
-    def __len__(self) -> int:
-        index, special = self._vocabulary.index, self._vocabulary.special_texts
-        return len(index) - sum(word in index for word in special)

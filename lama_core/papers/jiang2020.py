@@ -64,13 +64,12 @@ def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
     table = published_table(PAPER, "figure1")
     loaded = studies.load(model)
     candidates = candidates_of(studies.request(model), loaded)
-    columns = candidates.columns(loaded.vocabulary)
     known = model in BERTS
     for kind, text in ONE_FACT.items():
         printed = [row.values for row in table.rows if row.labels[0] == kind]
         words = [str(word) for word, _ in printed]
         theirs = ", ".join(f"{word} [{fixed(float(value or 0), 2)}]" for word, value in printed)
-        answer = query_model(loaded, parse_query(text), candidates, gold=DEVELOPER, columns=columns)
+        answer = query_model(loaded, parse_query(text), candidates, gold=DEVELOPER)
         blank = answer.blanks[0]
         ours = ", ".join(f"{one.token} [{fixed(one.log_prob, 2)}]" for one in blank.predictions)
         rank = blank.gold.rank if blank.gold else None

@@ -269,7 +269,6 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
     """Return query -> a model's five best words, as in the paper, and the counts of `_golds`."""
     model = lama.load(reference)
     candidates = lama.words(model)
-    columns = candidates.columns(model.vocabulary)
     context = choose_context("left", model.kind)
     found: dict[str, Value] = {}
     ranks = []
@@ -277,9 +276,7 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
     for number, one in enumerate(printed):
         lama.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
         query = parse_query(one.query)
-        answer = query_model(
-            model, query, candidates, gold=one.gold, context=context, columns=columns
-        )
+        answer = query_model(model, query, candidates, gold=one.gold, context=context)
         blank = answer.blanks[0]
         words = (f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions)
         found[one.query] = ", ".join(words)

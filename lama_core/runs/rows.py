@@ -43,7 +43,7 @@ def make_rows(
     first, first_filtered = scored["top"][:, 0], scored["first_filtered"]
     first_words = [words[column] if column >= 0 else None for column in first]
     keys = {
-        questions[row].relation.name: segment.columns.spelling.key
+        questions[row].relation.name: segment.columns.candidate
         for segment in prepared.segments
         for row in segment.rows.tolist()
     }

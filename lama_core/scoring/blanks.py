@@ -4,11 +4,9 @@ A blank is `[MASK]`, `<mask>`, `[Y]`, or three or more underscores.
 """
 
 import re
-from itertools import pairwise
 
 from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError
-from lama_core.models.languages import joins_words
 from lama_core.models.protocols import Context
 from lama_core.types import Prompt, Query
 
@@ -23,8 +21,7 @@ def parse_query(text: str) -> Query:
     """Return the query that a user typed, split at its blanks.
 
     Raises:
-        UserError: If the text is empty or too long, has no blank or too many, or has a blank
-            inside a word.
+        UserError: If the text is empty or too long, or has no blank or too many.
     """
     if not text.strip():
         raise UserError(f"The text is empty: type a sentence with a blank ({BLANKS}).")
@@ -37,10 +34,6 @@ def parse_query(text: str) -> Query:
         raise UserError(NO_BLANK)
     if len(parts) - 1 > MAX_BLANKS:
         raise UserError(f"The text has {len(parts) - 1} blanks; the maximum is {MAX_BLANKS}.")
-    for left, right in pairwise(parts):
-        if joins_words(left[-1:]) or joins_words(right[:1]):
-            inside = f"{left.split(' ')[-1]}___{right.split(' ')[0]}"
-            raise UserError(f"A blank touches a word ({inside[:60]}): put a space between them.")
     return Query(parts)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns
-from lama_core.candidates.spelling import Vocabulary, place_of
+from lama_core.candidates.spelling import Place, Vocabulary, places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller, Context, Encoded
 from lama_core.scoring.batches import encode_queries
@@ -81,7 +81,9 @@ def prepare(
     kept = list(questions)
     segments = []
     for name, rows in groups.items():
-        columns = _columns(name, knowledge, candidates, model)
+        queries = (question.query for row in rows if (question := kept[row]).excluded is None)
+        places = {places_of(query)[0].kind for query in queries if query is not None}
+        columns = _columns(name, knowledge, candidates, model, places)
         if columns is None:  # excludes the facts of this relation only
             for row in rows:
                 kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
@@ -119,13 +121,16 @@ def make_judge(
     knowledge: Knowledge, candidates: Candidates, model: BlankFiller, context: Context
 ) -> Judge:
     """Return a function that returns why `prepare` would exclude a fact; None if it wouldn't."""
-    columns_of = cache(lambda relation: _columns(relation, knowledge, candidates, model))
+    columns_of = cache(
+        lambda relation, kind: _columns(relation, knowledge, candidates, model, [kind])
+    )
 
     def judge(fact: Fact, query: Query) -> str | None:
-        columns = columns_of(fact.relation)
+        place = places_of(query)[0]
+        columns = columns_of(fact.relation, place.kind)
         if columns is None:
             return NOT_ONE_TOKEN
-        column = columns.find(fact.object, place_of(query.parts[0]))
+        column = columns.find(fact.object, place)
         if isinstance(column, str):
             return column
         return NO_FIT if _encode_one(model, query, context) is None else None
@@ -134,14 +139,18 @@ def make_judge(
 
 
 def _columns(
-    relation: str, knowledge: Knowledge, candidates: Candidates, model: BlankFiller
+    relation: str,
+    knowledge: Knowledge,
+    candidates: Candidates,
+    model: BlankFiller,
+    places: Iterable[Place],
 ) -> Columns | None:
     """Return the candidates as columns; None if no object of the relation is one token."""
     if not candidates.per_relation:
-        return candidates.columns(model.vocabulary)
+        return candidates.columns(model.vocabulary, places)
     try:
         words = candidates.of_relation(tuple(knowledge.counts[relation]))
-        return words.columns(model.vocabulary)
+        return words.columns(model.vocabulary, places)
     except UserError:
         return None
 
@@ -160,7 +169,7 @@ def _segment(
         question = questions[row]
         if question.excluded is not None or question.query is None:
             continue
-        column = columns.find(question.fact.object, place_of(question.query.parts[0]))
+        column = columns.find(question.fact.object, places_of(question.query)[0])
         if isinstance(column, str):
             questions[row] = _excluded(question, column)
         else:
@@ -172,7 +181,7 @@ def _segment(
             questions[row] = _excluded(questions[row], NO_FIT)
             continue
         valid = knowledge.valid(questions[row].fact)
-        place = place_of(query.parts[0])
+        place = places_of(query)[0]
         columns_of_valid = [columns.find(word, place) for word in valid] if len(valid) > 1 else []
         others = sorted({at for at in columns_of_valid if isinstance(at, int) and at != gold})
         kept.append(row)

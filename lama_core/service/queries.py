@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lama_core.candidates.columns import Candidates, Columns, OpenColumns
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import places_of
 from lama_core.models import devices
 from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
 from lama_core.models.sources.catalog import find_model
@@ -67,7 +68,7 @@ class Visitor:
 
 LOCAL = Visitor()
 MAX_CANDIDATES = 16
-_candidates: dict[ClozeSettings, tuple[Candidates, dict[str, Columns]]] = {}
+_candidates: dict[ClozeSettings, Candidates] = {}
 _choosing = threading.Lock()
 _visitor: ContextVar[Visitor] = ContextVar("visitor", default=LOCAL)
 
@@ -115,12 +116,7 @@ def _is_loaded(name: str, precision: Precision) -> bool:
 
 
 def candidates_of(settings: ClozeSettings) -> Candidates:
-    """The candidates of the chosen models together."""
-    return _candidates_of(settings)[0]
-
-
-def _candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
-    """The chosen models' candidates, and model -> their columns in its vocabulary if it is known.
+    """The candidates of the chosen models together, with their columns after a space.
 
     Queries that need the same candidates at the same time wait until one query has made them.
     """
@@ -132,11 +128,10 @@ def _candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Colum
         with _choosing:  # not while a model is loaded
             found = _candidates.get(settings)
             if found is None:
-                candidates = choose_candidates(settings, models)
-                columns = {model.name: candidates.columns(model.vocabulary) for model in models}
-                # The columns of an open vocabulary grow with each query.
-                columns = {k: v for k, v in columns.items() if not isinstance(v, OpenColumns)}
-                found = _candidates[settings] = candidates, columns
+                found = choose_candidates(settings, models)
+                for model in models:
+                    found.columns(model.vocabulary)  # cached
+                _candidates[settings] = found
                 for oldest in list(_candidates)[:-MAX_CANDIDATES]:
                     del _candidates[oldest]
     return found
@@ -148,7 +143,6 @@ def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str,
         "context": settings.context,
         "renormalise": renormalise,
         "n_rescored": settings.n_rescored,
-        "columns": _candidates_of(settings)[1].get(name),
         "limits": load_page_limits(),
     }
 
@@ -200,9 +194,9 @@ def inspection(
     shown = ClozeSettings(
         models=request.models, precision=request.precision, candidates=request.candidates
     )
-    candidates, columns = _candidates_of(shown)
+    candidates = candidates_of(shown)
     model, query = loaded_model(name, request.precision), parse_query(request.text)
-    used = columns.get(name) or candidates.columns(model.vocabulary)
+    used = candidates.columns(model.vocabulary, places_of(query))
     return inspect_model(model, query, used, request, load_page_limits())
 
 

@@ -1,7 +1,6 @@
 """Candidates: words, whatever the tokens that write them."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lama_core.bench.prompts import WordList as Words
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import (
     STOP_WORDS,
@@ -17,33 +17,8 @@ from lama_core.candidates.lists import (
     named_candidates,
     read_candidate_file,
 )
-from lama_core.candidates.spelling import Place
+from lama_core.candidates.spelling import AFTER_SPACE, START
 from lama_core.errors import UserError
-
-
-class Words:
-    """A vocabulary of whole words: the id of each is its place in the list."""
-
-    def __init__(self, words: Sequence[str], *, cased: bool = True) -> None:
-        self.cased = cased
-        self._words = tuple(words)
-
-    @property
-    def size(self) -> int:
-        return len(self._words)
-
-    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
-        return {word: (number,) for number, word in enumerate(self._words)}
-
-    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        return self.forms(place)[word]
-
-    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self._words[token] for token in token_ids)
-
-    def tokens(self) -> dict[int, str]:
-        return dict(enumerate(self._words))
-
 
 CASED = Words(["Paris", "paris", "the", "PARIS", "London", "a", "!", "x1"])
 UNCASED = Words(["paris", "london", "of", "rome"], cased=False)
@@ -53,14 +28,14 @@ word_lists = st.lists(st.text(st.characters(categories=("L",)), min_size=1, max_
 def test_words_that_a_model_lacks_are_dropped_and_the_order_is_kept() -> None:
     columns = Candidates("file:x", ("London", "Oslo", "Paris")).columns(CASED)
     assert columns.words == ("London", "Paris")
-    assert columns.token_ids["after space"].tolist() == [[4], [0]]
+    assert columns.table(AFTER_SPACE).ids.tolist() == [[4], [0]]
     assert columns.index == {"London": 0, "Paris": 1}
 
 
 def test_case_variants_of_a_folded_word_share_its_column() -> None:
     columns = Candidates("x", ("Paris", "PARIS", "London")).folded().columns(CASED)
     assert columns.words == ("paris", "london")
-    assert columns.token_ids["after space"].tolist() == [[0, 1, 3], [4, -1, -1]]
+    assert columns.table(AFTER_SPACE).ids.tolist() == [[0, 1, 3], [4, -1, -1]]
 
 
 def test_an_uncased_model_is_asked_for_lower_cased_words() -> None:
@@ -70,7 +45,7 @@ def test_an_uncased_model_is_asked_for_lower_cased_words() -> None:
 
 def test_full_is_every_token_once() -> None:
     columns = Candidates("full", None).columns(CASED)
-    assert columns.token_ids["open"][:, 0].tolist() == list(range(CASED.size))
+    assert columns.table(START).ids[:, 0].tolist() == list(range(CASED.size))
 
 
 def test_a_list_that_has_no_word_of_the_model_is_refused() -> None:
@@ -104,15 +79,15 @@ def test_common_words_do_not_depend_on_the_order_of_the_models(
     common = common_vocabulary([shared, another])
     assert common == common_vocabulary([another, shared])
     assert common.words is not None
-    assert set(common.words) <= set(shared.forms("open")) & set(another.forms("open"))
+    assert set(common.words) <= set(shared.single_words()) & set(another.single_words())
 
 
 @given(word_lists)
 def test_every_variant_of_a_word_is_in_exactly_one_column(words: list[str]) -> None:
     vocabulary = Words([*dict.fromkeys([*words, "Paris"])])
-    names = tuple(vocabulary.forms("open"))
+    names = tuple(vocabulary.single_words())
     columns = Candidates("x", names).folded().columns(vocabulary)
-    used = columns.token_ids["after space"]
+    used = columns.table(AFTER_SPACE).ids
     assert sorted(used[used >= 0].tolist()) == list(range(vocabulary.size))
 
 
@@ -199,8 +174,8 @@ def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
 
 def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> None:
     table = Candidates("x", ("paris", "london"), fold_case=True).columns(CASED)
-    assert table.token_ids["open"].dtype == np.int64
-    assert (table.token_ids["open"][1] == [4, -1, -1]).all()
+    assert table.table(START).ids.dtype == np.int64
+    assert (table.table(START).ids[1] == [4, -1, -1]).all()
 
 
 def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
@@ -210,7 +185,7 @@ def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
     vocabulary = Words(["Paris", "London"])
     chosen = Candidates("x", ("Paris",))
     assert chosen.columns(vocabulary) is Candidates("y", ("Paris",)).columns(vocabulary)
-    assert chosen.columns(Words(["London", "Paris"])).token_ids["open"].tolist() == [[1]]
+    assert chosen.columns(Words(["London", "Paris"])).table(START).ids.tolist() == [[1]]
     gone = weakref.ref(vocabulary)
     del vocabulary
     gc.collect()
@@ -218,12 +193,12 @@ def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
 
 
 def test_only_the_latest_columns_are_kept() -> None:
-    from lama_core.candidates.columns import _CACHE, MAX_CACHED
+    from lama_core.candidates.columns import MAX_CACHED
 
     vocabulary = Words([str(number) for number in range(MAX_CACHED + 9)])
     for number in range(MAX_CACHED + 9):
         Candidates("x", (str(number),)).columns(vocabulary)
-    assert len(_CACHE[vocabulary]) == MAX_CACHED
+    assert len(vocabulary.columns) == MAX_CACHED
 
 
 def test_what_is_no_plain_file_of_words_is_refused_at_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.spelling import place_of
+from lama_core.candidates.spelling import AFTER_SPACE, places_of
 from lama_core.errors import UserError
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
@@ -31,13 +31,30 @@ def queries() -> list[Query]:
 
 
 def plain_rows(plain: tuple[Any, Any], query: Query) -> torch.Tensor:
-    """float32 [blank, vocabulary]: the tokenizer's own reading of the text, the whole sequence
-    through the model, log-softmax over everything."""
+    """float32 [blank, vocabulary]: the tokenizer's own reading of the text with a word in each
+    blank, that word's tokens replaced by a mask, the whole sequence through the model, log-softmax
+    over everything."""
     model, tokenizer = plain
-    encoded = tokenizer(query.text(tokenizer.mask_token), return_tensors="pt")
+    ids = read_with(tokenizer, query, [tokenizer.mask_token_id] * query.n_blanks)
     with torch.no_grad():
-        log_probs = model(**encoded).logits[0].log_softmax(-1)
-    return log_probs[encoded["input_ids"][0] == tokenizer.mask_token_id]
+        log_probs = model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+    return log_probs[torch.tensor(ids) == tokenizer.mask_token_id]
+
+
+def read_with(tokenizer: Any, query: Query, hidden: list[int]) -> list[int]:
+    """The tokens of a text with a word in each blank, the words' tokens replaced by these."""
+    ids: list[int] = []
+    encoded = tokenizer(query.text("Paris"), return_offsets_mapping=True)
+    starts = [len(Query(query.parts[: n + 1]).text("Paris")) for n in range(query.n_blanks)]
+    last = -1
+    for token, (start, end) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
+        inside = [n for n, word in enumerate(starts) if start < word + 5 and end > word]
+        if not inside:
+            ids.append(token)
+        elif inside[0] != last:
+            last = inside[0]
+            ids.append(hidden[last])
+    return ids
 
 
 def plain_next(plain: tuple[Any, Any], text: str) -> torch.Tensor:
@@ -58,15 +75,7 @@ def plain_said(plain: tuple[Any, Any], query: Query) -> torch.Tensor:
     replaced by the blank's sentinel; what the decoder is shown is made from labels by the model.
     """
     model, tokenizer = plain
-    text, ids = query.text("Paris"), []
-    encoded = tokenizer(text, return_offsets_mapping=True)
-    starts = [len(Query(query.parts[: n + 1]).text("Paris")) for n in range(query.n_blanks)]
-    for token, (start, end) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
-        inside = [n for n, word in enumerate(starts) if start < word + 5 and end > word]
-        if not inside:
-            ids.append(token)
-        elif ids[-1:] != [sentinel_of(tokenizer, inside[0])]:
-            ids.append(sentinel_of(tokenizer, inside[0]))
+    ids = read_with(tokenizer, query, [sentinel_of(tokenizer, n) for n in range(query.n_blanks)])
     labels = torch.tensor([[sentinel_of(tokenizer), tokenizer.get_vocab()["▁Paris"]]])
     with torch.no_grad():
         logits = model(input_ids=torch.tensor([ids]), labels=labels).logits
@@ -74,7 +83,7 @@ def plain_said(plain: tuple[Any, Any], query: Query) -> torch.Tensor:
 
 
 def ids_of(columns: Columns) -> np.ndarray:
-    return columns.token_ids["after space"][:, 0]
+    return columns.table(AFTER_SPACE).ids[:, 0]
 
 
 @pytest.mark.parametrize("family", MASKED)
@@ -119,7 +128,7 @@ def test_what_a_decoder_says_for_a_blank_equals_a_plain_forward_pass(
     expected = np.stack([
         np.logaddexp.reduce(np.where(ids < 0, -np.inf, row[ids]), axis=1)
         for row, query in zip(expected, asked, strict=True)
-        for ids in [columns.token_ids[place_of(query.parts[0])]]
+        for ids in [columns.table(places_of(query)[0]).ids]
     ])  # fmt: skip
     encoded = model.encode_all(asked, "both")
     alone = [model.blank_log_probs([one], columns).log_probs for one in encoded]

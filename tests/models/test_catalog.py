@@ -10,6 +10,7 @@ import transformers
 from tiny_models import tiny_tokenizer
 
 from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.models.registry import open_model
@@ -101,5 +102,5 @@ def test_bart_as_it_is_published_is_asked_as_a_masked_model(tmp_path: Path) -> N
         hidden = body(input_ids=torch.tensor([encoded.token_ids])).last_hidden_state
         plain = torch.log_softmax(hidden[0, encoded.positions[0]] @ body.shared.weight.T, dim=0)
     scores = model.blank_log_probs([encoded], columns)
-    ids = columns.token_ids["after space"][:, 0]
+    ids = columns.table(AFTER_SPACE).ids[:, 0]
     np.testing.assert_allclose(scores.log_probs[0], plain.numpy()[ids], atol=1e-4)

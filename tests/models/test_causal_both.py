@@ -49,7 +49,7 @@ def test_rescored_words_have_the_normalised_probability_of_the_whole_sentence(
     rescored = np.flatnonzero(np.isfinite(scores.log_probs[0]))
     best = np.argsort(-scores.order[0], kind="stable")[:30]
     assert sorted(best) == rescored.tolist()
-    ids = columns.token_ids[encoded.places[0]][rescored, 0]
+    ids = columns.table(encoded.places[0]).ids[rescored, 0]
     joint = np.array([chain(plain, [*left, int(token), *suffix], len(left)) for token in ids])
     expected = joint - np.logaddexp.reduce(joint)
     np.testing.assert_allclose(scores.log_probs[0, rescored], expected, atol=2e-4)

@@ -17,6 +17,7 @@ from families import WINDOW, families, make_family, tokenizer_of
 from huggingface_hub.errors import StrictDataclassError
 
 from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.protocols import Kind
 from lama_core.models.registry import open_model
@@ -137,7 +138,7 @@ def blank_rows(plain: Plain, query: Query) -> np.ndarray:
 def check_blanks(model: Any, plain: Plain) -> None:
     """Alone, and with shorter and longer texts."""
     columns = FULL.columns(model.vocabulary)
-    ids = columns.token_ids["after space"][:, 0]
+    ids = columns.table(AFTER_SPACE).ids[:, 0]
     expected = np.concatenate([blank_rows(plain, query) for query in QUERIES])[:, ids]
     encoded = model.encode_all(QUERIES, "left")
     alone = [model.blank_log_probs([one], columns).log_probs for one in encoded]
@@ -157,7 +158,7 @@ def check_both_sides(model: Any, plain: Plain) -> None:
         assert len(words) == N_RESCORED
         left = plain.ids(query.parts[0].rstrip())
         right = plain.ids(query.text("Paris"))[len(left) + 1 :]
-        tokens = columns.token_ids["after space"][words, 0]
+        tokens = columns.table(AFTER_SPACE).ids[words, 0]
         joint = [sum(plain.chain([*left, int(token), *right], len(left))) for token in tokens]
         expected = np.array(joint) - np.logaddexp.reduce(joint)
         close(scores.log_probs[0, words], expected, "with context both")
@@ -219,7 +220,7 @@ def check_layers(model: Any, plain: Plain) -> None:
         assert UNREAD.get(family, "nothing") in str(error)
         return
     assert family not in UNREAD
-    ids = columns.token_ids["after space"][:, 0]
+    ids = columns.table(AFTER_SPACE).ids[:, 0]
     close(found[-1], blank_rows(plain, query)[0, ids], "the last layer")
 
 

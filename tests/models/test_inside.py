@@ -21,6 +21,7 @@ from slow import slow_but
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ
 
 from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.hf.inspection import InspectableModel
@@ -93,7 +94,7 @@ def check_layers(model: Any, plain: Any, head: Callable[[Any, torch.Tensor], tor
     """The rows are the head on the hidden states; the last is the model's own answer."""
     encoded = encode(model)
     columns = FULL.columns(model.vocabulary)
-    ids = columns.token_ids["after space"][:, 0]
+    ids = columns.table(AFTER_SPACE).ids[:, 0]
     *states, own = plain_states(model, plain, list(encoded.token_ids))
     with torch.no_grad():
         # The last of transformers' states is normalised already in most families.
@@ -142,7 +143,7 @@ def test_of_a_model_whose_layers_pass_more_than_a_state_it_is_said(tmp_path: Pat
 def log_prob(model: Any, encoded: Encoded, token: int) -> float:
     """Of a token at the blank, as the model is asked everywhere."""
     columns = FULL.columns(model.vocabulary)
-    at = columns.token_ids["after space"][:, 0].tolist().index(token)
+    at = columns.table(AFTER_SPACE).ids[:, 0].tolist().index(token)
     return float(model.blank_log_probs([encoded], columns).log_probs[0, at])
 
 
@@ -348,7 +349,7 @@ def test_layers_and_tokens_of_the_embedded_models(name: str) -> None:
     model.cut_at(cutting_places(model.model))
     for hook in hooks:
         hook.remove()
-    ids = columns.token_ids["after space"][:, 0]
+    ids = columns.table(AFTER_SPACE).ids[:, 0]
     found = model.layer_log_probs(encoded, columns, [[7]]).log_probs
     np.testing.assert_allclose(found[1:], rows.log_softmax(-1)[:, ids].numpy(), atol=1e-4)
     np.testing.assert_allclose(found[-1], logits.log_softmax(-1)[ids].numpy(), atol=1e-4)

@@ -2,10 +2,8 @@
 
 import pytest
 
-from lama_core.errors import UserError
 from lama_core.models.languages import language_note
 from lama_core.models.sources.catalog import find_model, known_models
-from lama_core.scoring.blanks import parse_query
 
 ENGLISH = find_model("minilm-mlm")
 MANY = find_model("xlm-roberta-base")
@@ -36,9 +34,3 @@ def test_the_catalog_gives_the_languages_of_the_models_that_come_with_the_projec
     languages = {entry.name: entry.languages for entry in known_models()}
     assert languages["minilm-mlm"] == languages["smollm2-135m"] == "English"
     assert languages["xlm-roberta-base"] == "100 languages"
-
-
-def test_a_blank_needs_a_space_only_where_words_are_parted_by_spaces() -> None:
-    assert parse_query("法国的首都是___。").parts == ("法国的首都是", "。")
-    with pytest.raises(UserError, match=r"touches a word \(Par___\)"):
-        parse_query("Par___ is a city")

@@ -15,6 +15,7 @@ from data_files import write_lama
 from old_releases import WORDS, XL_CONFIG, make_elmo, make_fconv, make_transformer_xl
 
 from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.cache import load_model
@@ -63,7 +64,7 @@ def full_log_probs(model: Any, text: str) -> np.ndarray:
     encoded = model.encode(parse_query(text), KINDS[model.kind].contexts[0])
     found = np.full(model.vocabulary.size, np.nan)
     scores = model.blank_log_probs([encoded], columns)
-    found[columns.token_ids["after space"][:, 0]] = scores.log_probs[0]
+    found[columns.table(AFTER_SPACE).ids[:, 0]] = scores.log_probs[0]
     return found
 
 
@@ -352,7 +353,7 @@ def test_they_implement_what_is_asked_of_a_model(name: str, folders: dict[str, P
     model = load_model(str(folders[name]))
     assert isinstance(model, BlankFiller) and isinstance(model, SentenceScorer)
     assert isinstance(model, StatementScorer)
-    assert model.vocabulary.cased and "Paris" in model.vocabulary.forms("after space")
+    assert model.vocabulary.cased and "Paris" in model.vocabulary.single_words()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -403,7 +404,7 @@ def test_two_blanks_of_elmo_are_unknown_words_to_each_other(folders: dict[str, P
     both = model.encode(parse_query("[MASK] was born in [MASK] ."), "both")
     scores = model.blank_log_probs([both], columns).log_probs
     one = full_log_probs(model, "<UNK> was born in [MASK] .")
-    ids = columns.token_ids["after space"][:, 0]
+    ids = columns.table(AFTER_SPACE).ids[:, 0]
     assert scores.shape == (2, len(WORDS))
     assert scores[1] == pytest.approx(one[ids], abs=1e-5)
 
@@ -436,7 +437,7 @@ def test_signs_that_a_user_types_are_unknown_words(folders: dict[str, Path]) -> 
     for name, sign in (("transformer-xl", "<eos>"), ("fconv", "</s>"), ("fconv", "<pad>")):
         vocabulary = load_model(str(folders[name])).vocabulary
         assert vocabulary.encode(f"The {sign}")[1] == vocabulary.unk_token_id
-        assert sign not in vocabulary.forms("after space")
+        assert sign not in vocabulary.single_words()
 
 
 def test_another_reading_is_another_model(folders: dict[str, Path]) -> None:

@@ -13,6 +13,7 @@ from calling import told
 from tiny_models import LATER_T5, SEQ2SEQ, make_model, save_model_folder, sentences, tiny_tokenizer
 
 from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.registry import find_kind, open_model
@@ -51,7 +52,7 @@ def test_a_sentinel_in_a_text_is_text(family: str, tiny_model: Models) -> None:
     ids = model.encode(query).token_ids
     assert [number for number in ids if number in model.vocabulary.sentinels] == [model.mask_id]
     assert not set(model.text_ids("a <extra_id_3> b")) & set(model.vocabulary.sentinels)
-    assert not any("extra_id" in word for word in model.vocabulary.forms("after space"))
+    assert not any("extra_id" in word for word in model.vocabulary.single_words())
 
 
 def test_more_blanks_than_sentinels_are_refused(tiny_model: Models) -> None:
@@ -107,7 +108,7 @@ def test_umt5_with_a_head_of_its_own_is_not_scaled(tiny_model: Models) -> None:
         expected = (states[0, 1] @ plain.lm_head.weight.T).log_softmax(0)
     columns = FULL.columns(model.vocabulary)
     found = model.blank_log_probs([encoded], columns).log_probs[0]
-    np.testing.assert_allclose(found, expected[columns.token_ids["after space"][:, 0]], atol=1e-4)
+    np.testing.assert_allclose(found, expected[columns.table(AFTER_SPACE).ids[:, 0]], atol=1e-4)
 
 
 @pytest.mark.parametrize("family", SEQ2SEQ)

@@ -68,7 +68,7 @@ def pair(request: pytest.FixtureRequest, served: Serve, tiny_model: Models) -> t
 
 def single(model: Any, n: int) -> tuple[str, ...]:
     """Words that are one token of a model."""
-    words = (word for word in model.vocabulary.forms("after space") if word.isalpha())
+    words = (word for word in model.vocabulary.single_words() if word.isalpha())
     return tuple(sorted(words)[:n])
 
 

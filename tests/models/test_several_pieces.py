@@ -13,7 +13,7 @@ from lama_core.models.vocabulary import CONTINUATION
 from lama_core.scoring.blanks import parse_query
 
 Models = Callable[..., Any]
-TEXT = "The capital of France is [MASK], said Ann."
+TEXT = "The capital of France is [MASK] , said Ann."
 WORD = "Parisland"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tiny_models import CAUSAL, CITIES, FAMILIES, MASKED
 
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.scoring.blanks import parse_query
 
@@ -19,35 +20,32 @@ def test_every_word_that_is_one_token_goes_to_its_token_and_back(
     family: str, tiny_model: Models
 ) -> None:
     vocabulary = tiny_model(family).vocabulary
-    forms = vocabulary.forms("after space")
-    assert len(forms) > 40
-    for word, ids in forms.items():
-        pieces = vocabulary.pieces(word)
-        assert pieces == ids[:1]
-        assert vocabulary.show_text(pieces) == (word,) or not word.isprintable()
+    words = list(vocabulary.single_words())
+    assert len(words) > 40
+    for word, ids in zip(words, vocabulary.own_tokens(words, AFTER_SPACE), strict=True):
+        assert len(ids) == 1
+        assert vocabulary.show_text(ids) == (word,) or not word.isprintable()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_word_that_the_tokenizer_reads_as_one_token_is_that_token(
+def test_the_words_that_are_one_token_are_those_that_the_tokenizer_reads_as_one(
     family: str, tiny_model: Models
 ) -> None:
     model = tiny_model(family)
-    forms = model.vocabulary.forms("after space")
-    before = model.tokenizer("Paris", add_special_tokens=False)["input_ids"]
-    read = {}
-    for word in forms:
-        ids = model.tokenizer(f"Paris {word}", add_special_tokens=False)["input_ids"]
-        if ids[: len(before)] == before and len(ids) == len(before) + 1:
-            read[word] = ids[-1]
-    assert read == {word: forms[word][0] for word in read}
-    assert len(read) > 0.5 * len(forms)
+    single = set(model.vocabulary.single_words())
+    before = model.tokenizer("a", add_special_tokens=False)["input_ids"]
+    texts = {model.vocabulary.entry(token) for token in model.vocabulary.tokens()}
+    for word in (text for text, begins in texts if begins and text.strip() == text != ""):
+        ids = model.tokenizer(f"a {word}", add_special_tokens=False)["input_ids"]
+        is_one = ids[: len(before)] == before and len(ids) == len(before) + 1
+        assert (word in single) == (is_one and model.vocabulary.entry(ids[-1]) == (word, True))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_cities_the_tokenizer_was_trained_on_are_single_words(
     family: str, tiny_model: Models
 ) -> None:
-    forms = tiny_model(family).vocabulary.forms("after space")
+    forms = set(tiny_model(family).vocabulary.single_words())
     cased = FAMILIES[family].cased
     cities = [city if cased else city.lower() for city in CITIES if city.isascii()]
     assert len([city for city in cities if city in forms]) >= 5
@@ -82,23 +80,6 @@ def test_accents_are_read_out_of_their_bytes(family: str, tiny_model: Models) ->
     pieces = vocabulary.pieces("Zürich")
     assert "".join(vocabulary.show_text(pieces)).replace(CONTINUATION, "") == "Zürich"
     assert "Ã" not in "".join(vocabulary.show_text(pieces))
-
-
-@pytest.mark.parametrize("family", (*BYTE_LEVEL, *METASPACES))
-def test_after_a_bracket_a_word_counts_with_and_without_its_space(
-    family: str, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    before = model.tokenizer("a (", add_special_tokens=False)["input_ids"]
-    opened = model.vocabulary.forms("open")
-    checked = 0
-    for word, spaced in model.vocabulary.forms("after space").items():
-        assert set(spaced) <= set(opened[word])
-        ids = model.tokenizer(f"a ({word}", add_special_tokens=False)["input_ids"]
-        if ids[: len(before)] == before and len(ids) == len(before) + 1:
-            assert ids[-1] in opened[word]
-            checked += 1
-    assert checked > 0
 
 
 @pytest.mark.parametrize("family", MASKED)

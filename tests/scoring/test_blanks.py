@@ -66,10 +66,9 @@ def test_a_text_without_a_blank_is_refused(text: str) -> None:
         parse_query(text)
 
 
-@pytest.mark.parametrize("text", ("Par[MASK]", "[MASK]land is", "a par___is b", "1___ 2"))
-def test_a_blank_inside_a_word_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="touches a word"):
-        parse_query(text)
+@pytest.mark.parametrize("template", ("[X]의 수도는 [Y]이다.", "[X]的首都是[Y]。", "[X] est l’[Y]"))
+def test_a_typed_text_is_the_query_of_the_same_template(template: str) -> None:
+    assert parse_query(template.replace("[X]", "Peru")) == fill(template, "Peru")
 
 
 def test_a_text_of_a_megabyte_is_refused_by_its_length() -> None:

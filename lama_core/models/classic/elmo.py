@@ -24,7 +24,7 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.candidates.columns import Columns
-from lama_core.candidates.spelling import place_of
+from lama_core.candidates.spelling import places_of
 from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, are_sizes, open_release
 from lama_core.models.devices import map_distinct, to_cpu
 from lama_core.models.hf.layers import Linear, Table
@@ -259,8 +259,7 @@ class ElmoModel(Transformer):
                 ids.append(self.vocabulary.unk_token_id)
             ids += [self._number(word.text) for word in self.vocabulary.split(part)]
         self.check_window(len(ids) + 1)
-        lefts = (" ".join(query.parts[: number + 1]) for number in range(query.n_blanks))
-        return Encoded((*ids, *end), tuple(positions), tuple(place_of(left) for left in lefts))
+        return Encoded((*ids, *end), tuple(positions), places_of(query))
 
     def _number(self, word: str) -> int:
         if self.vocabulary.knows(word):

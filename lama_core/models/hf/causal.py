@@ -155,6 +155,7 @@ class CausalModel(InspectableModel):
             best = np.argsort(-left[row], kind="stable")[: query.n_rescored]
             more = np.setdiff1d(np.array(query.rescored, dtype=best.dtype), best)
             best = np.concatenate([best, more])
+            best = best[np.isfinite(left[row][best])]  # others aren't one token at this blank
             forms = self._best_forms(logits[row], columns, places[row], best)
             for of_tokens in self._suffix_parts(
                 list(query.token_ids),
@@ -232,7 +233,7 @@ class CausalModel(InspectableModel):
         logits: torch.Tensor, columns: Columns, place: Place, chosen: np.ndarray
     ) -> list[int]:
         """Return the most likely token of each chosen candidate."""
-        ids = torch.from_numpy(columns.token_ids[place][chosen]).to(logits.device)
+        ids = torch.from_numpy(columns.table(place).ids[chosen]).to(logits.device)
         values = logits[ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
         return to_cpu(ids.gather(1, values.argmax(1, keepdim=True))[:, 0]).tolist()
 

@@ -82,6 +82,11 @@ def _can_share(model: Any, rows: Sequence[Sequence[int]], max_tokens: int) -> bo
 def checked_ids(model: Any, prompt: str | Chat, max_tokens: int) -> list[int]:
     """Return `prompt_ids`; raise UserError if prompt and continuation don't fit the window."""
     ids = prompt_ids(model, prompt)
+    if max(ids) >= model.vocabulary.size:
+        raise ControlTokenError(
+            f"The question contains {model.tokenizer.convert_ids_to_tokens(max(ids))!r}, a control "
+            f"token that {model.name} lacks: remove it."
+        )
     # An encoder-decoder model reads the prompt and writes the answer in different windows.
     model.check_window(len(ids) if model.kind == "seq2seq" else len(ids) + max_tokens)
     return ids
@@ -240,7 +245,7 @@ class _CausalBatch:
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows of token ids, padded on the left, and their attention mask."""
         width = max(map(len, rows))
-        padding = self.model.tokenizer.pad_token_id or 0
+        padding = self.model.padding_id
         ids = [[padding] * (width - len(row)) + list(row) for row in rows]
         mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
         return torch.tensor(ids), torch.tensor(mask)

@@ -126,8 +126,8 @@ class InspectableModel(HookedModel):
     @property
     def hidden_id(self) -> int:
         """Id of the token that replaces a hidden token: the unknown token, else padding."""
-        candidates = (self.tokenizer.unk_token_id, self.tokenizer.pad_token_id)
-        return next((int(token) for token in candidates if token is not None), 0)
+        unknown = self.tokenizer.unk_token_id
+        return self.padding_id if unknown is None else int(unknown)
 
     def layer_log_probs(
         self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]

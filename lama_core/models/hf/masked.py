@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from lama_core.candidates.columns import Columns
-from lama_core.candidates.spelling import Place, place_of
+from lama_core.candidates.spelling import Place, places_of
 from lama_core.errors import UserError
 from lama_core.models.devices import to_cpu
 from lama_core.models.hf.both_sides import TokenHidingModel
@@ -81,7 +81,8 @@ class MaskedModel(TokenHidingModel):
     def encode_all(self, queries: Sequence[Query], *context: Context) -> list[Encoded]:
         """Encode queries; one call of the fast tokenizer is much faster than one per query.
 
-        Queries with two segments or control tokens are encoded separately.
+        Queries with two segments or control tokens are encoded separately, and those in which the
+        tokenizer reads the text after a mask as a new word.
         """
         mask = self.tokenizer.mask_token
         plain = [
@@ -91,6 +92,7 @@ class MaskedModel(TokenHidingModel):
             and not any(
                 special in part for part in query.parts for special in self.vocabulary.special_texts
             )
+            and not any(self._joins(place.right) for place in places_of(query))
         ]
         texts = [queries[number].text(mask) for number in plain]
         tokenized = self.tokenizer(texts, verbose=False)["input_ids"] if texts else []
@@ -122,8 +124,28 @@ class MaskedModel(TokenHidingModel):
             parts[:-1] = [part.rstrip() for part in parts[:-1]]
         ids = list(before)
         for number, part in enumerate(parts):
-            ids += ([self.tokenizer.mask_token_id] if number else []) + self.text_ids(part)
+            follows = number and not part[:1].isspace()
+            read = self.vocabulary.encode_after if follows else self.text_ids
+            ids += ([self.tokenizer.mask_token_id] if number else []) + read(part)
         return ids + after
+
+    def _joins(self, right: str) -> bool:
+        """Whether a text has other tokens after a word than after the mask token.
+
+        WordPiece's `##s` continues a word, and SentencePiece marks where one begins.
+        """
+        if right not in self._joined_texts:
+            mask = self.tokenizer.mask_token
+            alone, whole = self.tokenizer([mask, mask + right], add_special_tokens=False)[
+                "input_ids"
+            ]
+            self._joined_texts[right] = whole != [*alone, *self.vocabulary.encode_after(right)]
+        return bool(right) and self._joined_texts[right]
+
+    @cached_property
+    def _joined_texts(self) -> dict[str, bool]:
+        """Text -> whether `_joins` it, for the texts that were looked up so far."""
+        return {}
 
     @cached_property
     def _mask_takes_space(self) -> bool:
@@ -141,8 +163,7 @@ class MaskedModel(TokenHidingModel):
                 f"{self.name} finds {len(positions)} blanks in a text with {query.n_blanks}: "
                 "put a space on both sides of each blank."
             )
-        lefts = (" ".join(query.parts[: number + 1]) for number in range(query.n_blanks))
-        return Encoded(tuple(ids), positions, tuple(place_of(left) for left in lefts))
+        return Encoded(tuple(ids), positions, places_of(query))
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         places: list[Place] = [place for query in batch for place in query.places]

@@ -19,7 +19,7 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from lama_core.candidates.columns import Columns
-from lama_core.candidates.spelling import Place, place_of
+from lama_core.candidates.spelling import Place, places_of
 from lama_core.errors import UserError
 from lama_core.models.devices import run_or_refuse, to_cpu
 from lama_core.models.hf.both_sides import MaskedCopy, TokenHidingModel, span_of, tokens_to_score
@@ -98,7 +98,7 @@ class Seq2SeqModel(TokenHidingModel):
             ids += [sentinel, *self.vocabulary.encode_after(part)]
         ids += after
         self.check_window(len(ids))
-        return Encoded(tuple(ids), (position,), (place_of(query.parts[0]),))
+        return Encoded(tuple(ids), (position,), places_of(query)[:1])
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         places: list[Place] = [query.places[0] for query in batch]

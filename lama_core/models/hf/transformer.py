@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Columns
-from lama_core.candidates.spelling import Place
+from lama_core.candidates.spelling import AFTER_SPACE, Place
 from lama_core.errors import UserError, WindowError
 from lama_core.models.devices import (
     HasDevice,
@@ -80,6 +80,11 @@ class Transformer(HasDevice):
             if isinstance(tokenizer, WordVocabulary)
             else TokenVocabulary(tokenizer, int(rows))
         )
+        if isinstance(self.vocabulary, TokenVocabulary) and self.vocabulary.lacking:
+            self.notes.append(
+                f"The model lacks its tokenizer's token {self.vocabulary.lacking[0]!r}, which no "
+                "text needs."
+            )
 
     def encode(self, query: Query, context: Context) -> Encoded:
         """Encode a query; raise UserError if it doesn't fit the model's window."""
@@ -112,9 +117,13 @@ class Transformer(HasDevice):
         return to_cpu(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
-        """Input embeddings, float32 [candidate, dim], of each candidate's first token."""
-        first = columns.token_ids["after space"][:, 0].tolist()
-        return to_cpu(self.input_vectors(first).float()).numpy()
+        """Input embeddings, float32 [candidate, dim], of each candidate's token after a space."""
+        first = columns.table(AFTER_SPACE).ids[:, 0]
+        found = to_cpu(self.input_vectors(first.clip(min=0).tolist()).float()).numpy()
+        others = np.flatnonzero(first < 0).tolist()  # one token only at another place
+        if others:
+            found[others] = self.word_vectors([columns.words[column] for column in others])
+        return found
 
     def _cut(self, _module: Any, _arguments: Any, output: Any) -> Any:
         keep: Positions | None = getattr(self._here, "keep", None)
@@ -244,11 +253,16 @@ class Transformer(HasDevice):
         )
         return self.forward(where, input_ids=ids, attention_mask=mask)[0]
 
+    @property
+    def padding_id(self) -> int:
+        """Id of the padding token; of any token if there is none, because it isn't seen."""
+        padding = self.tokenizer.pad_token_id or 0
+        return padding if padding < self.vocabulary.size else 0
+
     def padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Token ids, padded on the right, and the attention mask, both int64 [row, token]."""
         width = max(len(row) for row in rows)
-        padding = self.tokenizer.pad_token_id or 0
-        ids = torch.full((len(rows), width), padding, dtype=torch.int64)
+        ids = torch.full((len(rows), width), self.padding_id, dtype=torch.int64)
         mask = torch.zeros((len(rows), width), dtype=torch.int64)
         for number, row in enumerate(rows):
             ids[number, : len(row)] = torch.tensor(row, dtype=torch.int64)
@@ -265,11 +279,12 @@ class Transformer(HasDevice):
         normaliser = torch.logsumexp(logits, dim=1, keepdim=True)
         self.check_numbers(normaliser)
         picked = np.empty((len(logits), len(columns.words)), dtype=np.float32)
-        for place in set(places):
-            at = [number for number, here in enumerate(places) if here == place]
-            ids = torch.from_numpy(columns.token_ids[place]).to(logits.device)
+        tables = [columns.table(place) for place in places]
+        for table in {id(table): table for table in tables}.values():
+            at = [number for number, here in enumerate(tables) if here is table]
+            ids = torch.from_numpy(table.ids).to(logits.device)
             chosen = logits if len(at) == len(places) else logits[at]
-            if ids.shape[1] == 1:
+            if table.is_plain:
                 values = chosen[:, ids[:, 0]]
             else:
                 forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)

@@ -244,7 +244,7 @@ class ServerModel:
     ) -> WordScore:
         encoded = self.encode(query, context)
         left = _unpack(encoded.token_ids)
-        gap = "" if encoded.places[0] == "open" else " "
+        gap = " " if encoded.places[0].left == " " else ""
         listed = self._next_tokens(left)
         alone = self._score_rest(_SplitText(left, gap + word), listed)
         tokens = tuple(map(_shown, alone.rest))
@@ -360,7 +360,7 @@ class _Blank:
         self.query = query
         self.left = left
         self.listed = listed
-        self.gap = "" if query.places[0] == "open" else " "
+        self.gap = " " if query.places[0].left == " " else ""
         self.values: dict[int, float] = {}
         self._columns = columns
         self._best: dict[int, str] = {}
@@ -374,7 +374,7 @@ class _Blank:
         column: int | str | None = None
         if isinstance(columns, OpenColumns):
             column = columns.find(_shown(token)) if token.strip() else None
-        elif token.startswith(" ") or self.query.places[0] == "open":
+        elif token.startswith(" ") == (self.gap == " "):
             column = columns.index.get(columns.spelling.key(token.removeprefix(" ")))
         if not isinstance(column, int):
             return

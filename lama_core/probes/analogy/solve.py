@@ -10,7 +10,7 @@ the mean of their vectors (ours).
 Source: Mikolov et al. 2013; Levy and Goldberg 2014.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Candidates, Columns, OpenColumns
-from lama_core.candidates.spelling import Vocabulary
+from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary, places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller
 from lama_core.probes.analogy.templates import (
@@ -62,8 +62,8 @@ class WithoutWords(Candidates):
 
     left_out: frozenset[str] = frozenset()
 
-    def columns(self, vocabulary: Vocabulary) -> Columns:
-        columns = super().columns(vocabulary)
+    def columns(self, vocabulary: Vocabulary, places: Iterable[Place] = (AFTER_SPACE,)) -> Columns:
+        columns = super().columns(vocabulary, places)
         if isinstance(columns, OpenColumns):
             return replace(columns, left_out=self.left_out)
         keep = np.array([word.lower() not in self.left_out for word in columns.words], dtype=bool)
@@ -75,7 +75,8 @@ class WithoutWords(Candidates):
         return replace(
             columns,
             words=tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
-            token_ids={form: ids[keep] for form, ids in columns.token_ids.items()},
+            all_ids=None if columns.all_ids is None else columns.all_ids[keep],
+            tables={},
         )
 
 
@@ -201,7 +202,7 @@ def solve(
     answers = []
     baselines: list[VectorAnswer] = []
     for model in models:
-        columns = candidates.columns(model.vocabulary)
+        columns = candidates.columns(model.vocabulary, places_of(question.query))
         shared: dict[str, Any] = {"top_k": top_k, "gold": gold}
         answers.append(
             query_model(model, question.query, candidates, columns=columns, **shared, **options)
@@ -249,8 +250,8 @@ def vector_answer(
         for rank, column in enumerate(order[:top_k].tolist(), start=1)
     )
     gold_rank = None
-    column = columns.index.get(columns.spelling.key(gold.strip())) if gold else None
-    if column is not None:
+    column = columns.find(gold.strip()) if gold else None
+    if isinstance(column, int):
         gold_rank = 1 + int(np.flatnonzero(order == column)[0])
     return VectorAnswer(model.name, method, predictions, gold_rank)
 

@@ -11,12 +11,14 @@ A chat server ranks no candidates: `generation.batch` makes its answers.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import Place, places_of
 from lama_core.datasets.line_reader import JsonObject, Reading, optional_text, required_text
 from lama_core.datasets.table_file import (
     Form,
@@ -444,7 +446,7 @@ def fill_lines(
         **options: Further options of `query_in_batches`.
     """
     until = limits.until()
-    columns = columns or candidates.columns(model.vocabulary)
+    columns = columns or candidates.columns(model.vocabulary, _places(lines))
     shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
     answers: dict[int, LineAnswer] = {}
     together: list[int] = []
@@ -491,3 +493,10 @@ def fill_lines(
 def join_answers(parts: Sequence[BatchModelAnswers]) -> BatchModelAnswers:
     """Join one model's answers to consecutive parts of a batch; at least one part."""
     return replace(parts[0], answers=tuple(answer for part in parts for answer in part.answers))
+
+
+def _places(lines: Sequence[BatchLine]) -> Iterator[Place]:
+    """Yield the places of the lines' blanks; `fill_lines` reports invalid lines."""
+    for line in lines:
+        with suppress(UserError):
+            yield from places_of(line.query())

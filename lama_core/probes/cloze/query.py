@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.spelling import Place, place_of, spell
+from lama_core.candidates.spelling import Place, Spelling, places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import (
     FIRST_RESCORED,
@@ -26,6 +26,7 @@ from lama_core.models.protocols import (
     WordContinuer,
     WordRescorer,
 )
+from lama_core.models.vocabulary import CONTINUATION
 from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
@@ -117,6 +118,12 @@ class Gold:
     log_prob: float | None
     pieces: tuple[str, ...]
     in_candidates: bool
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the tokenizer changes more than the case of an answer that is one token."""
+        tokens = [token.removeprefix(CONTINUATION).lower() for token in self.pieces]
+        return len(tokens) == 1 and tokens[0] != self.word.lower()
 
     def shown_log_prob(self) -> str:
         """Return the log-probability with two decimals, or the reason why there is none."""
@@ -391,7 +398,7 @@ def query_model(
     if not 1 <= top_k <= MAX_TOP_K:
         raise UserError(f"top-k is {top_k}: choose a number from 1 to {MAX_TOP_K}.")
     used = choose_context(model, query, context)
-    columns = columns or candidates.columns(model.vocabulary)
+    columns = columns or candidates.columns(model.vocabulary, places_of(query))
     golds, started = gold_answers(gold, query.n_blanks), time.monotonic()
     scorer = _BlankScorer(
         model, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
@@ -490,7 +497,7 @@ class _BlankScorer:
         encoded = replace(encoded, n_rescored=n_rescored, until=self.until)
         if KINDS[self.model.kind].fills_together or golds[0] is None:
             return encoded
-        column = self.columns.find(golds[0], encoded.places[0])
+        column = self.columns.find(golds[0], places_of(query)[0])
         return replace(encoded, rescored=(column,)) if isinstance(column, int) else encoded
 
     def answer(
@@ -561,7 +568,7 @@ class _BlankScorer:
         if encoded.suffix or not isinstance(self.model, WordContinuer):
             return answer
         items = answer.predictions[:N_CONTINUED]
-        table = self.columns.token_ids[place]
+        table = self.columns.table(place).ids
         best = best_candidates(scores.log_probs, len(items)).columns[0]
         forms = [[form for form in row if form >= 0] for row in table[best].tolist()]
         if answer.first and scores.first is not None:
@@ -573,7 +580,7 @@ class _BlankScorer:
 
     def _gold(self, query: Query, blank: int, encoded: Encoded, scores: Scores, gold: str) -> Gold:
         """Return the rank and log-probability of a gold answer."""
-        place, row = encoded.places[blank], scores.log_probs
+        place, row = places_of(query)[blank], scores.log_probs
         column = self.columns.find(gold, place)
         if isinstance(column, int):
             ids = self.columns.tokens_of(column, place)
@@ -581,10 +588,9 @@ class _BlankScorer:
             pieces = next((form for form in forms if form == (gold,)), forms[0])
             rank = int(rank_gold(row, np.array([column]), order=scores.order).raw[0])
             return Gold(gold, rank, float(row[0, column]), pieces, True)
-        word = self.columns.spelling.written(gold)
-        _check_pieces(self.model, word, place)
+        _check_pieces(self.model, gold, place)
         normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[0])
-        score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
+        score = self.model.word_log_prob(query, blank, gold, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
         others = row[0] + _log_rest(score.log_prob) if encoded.suffix else row[0]
@@ -617,8 +623,9 @@ def rescores(
     """
     encoded = model.encode(query, choose_context(model, query, context))
     limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, model.name)
-    if gold is not None and not isinstance(columns.find(gold, encoded.places[0]), int):
-        _check_pieces(model, columns.spelling.written(gold), encoded.places[0])
+    place = places_of(query)[0]
+    if gold is not None and not isinstance(columns.find(gold, place), int):
+        _check_pieces(model, gold, place)
     return bool(encoded.suffix)
 
 
@@ -645,11 +652,11 @@ def extended_words(
     complete: list[str | None] = [None] * len(words)
     if not isinstance(model, WordContinuer):
         return complete
-    spelling = spell(model.vocabulary, folded=folded)
+    spelling = Spelling(model.vocabulary, folded)
     until = limits.until()
     numbers, encoded, tokens = [], [], []
     for number, (query, word) in enumerate(zip(queries, words, strict=True)):
-        if forms := spelling.tokens(word, place_of(query.parts[0])):
+        if forms := spelling.tokens(word, places_of(query)[0]):
             numbers.append(number)
             encoded.append(replace(model.encode(query, "left"), until=until))
             tokens.append(forms)
@@ -711,7 +718,8 @@ def query_in_batches(
     each text.
     Other options as for `query_model`.
     """
-    columns = columns or candidates.columns(model.vocabulary)
+    places = (place for query in queries for place in places_of(query))
+    columns = columns or candidates.columns(model.vocabulary, places)
     contexts = [choose_context(model, query, context) for query in queries]
     until = limits.until()
     scorers = {

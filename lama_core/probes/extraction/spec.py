@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from lama_core.candidates.columns import Columns
-from lama_core.candidates.spelling import OpenVocabulary, place_of
+from lama_core.candidates.spelling import OpenVocabulary, places_of
 from lama_core.datasets import Dataset
 from lama_core.models.protocols import Context, Encoded, Kind
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
@@ -62,7 +62,7 @@ class Finder:
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
         """Return an encoding without tokens for each query."""
-        return [Encoded((), (), (place_of(query.parts[0]),)) for query in queries]
+        return [Encoded((), (), places_of(query)) for query in queries]
 
 
 class LinkedExtractor(Finder):

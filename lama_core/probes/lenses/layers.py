@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lama_core.candidates.lists import COMMON
+from lama_core.candidates.spelling import places_of
 from lama_core.models.protocols import LayerReader
 from lama_core.probes.cloze.query import gold_answers
 from lama_core.probes.lenses.lens import (
@@ -137,7 +138,7 @@ def read_layers(inspection: Inspection[LayerRequest]) -> ModelLayers:
     )
     n_tracked = min(request.top_k, len(columns.words))
     tracked = best_candidates(log_probs[-1:], n_tracked).columns[0].tolist()
-    gold_column = columns.find(word, encoded.places[0]) if word else None
+    gold_column = columns.find(word, places_of(inspection.query)[0]) if word else None
     if isinstance(gold_column, int) and gold_column not in tracked:
         tracked.append(gold_column)
     words = []

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
 from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import Encoded
 from lama_core.probes.cloze.query import Text
@@ -116,16 +117,16 @@ class Inspection(Generic[Options]):
 
     def tokens_of(self, word: str) -> tuple[tuple[int, ...], str]:
         """Return the tokens that each write a word; if it needs several, the first and a note."""
-        place, spelling = self.encoded.places[0], self.columns.spelling
+        place, spelling = places_of(self.query)[0], self.columns.spelling
         column = self.columns.find(word, place)
         if isinstance(column, int):
             return self.columns.tokens_of(column, place), ""
         if forms := spelling.tokens(word, place):
             return forms, ""
-        written, vocabulary = spelling.written(word), self.model.vocabulary
-        if not vocabulary.can_write(written):
+        vocabulary = self.model.vocabulary
+        if not vocabulary.can_write(word):
             raise UserError(f"{self.model.name} can't write {word[:60]!r}: choose another word.")
-        pieces = vocabulary.pieces(written, place)
+        pieces = vocabulary.pieces(word, place)
         start = vocabulary.show_text(pieces[:1])[0]
         note = f"“{word}” is {len(pieces)} tokens of the model: only the first, “{start}”, counts."
         return pieces[:1], note

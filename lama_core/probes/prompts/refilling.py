@@ -85,9 +85,7 @@ class Refiller:
         self.form = form
         self.pairs = tuple(pairs[:MAX_PAIRS] if form == "words" else pairs)
         words = tuple(
-            word
-            for word in model.vocabulary.forms("after space")
-            if word.isalpha() or form == "paper"
+            word for word in model.vocabulary.single_words() if word.isalpha() or form == "paper"
         )
         self.columns: Columns = Candidates(form, words).columns(model.vocabulary)
 
@@ -121,8 +119,8 @@ class Refiller:
 
     def log_prob_of(self, scores: NDArray[np.float32], word: str) -> float:
         """Return a word's value in `log_probs`; the lowest value if it is not a single token."""
-        column = self.columns.index.get(self.columns.spelling.key(word))
-        return float(scores.min() if column is None else scores[column])
+        column = self.columns.find(word)
+        return float(scores[column] if isinstance(column, int) else scores.min())
 
     def with_word(self, template: str, place: int, column: int) -> str:
         """Return the template with a new word at a position; a first word keeps its capital."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.lists import FILE, read_lines
-from lama_core.candidates.spelling import Spelling
+from lama_core.candidates.spelling import OpenVocabulary, Spelling
 from lama_core.datasets import Dataset, relation_objects
 from lama_core.datasets.dataset import MAX_ANSWERS, MAX_LETTERS
 from lama_core.errors import UserError
@@ -62,4 +62,4 @@ def answers_of(space: Candidates, dataset: Dataset, relation: str) -> tuple[str,
 
 def answer_columns(answers: tuple[str, ...]) -> Columns:
     """Return answers as columns of a table of scores, independent of a model's tokens."""
-    return Columns(answers, {}, Spelling(cased=True, folded=False, forms={}))
+    return Columns(answers, Spelling(OpenVocabulary()))

@@ -121,6 +121,8 @@ def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
     if len(gold.pieces) > 1:
         tokens = " + ".join(gold.pieces)
         notes.append(f"{len(gold.pieces)} subword tokens, scored one after the other: {tokens}")
+    if gold.is_changed:
+        notes.append(f"scored as the model's token {gold.pieces[0]}")
     if not gold.in_candidates:
         shown = blank.predictions
         before = gold.rank <= len(shown) and shown[gold.rank - 1].token

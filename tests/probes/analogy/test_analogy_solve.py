@@ -9,6 +9,7 @@ import pytest
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.probes.analogy.solve import arithmetic_scores, solve, vector_answer
 from lama_core.probes.analogy.templates import make_analogy_question, parse_analogy
@@ -109,7 +110,7 @@ def test_arithmetic_equals_its_formula_on_the_models_own_embeddings(
 
     a, b, c = (unit(list(model.vocabulary.pieces(word))) for word in ("Paris", "France", "Rome"))
     aim = b - a + c
-    ids = columns.token_ids["after space"][:, 0]
+    ids = columns.table(AFTER_SPACE).ids[:, 0]
     scores = [float(unit([int(number)]) @ aim / np.linalg.norm(aim)) for number in ids]
     order = np.argsort(-np.array(scores), kind="stable")
     assert [item.token for item in found.predictions] == [columns.words[i] for i in order[:3]]

@@ -9,7 +9,7 @@ import pytest
 from data_files import write_lama
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.spelling import OpenVocabulary
+from lama_core.candidates.spelling import AFTER_SPACE, OpenVocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.passages import Corpus, load_corpus
 from lama_core.models.protocols import Encoded
@@ -159,7 +159,7 @@ def segment(golds: Sequence[int], removed: Sequence[Sequence[int]]) -> Segment:
     return Segment(
         columns,
         (Query(("", "")),) * n,
-        (Encoded((), (), ("after space",)),) * n,
+        (Encoded((), (), (AFTER_SPACE,)),) * n,
         np.arange(n),
         np.array(golds),
         np.array(removed, dtype=np.int64).reshape(n, -1),

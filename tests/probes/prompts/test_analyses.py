@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.datasets.prompt_sets import Entry, PromptPool
 from lama_core.errors import UserError
 from lama_core.models.protocols import WordScore
@@ -198,7 +199,7 @@ def test_a_subject_together_is_the_mean_of_its_pieces_all_masked(
     model = tiny_model("bert-uncased")
     subject = "Franceland"
     asked, prompts = _asked_of(model, subject)
-    pieces = model.vocabulary.pieces(subject, "after space")
+    pieces = model.vocabulary.pieces(subject, AFTER_SPACE)
     assert len(pieces) > 1
     best, forward = np.array([[0, 1]]), np.zeros((1, 1, 2), np.float32)
     found = score_both_ways(model, asked, prompts, best, forward)
