@@ -7,7 +7,7 @@ through the model that a test can repeat: so numbers can be compared with it exa
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,7 +32,9 @@ class Server:
     status: answers so many requests with this status, `n_faults` of them. dies_after: requests that
     are answered before the connection breaks, for good. moved: sends on to this address.
     seconds: that it waits before each answer. body: answers with this, whatever it is asked.
-    says: further words about the model. chats: words of a question -> the chat's answer to it.
+    says: further words about the model. chats: words of a question -> the chat's answer to it:
+    its text, or made of the request, a choice. lacks: fields that chats are refused with, and why.
+    counts: the tokens of a chat's prompt that it says it read.
     form: of the answers to completions: vLLM's, or that of another server. prefix: what stands
     before the paths. refused: texts with these words are refused, with the status and error
     `refusal`.
@@ -55,7 +57,9 @@ class Server:
     seconds: float = 0.0
     body: bytes = b""
     says: dict[str, Any] = field(default_factory=dict)
-    chats: dict[str, str] = field(default_factory=dict)
+    chats: dict[str, str | Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
+    lacks: dict[str, str] = field(default_factory=dict)
+    counts: int = 0
     form: str = "vllm"
     prefix: str = "/v1"
     refused: str = ""
@@ -117,11 +121,15 @@ class Server:
         """A chat's answer: that of the first words of `chats` in the last message, else `Paris`."""
         question = body["messages"][-1]["content"]
         text = next((text for words, text in self.chats.items() if words in question), "Paris")
-        choice: dict[str, Any] = {"message": {"role": "assistant", "content": text}}
-        if body.get("logprobs"):
+        if callable(text):
+            choice = text(body)
+        else:
+            choice = {"message": {"role": "assistant", "content": text}}
+            choice["finish_reason"] = "stop"
+        if isinstance(text, str) and body.get("logprobs"):
             tokens = [{"token": one, "logprob": -0.5} for one in text]
             choice["logprobs"] = {"content": tokens}
-        return {"choices": [choice]}
+        return {"choices": [choice], "usage": {"prompt_tokens": self.counts}}
 
     def list(self, row: Any, token: int, n: int) -> dict[str, float]:
         n = min(n, self.max_list, len(self.model[1]))
@@ -172,8 +180,10 @@ class _Handler(SilentHandler):
                 self._send(status, data)
                 return
             if self.path.endswith("/chat/completions"):
-                if server.no_logprobs and "logprobs" in body:
-                    self._send(400, b'{"error": {"message": "logprobs are not supported"}}')
+                lacks = {"logprobs": "are not supported"} if server.no_logprobs else server.lacks
+                for name in lacks.keys() & body.keys():
+                    said = {"error": {"message": f"{name} {lacks[name]}", "param": name}}
+                    self._send(400, json.dumps(said).encode())
                     return
                 self._send(200, json.dumps(server.chat(body)).encode())
                 return

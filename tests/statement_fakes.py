@@ -72,7 +72,9 @@ class Writer:
         self.name = self.reference = name
         self.texts = texts
 
-    def generate(self, prompts: Sequence[Chat], max_tokens: int) -> list[GeneratedText]:
+    def generate(
+        self, prompts: Sequence[Chat], max_tokens: int, *, again: bool = False
+    ) -> list[GeneratedText]:
         texts = [
             next(text for words, text in self.texts.items() if words in one.messages[-1].text)
             for one in prompts

@@ -23,6 +23,9 @@ def print_asked(answer: AskAnswer) -> None:
         ],
         title=answer.request.question,
     )
+    for one in answer.models:
+        for note in one.notes():
+            print(f"{one.name}: {note}")
 
 
 ask = commands.make(

@@ -37,22 +37,28 @@ def template_digest(model: Any) -> str:
 
 
 def generate(
-    model: Any, prompts: Sequence[str | Chat], max_tokens: int, until: float = math.inf
+    model: Any,
+    prompts: Sequence[str | Chat],
+    max_tokens: int,
+    until: float = math.inf,
+    *,
+    again: bool = False,
 ) -> list[GeneratedText]:
-    """Return the greedy continuation of each prompt, up to the first line break.
+    """Return the greedy continuation of each prompt: its first line with text, after any reasoning.
 
     Args:
         model: A model that `check_generates` accepts.
         prompts: Plain texts, or chats for models with a chat template.
         max_tokens: Maximum number of tokens to generate for a prompt.
         until: Time (`time.monotonic`) at which a local model stops; servers ignore it.
+        again: Whether to ask a server even if it has answered before.
 
     Raises:
         UserError: If a prompt can't be used with the model; see `hf.generation.generate`.
     """
     check_generates(model)
     if hasattr(model, "generate"):
-        return model.generate(prompts, max_tokens)
+        return model.generate(prompts, max_tokens, again=again)
     from lama_core.models.hf import generation  # imports torch
 
     return generation.generate(model, prompts, max_tokens, until)

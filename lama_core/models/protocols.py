@@ -289,22 +289,38 @@ class Chat:
     messages: tuple[Message, ...]
 
 
+Ending = Literal["whole", "cut", "in reasoning"]
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratedText:
-    """A generated answer: the text up to its first line break.
+    """A generated answer: the first line with text, without reasoning.
 
     Attributes:
-        text: What the tokens add to the prompt, without a line break.
+        text: The answer, without a line break.
         tokens: The generated tokens as they are shown, without the one that ended the text.
         log_probs: float32 [token], natural log, over the model's whole vocabulary; NaN where
             a server returns none.
         in_time: False if the text is incomplete because a time limit ended it.
+        ending: Whether the answer is whole, was cut at the maximum number of tokens, or is empty
+            because the text ends within the model's reasoning.
+        made: When a server gave the answer, such as `2026-11-25 09:30` (UTC); empty for a local
+            model.
+        is_stored: Whether the answer was stored by an earlier request.
     """
 
     text: str
     tokens: tuple[str, ...]
     log_probs: NDArray[np.float32] = field(repr=False)
     in_time: bool = True
+    ending: Ending = "whole"
+    made: str = ""
+    is_stored: bool = False
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the answer is empty or cut."""
+        return self.ending != "whole" or not self.text.strip()
 
 
 class Scorer(Protocol):

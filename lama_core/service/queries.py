@@ -284,10 +284,14 @@ def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences"
     return score_sentences(model, request, load_page_limits())
 
 
-def generated_text(request: "AskRequest", name: str) -> "ModelText":
-    """One model's generated answer to a question; `name` is one of the request's models."""
+def generated_text(request: "AskRequest", name: str, since: float = 0.0) -> "ModelText":
+    """One model's generated answer to a question; `name` is one of the request's models.
+
+    since: When the visitor wanted a server to be asked again (`time.time`); 0 for a stored answer.
+    """
     from lama_core.api.generation import ask_model
 
+    request = replace(request, again=request.again or since > 0)
     return ask_model(loaded_model(name, request.precision), request, load_page_limits())
 
 

@@ -27,11 +27,18 @@ class Speaker:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def generate(self, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
+    def generate(
+        self, prompts: Sequence[str | Chat], max_tokens: int, *, again: bool = False
+    ) -> list[GeneratedText]:
         tokens = ("", "") if "empty" in self.question(prompts[0]) else ("It is ", "Oslo <b>.")
         log_probs = -np.log([2.0, 4.0]) if self.name == SMOLLM else [np.nan]
         shown = tokens if self.name == SMOLLM else ()
-        return [GeneratedText("".join(tokens), shown, np.array(log_probs, np.float32))]
+        made = "" if self.name == SMOLLM else "2026-11-25 09:30"
+        text = "".join(tokens) + " once more" * again
+        log_probs = np.array(log_probs, np.float32)
+        return [
+            GeneratedText(text, shown, log_probs, made=made, is_stored=bool(made) and not again)
+        ]
 
     @staticmethod
     def question(prompt: str | Chat) -> str:
@@ -97,6 +104,20 @@ def test_an_unknown_probability_and_an_empty_text_are_named() -> None:
     assert "the server returns no log-probabilities" in answer and "Tokens" not in answer
     (answer,) = answers(opened(question="empty", right_texts="Oslo"))
     assert "(an empty text)" in answer and "no answer" in answer
+
+
+@pytest.mark.usefixtures("speaking")
+def test_a_stored_answer_has_its_date_and_is_asked_for_again() -> None:
+    app = opened(generators=[SMOLLM, "smollm2-360m"])
+    local, stored = answers(app)
+    assert "nswer of" not in local and "Stored answer of 2026-11-25 09:30 UTC." in stored
+    app.button(key="ask server").click().run()
+    local, again = answers(app)
+    assert "once more" not in local
+    assert "once more" in again and "Answer of 2026-11-25 09:30 UTC." in again
+    assert "once more" in answers(app.run())[1], "it remains"
+    app = opened()
+    assert not [one for one in app.button if one.key == "ask server"]
 
 
 @pytest.mark.usefixtures("speaking")

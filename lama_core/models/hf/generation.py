@@ -1,4 +1,4 @@
-"""Greedy generation: add the most likely token to a prompt until the line ends.
+"""Greedy generation: add the most likely token to a prompt until the answer's line ends.
 
 A prompt is a plain text, or messages that the tokenizer's chat template makes one text. Causal
 models read several prompts together, padded on the left; the beginnings that prompts share (the
@@ -19,10 +19,11 @@ import numpy as np
 import torch
 
 from lama_core.errors import ControlTokenError, UserError
+from lama_core.models.answers import find_answer
 from lama_core.models.devices import to_cpu
 from lama_core.models.hf.chat_templates import render_chat
 from lama_core.models.hf.self_checks import find_lookback
-from lama_core.models.protocols import Chat, GeneratedText
+from lama_core.models.protocols import Chat, Ending, GeneratedText
 
 ROWS_PER_BATCH = 64
 # A batch's cache may hold at least this many tokens. After the prompts, each pass computes only one
@@ -35,7 +36,7 @@ SHORTEST_PREFIX = 8
 def generate(
     model: Any, prompts: Sequence[str | Chat], max_tokens: int, until: float = math.inf
 ) -> list[GeneratedText]:
-    """Return the greedy continuation of each prompt, up to the first line break.
+    """Return the greedy continuation of each prompt: its first line with text, after any reasoning.
 
     Args:
         model: A causal or encoder-decoder model (`CausalModel`, `Seq2SeqModel`).
@@ -148,7 +149,7 @@ def _greedy(
                 continue
             ids[number].append(tokens[place])
             log_probs[number].append(values[place])
-            if "\n" not in model.tokenizer.decode(ids[number]):
+            if not find_answer(model.tokenizer.decode(ids[number])).is_whole:
                 kept.append(place)
         running = [running[place] for place in kept]
         if not kept or step + 1 == max_tokens:
@@ -158,19 +159,35 @@ def _greedy(
             break
         logits = batch.next(tokens, kept)
     return [
-        _text_of(model, *one, number not in running)
+        _text_of(model, *one, max_tokens, in_time=number not in running)
         for number, one in enumerate(zip(ids, log_probs, strict=True))
     ]
 
 
-def _text_of(model: Any, ids: list[int], log_probs: list[float], in_time: bool) -> GeneratedText:
-    """Return the generated text and its tokens, cut at the first line break."""
+def _text_of(
+    model: Any, ids: list[int], log_probs: list[float], max_tokens: int, *, in_time: bool
+) -> GeneratedText:
+    """Return the answer in a generated text, and the answer's tokens."""
     decode = model.tokenizer.decode
-    text, broken, _ = decode(ids).partition("\n")
-    while broken and ids and decode(ids[:-1]).startswith(text):
-        ids, log_probs = ids[:-1], log_probs[:-1]  # this token has no text before the line break
-    tokens = tuple(decode([one]) for one in ids)
-    return GeneratedText(text, tokens, np.array(log_probs, np.float32), in_time)
+    text = decode(ids)
+    found = find_answer(text)
+    ending: Ending = "whole"
+    if found.in_reasoning:
+        ending = "in reasoning"
+    elif len(ids) == max_tokens and not found.is_whole:
+        ending = "cut"
+    first, end = 0, len(ids)
+    while found.is_whole and end and decode(ids[: end - 1]).startswith(text[: found.end]):
+        end -= 1  # this token has no text before the line break
+    while found.start and first < end and len(decode(ids[: first + 1])) <= found.start:
+        first += 1  # this token has no text after the reasoning and the empty lines
+    return GeneratedText(
+        text[found.start : found.end],
+        tuple(decode([one]) for one in ids[first:end]),
+        np.array(log_probs[first:end], np.float32),
+        in_time,
+        ending,
+    )
 
 
 def _end_tokens(model: Any) -> set[int]:

@@ -1,16 +1,22 @@
 """A chat model behind an OpenAI-compatible server; it generates text and ranks no candidates.
 
     POST /v1/chat/completions
-    {"model": ..., "messages": [...], "max_tokens": n, "temperature": 0, "stop": [LINE BREAK]}
+    {"model": ..., "messages": [...], "max_tokens": n, "temperature": 0}
 
-Answers are stored on disk under the digest of the request, so that a resumed or repeated run
-doesn't send a request again. Log-probabilities are stored if the server returns them.
+The answer is the first line with text, after any reasoning (`models.answers`). A model that reasons
+gets `REASONING_TOKENS` more, because its reasoning counts as tokens of the text.
+
+Answers are stored on disk under the digest of the request and of the server's record of the model,
+so that a resumed or repeated run doesn't send a request again, and another model under the same
+name does. Log-probabilities are stored if the server returns them.
 """
 
+import datetime
 import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +24,10 @@ import numpy as np
 
 from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.downloads.retry import Patience
-from lama_core.errors import UserError
+from lama_core.errors import TextRefusedError, UserError
 from lama_core.files import read_file, write_text_atomically
-from lama_core.models.protocols import Chat, GeneratedText, Kind, Message
+from lama_core.models.answers import FoundAnswer, find_answer
+from lama_core.models.protocols import Chat, Ending, GeneratedText, Kind, Message
 from lama_core.models.server.addresses import check_gives_scores, read_address
 from lama_core.models.server.completions import Completions, RequestRefused
 from lama_core.paths import cache_dir
@@ -28,8 +35,38 @@ from lama_core.paths import cache_dir
 PATH = "/chat/completions"
 ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
 LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
+REASONING_TOKENS = 4096
 # The fields of a model's record that don't change between requests.
-IDENTITY_FIELDS = ("id", "root", "owned_by")
+IDENTITY_FIELDS = ("id", "root", "owned_by", "digest", "revision", "sha", "meta")
+# The fields of a message with reasoning, of vLLM, SGLang, llama-server, DeepSeek, OpenRouter etc.
+REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer as it is stored; `made` is when the server gave it, such as `2026-11-25 09:30`.
+
+    Tokens and log-probabilities are empty if the server returns none.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    log_probs: tuple[float | None, ...]
+    ending: Ending
+    made: str
+
+    def generated(self, *, is_stored: bool) -> GeneratedText:
+        """Return the answer; if its log-probabilities are unknown, they are a single NaN."""
+        values = [math.nan if value is None else value for value in self.log_probs] or [math.nan]
+        log_probs = np.array(values, np.float32)
+        return GeneratedText(
+            self.text,
+            tuple(self.tokens),
+            log_probs,
+            ending=self.ending,
+            made=self.made,
+            is_stored=is_stored,
+        )
 
 
 class ChatModel:
@@ -41,7 +78,7 @@ class ChatModel:
     """
 
     kind: Kind = "causal"
-    max_tokens = 1 << 20  # unknown: the server reports a text that is too long
+    max_tokens = 1 << 20  # unknown: the server refuses a text that is too long
     n_bytes = 0
     precision = "auto"  # the server chooses
     device = "server"
@@ -52,28 +89,44 @@ class ChatModel:
         self.vocabulary = OpenVocabulary()
         self.notes = (
             "Its weights are on a server and can't be hashed: runs identify it by the server's "
-            "URL and the model's name.",
+            "URL, the model's name and the server's record of it.",
         )
         self._server = server
-        self._takes_log_probs = True
+        # What is sent besides the messages; a field that the server refuses is left out.
+        self._fields = {"temperature": 0, "logprobs": True}
+        self._limit = "max_tokens"
+        self._n_more = 0  # tokens for reasoning
+        self._tried_reasoning = False
 
-    def generate(self, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
-        """Return the server's answer to each prompt, up to the first line break.
+    def generate(
+        self, prompts: Sequence[str | Chat], max_tokens: int, *, again: bool = False
+    ) -> list[GeneratedText]:
+        """Return the server's answer to each prompt: one line, without reasoning.
+
+        Args:
+            prompts: Chats.
+            max_tokens: Maximum tokens of an answer, without reasoning.
+            again: Whether to ask the server even if an answer is stored.
 
         Raises:
+            TextRefusedError: If the server refuses the text of a prompt.
             UserError: If a prompt is a plain text to continue, or the server's response isn't that
                 of a chat server.
         """
-        bodies = [self._body(prompt, max_tokens) for prompt in prompts]
-        different = {json.dumps(body, sort_keys=True): body for body in bodies}
-        found = self._server.at_once(self._answer, list(different.values()))
-        answers = dict(zip(different, found, strict=True))
-        return [answers[json.dumps(body, sort_keys=True)] for body in bodies]
+        record = self._record()
+        asked = {self._stored_at(body, record): body for body in self._bodies(prompts, max_tokens)}
+        paths = list(asked)
+        found = self._server.at_once(lambda path: self._answer(path, asked[path], again), paths)
+        answers = dict(zip(paths, found, strict=True))
+        return [
+            answers[self._stored_at(body, record)] for body in self._bodies(prompts, max_tokens)
+        ]
 
     def n_waiting(self, prompts: Sequence[str | Chat], max_tokens: int) -> int:
         """Return how many different prompts have no stored answer yet."""
-        bodies = (self._body(prompt, max_tokens) for prompt in prompts)
-        return len({path for path in map(self._stored_at, bodies) if not path.is_file()})
+        record = self._record()
+        paths = {self._stored_at(body, record) for body in self._bodies(prompts, max_tokens)}
+        return sum(not path.is_file() for path in paths)
 
     def encode(self, *_: object) -> None:
         """Refuse a query for scores, which a chat server doesn't give.
@@ -85,70 +138,131 @@ class ChatModel:
 
     encode_all = token_log_probs = encode
 
-    def _body(self, prompt: str | Chat, max_tokens: int) -> dict[str, Any]:
-        if isinstance(prompt, str):
-            raise UserError(f"{self.name} is a chat server: ask without --plain.")
-        return {
-            "model": self._server.address.model,
-            "messages": [_message(one) for one in prompt.messages],
-            "max_tokens": max_tokens,
-            "temperature": 0,
-            "stop": ["\n"],
-        }
+    def _record(self) -> str:
+        """Return a digest of the server's present record of the model, with its date if it has one.
 
-    def _stored_at(self, body: Mapping[str, Any]) -> Path:
-        content = json.dumps([self._server.address.url, body], sort_keys=True)
+        The date isn't part of the model's identity, because some servers give the time at which
+        they were started: then answers are asked for again, but a run can be resumed.
+        """
+        record = self._server.describe()
+        return self._server.digest_of(record, (*IDENTITY_FIELDS, "created", "modified_at"))
+
+    def _bodies(self, prompts: Sequence[str | Chat], max_tokens: int) -> list[dict[str, Any]]:
+        """Return the part of each request that its answer is stored under."""
+        bodies = []
+        for prompt in prompts:
+            if isinstance(prompt, str):
+                raise UserError(f"{self.name} is a chat server: ask without --plain.")
+            messages = [_message(one) for one in prompt.messages]
+            model = self._server.address.model
+            bodies.append({"model": model, "messages": messages, "max_tokens": max_tokens})
+        return bodies
+
+    def _stored_at(self, body: Mapping[str, Any], record: str) -> Path:
+        content = json.dumps([self._server.address.url, record, body], sort_keys=True)
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         return cache_dir() / "chats" / digest[:2] / f"{digest}.json"
 
-    def _answer(self, body: Mapping[str, Any]) -> GeneratedText:
+    def _answer(self, path: Path, body: Mapping[str, Any], again: bool) -> GeneratedText:
         """Return the stored answer to a request; if there is none, request and store it."""
-        path = self._stored_at(body)
-        if path.is_file():
+        if path.is_file() and not again:
             try:
-                kept = json.loads(read_file(path, ANSWER_BYTES))
-                return _text(kept["text"], kept["tokens"], kept["log_probs"])
-            except (UserError, ValueError, TypeError, KeyError):
+                return _Answer(**json.loads(read_file(path, ANSWER_BYTES))).generated(
+                    is_stored=True
+                )
+            except (UserError, ValueError, TypeError):
                 path.unlink(missing_ok=True)  # damaged: requested again below
-        text, tokens, log_probs = self._request(body)
-        kept = {"text": text, "tokens": tokens, "log_probs": log_probs}
+        answer = self._ask(body)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(path, json.dumps(kept, ensure_ascii=True))
-        return _text(text, tokens, log_probs)
+        write_text_atomically(path, json.dumps(asdict(answer), ensure_ascii=True))
+        return answer.generated(is_stored=False)
 
-    def _request(self, body: Mapping[str, Any]) -> tuple[str, list[str], list[float | None]]:
-        """Return the server's answer up to the first line break: text, tokens, log-probabilities.
+    def _ask(self, body: Mapping[str, Any]) -> _Answer:
+        """Return the server's answer; one whose reasoning is cut is asked for with more tokens.
 
-        Tokens and log-probabilities are [] if the server returns none.
+        If the first answer that is cut shows no reasoning, it is asked for with more tokens, too:
+        some chat templates open the reasoning themselves, so only its end shows it.
         """
-        more: dict[str, Any] = {"logprobs": True} if self._takes_log_probs else {}
-        try:
-            answer = self._server.ask(PATH, {**body, **more})
-        except RequestRefused as error:
-            if not more or error.status not in (400, 422):
-                raise
-            answer = self._server.ask(PATH, body)
-            self._takes_log_probs = False
+        while True:
+            n_more = self._n_more
+            answer, has_reasoning, is_cut = self._request(body, n_more)
+            if n_more or not is_cut or (has_reasoning and answer.ending == "whole"):
+                return answer
+            if not has_reasoning:
+                if self._tried_reasoning:
+                    return answer
+                self._tried_reasoning = True
+                longer, has_reasoning, _ = self._request(body, REASONING_TOKENS)
+                if not has_reasoning:
+                    return answer
+                self._n_more = REASONING_TOKENS
+                return longer
+            self._n_more = REASONING_TOKENS
+
+    def _request(self, body: Mapping[str, Any], n_more: int) -> tuple[_Answer, bool, bool]:
+        """Return the server's answer, whether it reasoned, and whether it used all tokens.
+
+        n_more: Tokens for reasoning.
+        """
+        answer = self._post(body, n_more)
         try:
             choice = answer["choices"][0]
-            text = choice["message"]["content"] or ""
-            if not isinstance(text, str):
-                raise TypeError("the content isn't text")
+            message = choice["message"]
+            text, has_reasoning = _content(message)
+            used = ((answer.get("usage") or {}).get("completion_tokens_details") or {}).get(
+                "reasoning_tokens"
+            )
             given = (choice.get("logprobs") or {}).get("content") or []
             tokens = [(str(one["token"]), float(one["logprob"])) for one in given]
+            reason = choice.get("finish_reason")
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(
                 f"The server {self._server.address.url} can't be used as a chat server: its "
                 "response has an unexpected format."
             ) from error
-        text = text[:LONGEST_TEXT].partition("\n")[0]
-        kept, length = [], 0
-        for token, log_prob in tokens:
-            if length >= len(text):
-                break
-            length += len(token)
-            kept.append((token, log_prob if math.isfinite(log_prob) else None))
-        return text, [token for token, _ in kept], [value for _, value in kept]
+        if reason == "content_filter" and not text.strip():
+            raise TextRefusedError("its content filter stopped the answer")
+        _check_was_read(body, answer)
+        text = text[: LONGEST_TEXT + 8 * n_more]
+        found = find_answer(text)
+        has_reasoning = has_reasoning or found.has_reasoning or bool(used)
+        shown = text[found.start : found.end][:LONGEST_TEXT]
+        ending: Ending = "whole"
+        if found.in_reasoning or (has_reasoning and not shown.strip()):
+            ending = "in reasoning"
+        elif reason == "length" and not found.is_whole:
+            ending = "cut"
+        kept = _tokens_of(tokens, text, replace(found, end=found.start + len(shown)))
+        answered = _Answer(
+            shown,
+            tuple(token for token, _ in kept),
+            tuple(value if math.isfinite(value) else None for _, value in kept),
+            ending,
+            datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M"),
+        )
+        return answered, has_reasoning, reason == "length"
+
+    def _post(self, body: Mapping[str, Any], n_more: int) -> dict[str, Any]:
+        """Return the server's response; leave out or rename the fields that it refuses."""
+        while True:
+            limit, fields = self._limit, dict(self._fields)
+            sent = {name: part for name, part in body.items() if name != "max_tokens"}
+            try:
+                return self._server.ask(
+                    PATH, {**sent, limit: body["max_tokens"] + n_more, **fields}
+                )
+            except RequestRefused as error:
+                if error.status not in (400, 422):
+                    raise
+                said = str(error)
+                if limit == "max_tokens" and "max_completion_tokens" in said:
+                    self._limit = "max_completion_tokens"
+                elif "temperature" in fields and "temperature" in said:
+                    self._fields.pop("temperature", None)
+                elif "logprobs" in fields:
+                    self._fields.pop("logprobs", None)
+                else:
+                    raise
 
 
 def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
@@ -168,7 +282,51 @@ def _message(one: Message) -> dict[str, str]:
     return {"role": one.role, "content": one.text}
 
 
-def _text(text: str, tokens: Sequence[str], log_probs: Sequence[float | None]) -> GeneratedText:
-    """Return an answer; if its log-probabilities are unknown, they are a single NaN."""
-    values = [math.nan if value is None else value for value in log_probs] or [math.nan]
-    return GeneratedText(text, tuple(tokens), np.array(values, np.float32))
+def _content(message: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text of a message, and whether it has reasoning apart from the text.
+
+    The content is a text, a list of parts, or null, as when a model only reasoned or refused.
+    """
+    content = message.get("content")
+    has_reasoning = any(message.get(name) for name in REASONING_FIELDS)
+    if isinstance(content, list):
+        parts = [one if isinstance(one, dict) else {"type": "text", "text": one} for one in content]
+        texts = [one["text"] for one in parts if str(one.get("type")).endswith("text")]
+        has_reasoning = has_reasoning or len(texts) < len(parts)
+        content = "".join(texts)
+    if content is None:
+        content = message.get("refusal") or ""
+    if not isinstance(content, str):
+        raise TypeError("the content isn't text")
+    return content, has_reasoning
+
+
+def _check_was_read(body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    """Raise TextRefusedError if the server cut the prompt to its context, as Ollama does.
+
+    Every word is at least one token; a server that counts fewer tokens read only a part.
+    """
+    counted = (answer.get("usage") or {}).get("prompt_tokens")
+    n_words = sum(len(one["content"].split()) for one in body["messages"])
+    if isinstance(counted, int) and 0 < counted < n_words:
+        raise TextRefusedError(f"it read only {counted:,} tokens of {n_words:,} words")
+
+
+def _tokens_of(
+    tokens: Sequence[tuple[str, float]], text: str, found: FoundAnswer
+) -> list[tuple[str, float]]:
+    """Return the tokens of the answer in a text; [] if it isn't known which ones these are.
+
+    Some servers also return the tokens of reasoning that isn't part of the text.
+    """
+    joined = "".join(token for token, _ in tokens)
+    at = joined.rfind(text) if text else 0
+    if at < 0 and found.start:
+        return []
+    start, end = max(at, 0) + found.start, max(at, 0) + found.end
+    kept, place = [], 0
+    for token, value in tokens:
+        if place < end and place + len(token) > start:
+            kept.append((token, value))
+        place += len(token)
+    return kept

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -35,6 +36,7 @@ MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
 CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
+PRESENT = 120.0  # a date that is fewer seconds from a response is the time of the response
 SPACE = "▁"  # a space, in tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
 LEAST = -1e30  # lower log-probabilities are raised to this
@@ -97,6 +99,7 @@ class Completions:
         """Raise UserError if LAMA_SERVER_THREADS or LAMA_SERVER_KEY has an invalid value."""
         self.address = address
         self._patience = patience or PATIENCE
+        self._time = 0.0  # the server's, at its last response, in seconds
         self._prefix: str | None = None  # what stands before the path, once the server has answered
         n_threads = _n_threads()
         if not _key().isascii() or not _key().isprintable():
@@ -119,6 +122,8 @@ class Completions:
     def describe(self) -> dict[str, Any]:
         """Return the server's record of the model; empty if the server doesn't list its models.
 
+        The date `created` is left out if it is the time of the request, as of vLLM.
+
         Raises UserError if the server lists models without this one, or can't be queried.
         """
         try:
@@ -137,7 +142,11 @@ class Completions:
                 f"The server {self.address.url} has no model {self.address.model[:100]!r}. It has: "
                 f"{listed}."
             )
-        return known[self.address.model]
+        record = known[self.address.model]
+        created = record.get("created")
+        if isinstance(created, int) and abs(created - self._time) < PRESENT:
+            return {name: value for name, value in record.items() if name != "created"}
+        return record
 
     def digest_of(self, record: Mapping[str, Any], fields: Sequence[str], *more: object) -> str:
         """Return NAME/DIGEST of the model.
@@ -280,6 +289,7 @@ class Completions:
             raise UserError(
                 f"Request to {self.address.url} failed: {kind}.{self._proxy_note()}"
             ) from error
+        self._time = _time_of(response)
         status = response.status_code
         if body is not None and refuses_text(status, data):
             raise TextRefusedError(f"HTTP {status}: {_message(data)}")
@@ -369,6 +379,14 @@ def _n_threads() -> int:
     if not (given.isdecimal() and len(given) < 4 and 1 <= int(given) <= MAX_THREADS):
         raise UserError(f"{THREADS} is {given[:40]!r}: write a number from 1 to {MAX_THREADS}.")
     return int(given)
+
+
+def _time_of(response: requests.Response) -> float:
+    """Return the time of a response by the server's clock, else by this machine's, in seconds."""
+    try:
+        return parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
+    except ValueError:
+        return time.time()
 
 
 def _retry_after(response: requests.Response) -> float:

@@ -224,6 +224,10 @@ class BatchModelAnswers(AboutModel):
                 how = "texts contain the right answer"
             counted = f"{self.n_right:,} of {self.n_counted:,} {how}"
             text = f"P@1 {percent(self.precision_at_1)} % ({counted}); {text}"
+        texts = [answer.generated for answer in self.answers if answer.generated]
+        n_incomplete = sum(one.is_incomplete for one in texts)
+        if 2 * n_incomplete > len(texts):
+            text += f"; {n_incomplete:,} of {len(texts):,} texts are empty or cut"
         if self.n_outside:
             s = "s" if self.n_outside > 1 else ""
             text += f"; {self.n_outside:,} right answer{s} not among the candidates, not counted"

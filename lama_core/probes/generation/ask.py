@@ -25,6 +25,11 @@ from lama_core.scoring.limits import UNLIMITED, Limits
 DEFAULT_MODEL = "smollm2-135m"
 MOST_TOKENS = 256
 MAX_CHARACTERS = 4_000
+ENDINGS = {
+    "cut": "The answer was cut at the maximum number of tokens.",
+    "in reasoning": "The text ends within the model's reasoning, so it has no answer: allow more "
+    "tokens.",
+}
 
 
 def _default_models() -> tuple[str, ...]:
@@ -46,6 +51,9 @@ class AskRequest(shared_fields.ModelSettings):
     max_tokens: Annotated[int, option("Maximum tokens of an answer.", ge=1, le=MOST_TOKENS)] = (
         MAX_TOKENS
     )
+    again: Annotated[
+        bool, option("Ask a chat server even if its answer is stored, and store the new one.")
+    ] = False
     models: shared_fields.Models = field(default_factory=_default_models, kw_only=True)
 
     def check(self) -> None:
@@ -86,9 +94,16 @@ class ModelText(AboutModel):
         return TokenScores(text.tokens, text.log_probs) if text.tokens else None
 
     def notes(self) -> tuple[str, ...]:
-        """Return a note if the time limit ended the text."""
-        late = "The time limit ended the text before it was finished."
-        return () if self.generated.in_time else (late,)
+        """Return notes on a text that isn't finished, and on when a server gave it."""
+        one = self.generated
+        notes = []
+        if not one.in_time:
+            notes.append("The time limit ended the text before it was finished.")
+        if one.ending != "whole":
+            notes.append(ENDINGS[one.ending])
+        if one.made:
+            notes.append(f"{'Stored answer' if one.is_stored else 'Answer'} of {one.made} UTC.")
+        return tuple(notes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as `ask --json` prints it."""
@@ -98,6 +113,9 @@ class ModelText(AboutModel):
             "tokens": list(self.generated.tokens),
             "log_prob": None if np.isnan(self.log_prob) else self.log_prob,
             "verdict": None if self.match is None else self.match.verdict,
+            "ending": self.generated.ending,
+            "answered": self.generated.made or None,
+            "stored": self.generated.is_stored,
         }
 
 
@@ -140,6 +158,6 @@ def ask_model(model: Any, request: AskRequest, limits: Limits = UNLIMITED) -> Mo
     how = "plain" if request.plain else how
     prompt = make_prompt(request.question, (), how, briefly=False)
     limits.check_tokens(check_prompt(model, prompt, request.max_tokens), model.name)
-    (text,) = generate(model, [prompt], request.max_tokens, limits.until())
+    (text,) = generate(model, [prompt], request.max_tokens, limits.until(), again=request.again)
     found = match(text.text, request.golds, request.question) if request.golds else None
     return ModelText(**model_fields(model), how=how, generated=text, match=found)

@@ -64,6 +64,7 @@ ANSWERS = pa.schema(
         ("log_prob", pa.float32()),
         ("n_tokens", pa.int16()),
         (REFUSED, pa.string()),
+        ("ending", pa.string()),
     ]
 )
 
@@ -185,6 +186,8 @@ class GenerationSpec(RunSpec):
             ]
             _check_one_counts(answered, model_name)
             answers = [answer for answer in found if answer and not answer.get(REFUSED)]
+            if note := _incomplete_note(answers, model_name, self.max_tokens):
+                on_note(note)
             table = make_rows(answered, answers, dataset, knowledge)
             return Finished(table, self._describe(dataset, answered))
 
@@ -207,7 +210,7 @@ class GenerationSpec(RunSpec):
         n_out = n * self.max_tokens
         said = (
             f"{server.name}: {n:,} requests ({len(prompts) - n:,} answers are stored already), "
-            f"about {n_in:,} input tokens and at most {n_out:,} output tokens"
+            f"about {n_in:,} input tokens and at most {n_out:,} output tokens without reasoning"
         )
         if None not in self.prices:
             price_in, price_out = (float(price or 0) for price in self.prices)
@@ -335,7 +338,30 @@ def make_rows(
 def _answer_row(one: GeneratedText) -> dict[str, Any]:
     """Return an answer in the columns of `ANSWERS`."""
     total = float(one.log_probs.sum(dtype=np.float64))
-    return {"text": one.text, "log_prob": total, "n_tokens": len(one.tokens)}
+    return {
+        "text": one.text,
+        "log_prob": total,
+        "n_tokens": len(one.tokens),
+        "ending": one.ending,
+    }
+
+
+def _incomplete_note(
+    answers: Sequence[dict[str, Any]], model_name: str, max_tokens: int
+) -> str | None:
+    """Return a note on the answers if more than half of them are empty or cut, else None."""
+    endings = Counter(answer.get("ending") for answer in answers)
+    n_cut, n_reasoning = endings["cut"], endings["in reasoning"]
+    n_empty = sum(
+        answer.get("ending") in (None, "whole") and not answer["text"].strip() for answer in answers
+    )
+    if 2 * (n_cut + n_reasoning + n_empty) <= len(answers):
+        return None
+    return (
+        f"{model_name}: of {len(answers):,} answers {n_cut:,} are cut at {max_tokens} tokens, "
+        f"{n_reasoning:,} end within the model's reasoning, and {n_empty:,} are empty for another "
+        "reason."
+    )
 
 
 def _check_one_counts(rows: Sequence[Asked], model_name: str) -> None:

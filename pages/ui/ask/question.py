@@ -1,5 +1,6 @@
 """Question: models answer a question in their own words."""
 
+import time
 from functools import partial
 from html import escape
 
@@ -56,13 +57,16 @@ def draw_question() -> None:
     draw_language_note(request.question, request.models)
     columns = query_models(
         request.models,
-        lambda name, _: cache.generated_text(request, name),
+        lambda name, _: cache.generated_text(
+            request, name, _asked_again().get((request, name), 0.0)
+        ),
         _describe,
         per_row=3,
     )
     for column in columns.values():
         with column.place.container():
             st.html(_answer(column))
+    _draw_again(request, [name for name, one in columns.items() if one.answer.generated.made])
     _draw_not_asked(fills_only)
     if columns:
         st.caption(
@@ -74,6 +78,29 @@ def draw_question() -> None:
         answer = AskAnswer(request, tuple(column.answer for column in columns.values()))
         pin = partial(pins.draw_pin, request, key="question pin")
         draw_answer_export("question", answer, request, pin)
+
+
+def _asked_again() -> dict[tuple[AskRequest, str], float]:
+    """When this visitor last had a server asked again, by request and model."""
+    times: dict[tuple[AskRequest, str], float] = st.session_state.setdefault("asked servers", {})
+    return times
+
+
+def _draw_again(request: AskRequest, names: list[str]) -> None:
+    """Draw the button that asks these models' servers again; nothing without names."""
+
+    def ask_again() -> None:
+        _asked_again().update({(request, name): time.time() for name in names})
+
+    if names:
+        st.button(
+            "Ask the server again",
+            key="ask server",
+            icon=":material/refresh:",
+            on_click=ask_again,
+            help="A chat server's answer is stored, and shown again for the same question. Ask "
+            "again for a new one.",
+        )
 
 
 def _draw_form() -> tuple[AskRequest, tuple[str, ...]]:

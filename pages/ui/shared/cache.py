@@ -132,9 +132,9 @@ def _batch_key(
     return settings, name, blake2b(texts.encode()).digest(), renormalise
 
 
-def _of_model(request: Any, name: str) -> Hashable:
+def _of_model(request: Any, name: str, since: float = 0.0) -> Hashable:
     """The cache key of a request to one model: the request without its other models."""
-    return replace(request, models=(name,))
+    return replace(request, models=(name,)), since
 
 
 cloze_answer = queued(_positional)(queries.cloze_answer)
