@@ -13,10 +13,15 @@ involve several fields are in the request's method `check`.
 
 import dataclasses
 import inspect
+import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import UnionType
 from typing import (
     Annotated,
@@ -65,7 +70,8 @@ def argument(help_text: str, *, takes_dash: bool = False) -> msgspec.Meta:
 
     Args:
         help_text: One sentence for `--help` and docstrings.
-        takes_dash: Accept `-` (standard input); otherwise words that begin with `-` are options.
+        takes_dash: A table's file; accept `-` (standard input), and in Python a DataFrame.
+            Otherwise words that begin with `-` are options.
     """
     return msgspec.Meta(description=help_text, extra={"argument": True, "takes_dash": takes_dash})
 
@@ -135,7 +141,7 @@ class Request:
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Convert lists to tuples, and text to Path for path fields."""
+        """Convert what notebooks have to plain values: see `_converted`."""
         for choice in request_fields(type(self)):
             object.__setattr__(self, choice.name, _converted(choice, getattr(self, choice.name)))
 
@@ -209,12 +215,69 @@ def _without_none(kind: Any) -> Any:
 
 
 def _converted(choice: RequestField, value: Any) -> Any:
-    """Convert several values to a tuple (a string is one value), and a path's text to Path."""
-    if choice.is_several and isinstance(value, Iterable):
-        return (value,) if isinstance(value, str) else tuple(value)
-    if isinstance(value, str | Path) and choice.is_path:
-        return as_path(value)
-    return value
+    """Convert a value to the field's plain type, without checking it.
+
+    Several values become a tuple (a string or path is one value); numpy's numbers become Python's;
+    a text and a Path become what the field has. A Series or array is a list; of a DataFrame, a list
+    is the column with the field's name, or the only column. Where a table's file is meant, a Series
+    or DataFrame is saved to one that lasts as long as this process.
+    """
+    value = _from_table(choice, value)
+    value = _scalar(value)
+    if choice.is_several and isinstance(value, str):
+        return (value,)
+    if choice.is_several and isinstance(value, Iterable) and not isinstance(value, Mapping):
+        return tuple(map(_scalar, value))
+    return as_path(value) if isinstance(value, str) and choice.is_path else value
+
+
+def _scalar(value: Any) -> Any:
+    """Return a numpy number as Python's, and a path as text."""
+    numpy = sys.modules.get("numpy")  # slow to import; without it, no value is numpy's
+    if numpy is not None and isinstance(value, numpy.generic):
+        value = value.item()
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _from_table(choice: RequestField, value: Any) -> Any:
+    """Return a Series, DataFrame or array as the list or file that the field has."""
+    pandas, numpy = sys.modules.get("pandas"), sys.modules.get("numpy")
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        if choice.takes_dash:
+            return _save_table(value)
+        return _column(choice, value).tolist() if choice.is_several else value
+    is_column = pandas is not None and isinstance(value, pandas.Series | pandas.Index)
+    if pandas is not None and is_column and choice.takes_dash:
+        return _save_table(pandas.DataFrame({"text": value}))
+    is_array = is_column or (numpy is not None and isinstance(value, numpy.ndarray))
+    return value.tolist() if is_array and choice.is_several else value
+
+
+def _column(choice: RequestField, table: Any) -> Any:
+    """Return the column of a DataFrame that a field means; raise UserError if it isn't clear."""
+    names = [name for name in (choice.name, choice.name.removesuffix("s")) if name in table.columns]
+    if names or len(table.columns) == 1:
+        return table[names[0] if names else table.columns[0]]
+    columns = ", ".join(map(repr, table.columns))[:LONGEST]
+    raise UserError(
+        f"{choice.label}: the table has the columns {columns}. Give one of them, such as "
+        f"table[{table.columns[0]!r}]."
+        if len(table.columns)
+        else f"{choice.label}: the table has no columns."
+    )
+
+
+@cache
+def _tables() -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(prefix="lama-tables-")
+
+
+def _save_table(table: Any) -> str:
+    """Save a DataFrame as CSV, named by its content, and return the file's path."""
+    text = table.to_csv(index=False)
+    file = Path(_tables().name, f"{sha256(text.encode()).hexdigest()[:16]}.csv")
+    file.write_text(text, encoding="utf-8", newline="")
+    return str(file)
 
 
 def as_path(value: str | Path) -> Path:

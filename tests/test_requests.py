@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from calling import invoke
 from hypothesis import given
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from lama_core.api import data, models, papers, prompts, queries, results, runs
 from lama_core.errors import UserError
+from lama_core.probes.cloze.batch import ManyRequest, read_file
 from lama_core.probes.cloze.query import ClozeRequest
 from lama_core.requests import (
     Function,
@@ -141,3 +144,45 @@ def test_a_value_that_looks_like_an_option_is_joined_to_its_option() -> None:
 def test_a_wrong_value_is_refused_in_a_sentence(field: str, value: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
         ClozeRequest(**{"text": "___", field: value}).check()
+
+
+def test_a_notebooks_values_are_those_of_a_plain_call(tmp_path: Path) -> None:
+    plain = ClozeRequest("Paris is in ___.", models=["a", "b"], top_k=3)
+    for models_given in (
+        np.array(["a", "b"]),
+        pd.Series(["a", "b"], index=["x", "y"]),
+        pd.DataFrame({"gold": ["g", "h"], "model": ["a", "b"]}),
+        pd.DataFrame({"any": ["a", "b"]}),
+        (Path("a"), np.str_("b")),
+    ):
+        request = ClozeRequest(np.str_("Paris is in ___."), models=models_given, top_k=np.int64(3))
+        request.check()
+        assert request == plain
+        assert python_call(request) == python_call(plain)
+    assert ClozeRequest("a ___", models=tmp_path).models == (str(tmp_path),)
+
+
+def test_a_number_of_numpy_is_checked_as_a_number() -> None:
+    with pytest.raises(UserError, match=r"top k can't be 1.5"):
+        ClozeRequest("a ___", top_k=np.float64(1.5)).check()
+
+
+@pytest.mark.parametrize(
+    "table", [pd.DataFrame({"x": ["a"], "y": ["b"]}), pd.DataFrame(), {"x": ["a"], "y": ["b"]}]
+)
+def test_the_names_of_columns_are_never_taken_for_values(table: object) -> None:
+    with pytest.raises(UserError, match=r"^model"):
+        ClozeRequest("a ___", models=table).check()
+
+
+def test_a_table_is_the_file_that_is_meant() -> None:
+    frame = pd.DataFrame({"gold": ["Japan", None], "text": ["Tokyo is in ___.", "a, b: ___"]})
+    by_frame = ManyRequest(frame)
+    by_frame.check()
+    read = read_file(Path(by_frame.file).read_bytes(), "table")
+    assert [(line.text, line.gold) for line in read] == [
+        ("Tokyo is in ___.", "Japan"),
+        ("a, b: ___", None),
+    ]
+    column = read_file(Path(ManyRequest(frame["text"]).file).read_bytes(), "column")
+    assert [line.text for line in column] == ["Tokyo is in ___.", "a, b: ___"]
