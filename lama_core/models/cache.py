@@ -4,6 +4,8 @@ The least recently used model is dropped first, before another is loaded. Two se
 same model share one object, loaded once.
 """
 
+import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 
-from lama_core.errors import int_from_env
+from lama_core.errors import UserError, int_from_env
 from lama_core.models.cpu import computed_precision
 from lama_core.models.devices import check_room, chosen_device, free_bytes, free_gpu_cache
 from lama_core.models.hf.chat_templates import fault_message, fault_of_template
@@ -57,6 +59,7 @@ class ModelCache:
         self.max_bytes = max_bytes
         self._models: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
         self._lock = threading.Lock()
+        self._loaded_by = 0  # the process that loaded a model
 
     def find(self, name: str, precision: str, device: str = "cpu") -> Any:
         """Return a loaded model by name, precision and device; None if it isn't loaded."""
@@ -101,6 +104,7 @@ class ModelCache:
             check_room(name, n_bytes, device)
             model = load()
             with self._lock:
+                self._loaded_by = os.getpid()
                 self._models[name, precision, device] = model
                 self._shrink(device, keep=1)
             return model
@@ -149,6 +153,10 @@ class ModelCache:
                     return model.identity
         return None
 
+    def is_forked(self) -> bool:
+        """Whether this process was forked from one that had loaded a model."""
+        return self._loaded_by not in (0, os.getpid())
+
     def drop(self, name: str, precision: str, device: str = "cpu") -> None:
         """Unload a model in one precision from one device."""
         with self._lock:
@@ -158,6 +166,19 @@ class ModelCache:
 
 
 CACHE = ModelCache(int_from_env("LAMA_MODEL_BYTES", psutil.virtual_memory().total // 2))
+
+
+def _check_fork() -> None:
+    """Raise UserError in a fork of a process that used models with several threads.
+
+    torch's threads don't exist in the fork, which would wait for them forever.
+    """
+    if CACHE.is_forked() and (torch := sys.modules.get("torch")) and torch.get_num_threads() > 1:
+        raise UserError(
+            "This process was forked from one that has used a model, and torch would wait forever "
+            "for threads that only exist there. Start processes by 'spawn' "
+            "(multiprocessing.get_context('spawn')), or use models only in the new processes."
+        )
 
 
 def load_model(
@@ -178,6 +199,7 @@ def load_model(
     entry = find_model(reference)
     if entry.source.how == "server":
         return _connect(entry)
+    _check_fork()
     device = chosen_device()
     located = None
     if precision == "auto" and device != "cpu":

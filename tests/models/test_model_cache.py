@@ -1,6 +1,8 @@
 """The cache of loaded models: bounded in bytes, least recently used dropped first."""
 
 import itertools
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -124,3 +126,27 @@ def test_models_of_many_families_are_loaded_by_several_threads(tmp_path: Path) -
         )
     fresh = load_model(str(save_model_folder("gpt2", tmp_path / "afterwards")))
     assert fresh.n_bytes > 0
+
+
+def test_a_fork_of_a_process_that_used_a_model_is_refused_instead_of_hanging() -> None:
+    code = """
+import multiprocessing
+import lama_core as lama
+import torch
+
+torch.set_num_threads(2)
+
+def fill():
+    lama.fill("Paris is the capital of ___.", models="minilm-mlm")
+
+fill()
+fork = multiprocessing.get_context("fork").Process(target=fill)
+fork.start()
+fork.join()
+raise SystemExit(fork.exitcode)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert ended.returncode == 1
+    assert "Start processes by 'spawn'" in ended.stderr
