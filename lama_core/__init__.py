@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lama_core.api.prompts import select_prompts as select_prompts
     from lama_core.api.prompts import study as study
     from lama_core.api.queries import analogy as analogy
+    from lama_core.api.queries import analogy_questions as analogy_questions
     from lama_core.api.queries import batch as batch
     from lama_core.api.queries import fill as fill
     from lama_core.api.queries import inspect as inspect
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 _MODULES = {
-    "queries": "fill relation rank inspect batch sentences analogy score_analogies",
+    "queries": "fill relation rank inspect batch sentences analogy score_analogies "
+    "analogy_questions",
     "runs": "probe statements analogy_probe extract read load_run list_runs trace",
     "generation": "ask generate",
     "results": "results compare",

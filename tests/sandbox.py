@@ -86,6 +86,9 @@ class Sandbox:
         (self.work / "text.txt").write_text(text)
         (self.work / "words.txt").write_text("paris\nrome\nlondon\n")
         (self.work / "sentences.csv").write_text("text,gold\nRome is in ___.,Italy\n")
+        (self.work / "questions.jsonl").write_text(
+            '{"stem": ["cat", "cats"], "choice": [["dog", "dogs"], ["a", "b"]], "answer": 0}\n'
+        )
         (self.work / "binary").write_bytes(bytes(range(256)) * 40)
         (self.work / "empty").touch()
         (self.work / "loop").symlink_to("loop")

@@ -22,7 +22,10 @@ PAPERS: dict[str, str | tuple[str, ...]] = {
     "LAMA: Petroni et al. 2019": "Petroni et al., ",
     "LAMA's variants": ("Poerner et al. ", "Kassner and Schütze ", "Elazar et al. "),
     "LPAQA: Jiang et al. 2020": "Jiang et al., ",
-    "Analogy probes: Rezaee and Camacho-Collados 2022": "Rezaee and Camacho-Collados, ",
+    "Analogy probes: Rezaee and Camacho-Collados 2022": (
+        "Rezaee and Camacho-Collados, ",
+        "Ushio et al. ",
+    ),
     "BEAR: Wiland et al. 2024": "Wiland et al., ",
     "Generated answers: PopQA and SQuAD": ("Mallen et al. ", "Rajpurkar et al. "),
     "In no paper": "none",

@@ -11,7 +11,7 @@ from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import Spelling
 from lama_core.datasets import formats, user_table
 from lama_core.datasets import load_dataset as load_dataset
-from lama_core.datasets.dataset import AnalogyDataset, Dataset
+from lama_core.datasets.dataset import AnyDataset, Dataset, n_relations
 from lama_core.datasets.library import download, installed
 from lama_core.datasets.library.download import GetRequest, Installed
 from lama_core.datasets.library.download import ImportRequest as ImportRequest
@@ -86,8 +86,8 @@ class AddedDataset:
         dataset = self.installed.dataset
         return {
             "name": dataset.name,
-            "n_relations": len(dataset.relations),
-            "n_facts": len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs,
+            "n_relations": n_relations(dataset),
+            "n_facts": dataset.n_items,
             "sources": _by_source(dataset),
             "dropped": [asdict(item) for item in dataset.report.dropped],
             "notes": list(dataset.report.notes),
@@ -96,8 +96,8 @@ class AddedDataset:
         }
 
 
-def _by_source(dataset: Dataset | AnalogyDataset) -> list[dict[str, Any]]:
-    """Return the number of relations and facts for each source of a dataset; [] for analogies."""
+def _by_source(dataset: AnyDataset) -> list[dict[str, Any]]:
+    """Return the number of relations and facts for each source; [] for data without facts."""
     if not isinstance(dataset, Dataset):
         return []
     n_facts = dataset.n_facts_by_source()

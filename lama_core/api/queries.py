@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import places_of
-from lama_core.datasets import load_dataset
+from lama_core.datasets import load_dataset, load_questions
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import did_you_mean
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
 from lama_core.models.protocols import KINDS as KINDS
 from lama_core.models.protocols import TracedPart as TracedPart
+from lama_core.probes.analogy.multiple_choice import QuestionAnswer as QuestionAnswer
+from lama_core.probes.analogy.multiple_choice import QuestionsAnswer as QuestionsAnswer
+from lama_core.probes.analogy.multiple_choice import QuestionsRequest, answer_questions
+from lama_core.probes.analogy.multiple_choice import Share as Share
 from lama_core.probes.analogy.score import ScoreAnswer as ScoreAnswer
 from lama_core.probes.analogy.score import ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution as Solution
@@ -400,6 +404,31 @@ score_analogies = Function(
        rank           pair
     0     1  [Rome, Italy]
     1     2   [Rome, Peru]
+    """,
+)
+
+
+def _analogy_questions(request: QuestionsRequest) -> QuestionsAnswer:
+    dataset = load_questions(request.dataset)
+    if dataset.report.dropped:
+        request.on_note(dataset.report.summary())
+    return answer_questions(load_models(request), dataset, request)
+
+
+analogy_questions = Function(
+    QuestionsRequest,
+    _analogy_questions,
+    frame_of,
+    """Answer multiple-choice analogy questions (SAT, U2, U4) by the likelihood of the analogies.
+
+    The choice is the pair that `score_analogies` ranks first. Nothing is saved.
+
+    Returns:
+        A DataFrame with a row for each model and question: the chosen pair, the right one and its
+        rank, and whether the choice with the most frequent words is right.
+
+    Raises:
+        UserError: If there are no such questions, or a model is unknown.
     """,
 )
 

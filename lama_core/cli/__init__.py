@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("queries:inspect", "Show how models reach their answer, by one of several lenses."),
     "batch": ("queries:batch", "Fill the blank of each sentence of a file."),
     "sentences": ("queries:sentences", "Compare whole sentences, such as minimal pairs."),
-    "analogy": ("analogy:analogy", "Solve analogies, score pairs, probe models with analogies."),
+    "analogy": ("analogy:analogy", "Solve analogies, score pairs, answer questions, probe models."),
     "data": ("data:data", "List knowledge sources; fetch, import, rename or delete one."),
     "probe": ("runs:probe", "Probe models with a dataset's cloze queries."),
     "statements": (

@@ -21,7 +21,7 @@ def list_sources(*, json: commands.Json = False) -> None:
         return
     rows = api.list_sources()
     output.print_table(
-        ("name", "kind", "where", "relations", "facts or pairs", "to fetch", "licence"),
+        ("name", "kind", "where", "relations", "facts, pairs or questions", "to fetch", "licence"),
         [
             (
                 row.name,
@@ -43,17 +43,18 @@ def list_sources(*, json: commands.Json = False) -> None:
 def print_added(added: AddedDataset) -> None:
     """Print the size of a fetched or imported source, and what was excluded from it."""
     record = added.to_json()
-    what = "fact" if record["sources"] else "pair"
-    print(f"{record['name']}: {_size(record, what)}")
+    dataset = added.installed.dataset
+    print(f"{record['name']}: {_size(record, dataset.item)}")
     for row in record["sources"]:
         print(f"  {row['source']}: {_size(row, 'fact')}")
-    if summary := added.installed.dataset.report.summary(limit=20):
+    if summary := dataset.report.summary(limit=20):
         print(summary)
     print(f"Folder: {record['path']}")
 
 
 def _size(row: Mapping[str, Any], what: str) -> str:
-    return f"{counted(row['n_relations'], 'relation')}, {counted(row['n_facts'], what)}"
+    relations = "" if row["n_relations"] is None else f"{counted(row['n_relations'], 'relation')}, "
+    return relations + counted(row["n_facts"], what)
 
 
 def rename(name: Name, new: Annotated[str, Parameter(help="The new name.")], /) -> None:

@@ -1,4 +1,4 @@
-"""Dataset and AnalogyDataset, which all readers return, and the ReadReport of excluded lines.
+"""What the readers return: facts, analogies or questions, with a report of excluded lines.
 
 A dataset is immutable. Its `digest` is the SHA-256 of its content (relations and facts in order,
 not file names or formatting): copies of the same data have the same digest, by which a run
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import orjson
 
@@ -25,10 +25,12 @@ BLANK = "[MASK]"
 SQUAD_RELATION = "Squad"
 MAX_ANSWERS = 100_000  # of an answer space
 MAX_LETTERS = 300  # of an answer
+MAX_WORD = 100  # characters of a word of an analogy
 MAX_REASON = 400  # printed characters of a reason, which may quote the line
 
-Content = Literal["facts", "analogies", "prompts"]
+Content = Literal["facts", "analogies", "prompts", "questions"]
 AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
+Pair = tuple[str, str]
 Named = TypeVar("Named", "Relation", "AnalogyRelation")
 
 # The fields of a fact that a dataset's digest covers.
@@ -114,6 +116,8 @@ class Dataset(_OfRelations[Relation]):
     licence, citation: empty if unknown.
     """
 
+    item: ClassVar[str] = "fact"  # what `n_items` counts
+
     name: str
     relations: tuple[Relation, ...]
     facts: tuple[Fact, ...]
@@ -126,6 +130,11 @@ class Dataset(_OfRelations[Relation]):
         """Return the name and the numbers of relations and facts; the facts are too many."""
         n_facts = counted(len(self.facts), "fact")
         return f"Dataset({self.name!r}: {counted(len(self.relations), 'relation')}, {n_facts})"
+
+    @property
+    def n_items(self) -> int:
+        """The number of facts."""
+        return len(self.facts)
 
     @cached_property
     def _facts_by_relation(self) -> dict[str, tuple[Fact, ...]]:
@@ -166,6 +175,8 @@ class AnalogyRelation:
 class AnalogyDataset(_OfRelations[AnalogyRelation]):
     """A set of analogy relations and the report of reading it."""
 
+    item: ClassVar[str] = "pair"
+
     name: str
     relations: tuple[AnalogyRelation, ...]
     report: ReadReport
@@ -174,9 +185,61 @@ class AnalogyDataset(_OfRelations[AnalogyRelation]):
     citation: str = ""
 
     @property
-    def n_pairs(self) -> int:
+    def n_items(self) -> int:
         """The number of pairs of all relations."""
         return sum(len(relation.pairs) for relation in self.relations)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceQuestion:
+    """A multiple-choice analogy question.
+
+    stem: The pair in the question. choices: Two or more pairs. answer: Index of the first choice
+    that is right. group: Such as the question's level; may be empty.
+    """
+
+    stem: Pair
+    choices: tuple[Pair, ...]
+    answer: int
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class QuestionDataset:
+    """Multiple-choice analogy questions and the report of reading them."""
+
+    item: ClassVar[str] = "question"
+
+    name: str
+    questions: tuple[ChoiceQuestion, ...]
+    report: ReadReport
+    digest: str
+    licence: str = ""
+    citation: str = ""
+
+    @property
+    def n_items(self) -> int:
+        """The number of questions."""
+        return len(self.questions)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of questions, in order of first appearance."""
+        return tuple(dict.fromkeys(question.group for question in self.questions))
+
+
+AnyDataset = Dataset | AnalogyDataset | QuestionDataset
+ITEMS: dict[Content, str] = {
+    "facts": Dataset.item,
+    "prompts": Dataset.item,
+    "analogies": AnalogyDataset.item,
+    "questions": QuestionDataset.item,
+}
+
+
+def n_relations(dataset: AnyDataset) -> int | None:
+    """Return the number of relations; None for questions, which have none."""
+    return None if isinstance(dataset, QuestionDataset) else len(dataset.relations)
 
 
 def relation_objects(dataset: Dataset, relation_name: str) -> tuple[str, ...]:
@@ -208,6 +271,15 @@ def make_analogies(
     relations = tuple(relations)
     digest = digest_of([rel.name, rel.kind, rel.pairs] for rel in relations)
     return AnalogyDataset(name, relations, report, digest, **about)
+
+
+def make_questions(
+    name: str, questions: Iterable[ChoiceQuestion], report: ReadReport, **about: str
+) -> QuestionDataset:
+    """Return a QuestionDataset with its digest; about: `licence` and `citation`."""
+    questions = tuple(questions)
+    digest = digest_of([one.stem, one.choices, one.answer, one.group] for one in questions)
+    return QuestionDataset(name, questions, report, digest, **about)
 
 
 def facts_digest(relations: Iterable[Relation], facts: Iterable[Fact]) -> str:

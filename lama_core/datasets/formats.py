@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from lama_core.datasets import (
+    analogy_questions,
     bats,
     bear,
     counterfact,
@@ -21,14 +22,20 @@ from lama_core.datasets import (
     user_table,
     zsre,
 )
-from lama_core.datasets.dataset import AnalogyDataset, Content, Dataset
+from lama_core.datasets.dataset import (
+    AnalogyDataset,
+    AnyDataset,
+    Content,
+    Dataset,
+    QuestionDataset,
+)
 from lama_core.datasets.file_search import find_folder_with
 from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.table_file import has_table_name
 from lama_core.errors import UserError
 
 # Reads the data at a path; has the keyword arguments of `load`.
-Load = Callable[..., Dataset | AnalogyDataset]
+Load = Callable[..., AnyDataset]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,14 @@ FORMATS: tuple[Format, ...] = (
     _file("counterfact", "CounterFact's list", counterfact.is_counterfact, counterfact.load),
     _file("zsre", "zsRE's lines", zsre.is_zsre, zsre.load),
     Format(
+        "questions",
+        "multiple-choice analogy questions (SAT, U2, U4)",
+        "questions",
+        analogy_questions.find_root,
+        analogy_questions.load,
+        analogy_questions.is_questions,
+    ),
+    Format(
         "table",
         "a table (CSV, TSV, JSON, Parquet or Excel) with subject and object",
         "facts",
@@ -130,8 +145,8 @@ def root_of(folder: Path) -> Path:
 
 def load(
     path: Path, *, name: str | None = None, relations_file: Path | None = None, **about: str
-) -> Dataset | AnalogyDataset:
-    """Return the facts or analogies at `path`, in any known format.
+) -> AnyDataset:
+    """Return the data at `path`, in any known format.
 
     Args:
         path: A folder or file.
@@ -148,8 +163,10 @@ def load(
 
 
 def load_facts(path: Path, *, relations_file: Path | None = None, **names: str) -> Dataset:
-    """Return the facts at `path`, as `load` does. Raises UserError for analogies."""
+    """Return the facts at `path`, as `load` does. Raises UserError for data without facts."""
     found = load(path, relations_file=relations_file, **names)
     if isinstance(found, AnalogyDataset):
         raise UserError(f"{path} has analogies, not facts: use it with an analogy probe")
+    if isinstance(found, QuestionDataset):
+        raise UserError(f"{path} has analogy questions, not facts: use `analogy questions`")
     return found

@@ -60,6 +60,7 @@ runs delete {RUN} --yes
 reproduce petroni2019 | --dataset toy --limit 2
 analogy solve tokyo japan paris ___ --json
 analogy score Paris:France Rome:Italy --template to-what --normalise sum
+analogy questions --dataset questions.jsonl --normalise mean --json | --model minilm-mlm
 analogy probe --probe type --setting unsupervised | --relation 'male - female' --limit 2
 prompts list --relation P36 --json
 prompts mine P36 --out mined | --text text.txt

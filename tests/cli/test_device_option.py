@@ -20,7 +20,7 @@ from tools.documentation.site import commands_of
 LOADING = {
     "cloze", "relation", "rank", "inspect", "batch", "sentences", "probe", "extract", "read",
     "statements", "trace", "ask", "generate", "reproduce", "bench", "analogy solve",
-    "analogy score", "analogy probe",
+    "analogy score", "analogy questions", "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
 

@@ -153,7 +153,7 @@ def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "I01 [noun - plural].txt").write_text("cat\tcats\n")
     download.import_dataset(tmp_path / "pairs")
-    assert load_analogies("pairs").n_pairs == 1
+    assert load_analogies("pairs").n_items == 1
     assert installed.analogy_names() == ("starter-analogies", "pairs")
     with pytest.raises(UserError, match="analogies, not facts"):
         load_dataset("pairs")

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lama_core.candidates.lists import read_candidate_file
-from lama_core.datasets import load_analogies, load_dataset
+from lama_core.datasets import load_analogies, load_dataset, load_questions
 from lama_core.datasets.library import download, installed
 from lama_core.datasets.passages import read_sentences
 from lama_core.files import WORK
@@ -65,6 +65,8 @@ EXAMPLES: dict[str, dict[str, bytes]] = {
     },
     "BATS": {"1_Inflectional_morphology/I01 [noun - plural].txt": PAIRS},
     "Google": {"questions-words.txt": b": capitals\nAthens Greece Lima Peru\n" * 3},
+    "SAT": {"sat.txt": b"FROM TESTS\na b n:v\nc d n:v\ne f n:v\nb\n" * 3},
+    "U2": {"u2.jsonl": b'{"stem": ["a", "b"], "choice": [["c", "d"], ["e", "f"]], "answer": 1}\n'},
     "CSV": {"t.csv": TABLE},
     "TSV": {"t.tsv": TABLE.replace(b",", b"\t")},
     "JSONL": {"t.jsonl": b'{"subject": "A", "object": "B", "sentence": "A [MASK]"}\n' * 20},
@@ -75,7 +77,7 @@ def take(path: Path) -> None:
     """Import it, then read it from the library."""
     download.import_dataset(path, name="taken")
     kind = installed.read_record("taken").kind
-    (load_analogies if kind == "analogies" else load_dataset)("taken")
+    {"analogies": load_analogies, "questions": load_questions}.get(kind, load_dataset)("taken")
 
 
 def look_at_home(_: Path) -> None:

@@ -193,7 +193,7 @@ def test_the_list_counts_what_a_reading_counts(starter: Dataset) -> None:
     facts, pairs = installed.listing()[:2]
     assert (facts.n_relations, facts.n_facts) == (len(starter.relations), len(starter.facts))
     analogies = load_analogies("starter-analogies")
-    assert (pairs.n_relations, pairs.n_facts) == (len(analogies.relations), analogies.n_pairs)
+    assert (pairs.n_relations, pairs.n_facts) == (len(analogies.relations), analogies.n_items)
 
 
 def test_analogies_of_four_kinds_have_30_pairs_each() -> None:

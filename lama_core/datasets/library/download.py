@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from lama_core import paths
 from lama_core.datasets import formats, user_table, variants
-from lama_core.datasets.dataset import AnalogyDataset, Dataset
+from lama_core.datasets.dataset import AnyDataset
 from lama_core.datasets.library import derived, installed, published
 from lama_core.datasets.table_file import GZIP, SUFFIXES
 from lama_core.downloads import archive
@@ -119,7 +119,7 @@ class ImportRequest(Request):
 class Installed:
     """An installed dataset and its folder."""
 
-    dataset: Dataset | AnalogyDataset
+    dataset: AnyDataset
     folder: Path
 
 

@@ -14,9 +14,18 @@ import msgspec
 import orjson
 
 from lama_core import paths
-from lama_core.datasets import bats, formats, lama, lpaqa
+from lama_core.datasets import analogy_questions, bats, formats, lama, lpaqa
 from lama_core.datasets.aliases import ALIASES_FILE, with_aliases
-from lama_core.datasets.dataset import SQUAD_RELATION, AnalogyDataset, Content, Dataset
+from lama_core.datasets.dataset import (
+    ITEMS,
+    SQUAD_RELATION,
+    AnalogyDataset,
+    AnyDataset,
+    Content,
+    Dataset,
+    QuestionDataset,
+    n_relations,
+)
 from lama_core.datasets.library import published
 from lama_core.errors import NotFetchedError, UserError, did_you_mean
 from lama_core.files import current_folder, current_names, read_file, user_path
@@ -33,7 +42,8 @@ _STARTER_CITATION = "compiled by this project; each fact names its origin"
 class Listed:
     """A row of the list of sources.
 
-    n_relations, n_facts (or pairs): None until installed. size: bytes to download; None if unknown
+    n_relations, n_facts (or pairs, or questions): None until installed; questions have no
+    relations. size: bytes to download; None if unknown
     or if there is nothing to download. fault: why an installed dataset is unusable, and the remedy
     (also in `title`); empty for a usable one.
     """
@@ -50,6 +60,11 @@ class Listed:
     installed: bool = True
     path: str = ""
     fault: str = ""
+
+    @property
+    def item(self) -> str:
+        """The word for what `n_facts` counts."""
+        return ITEMS[self.kind]
 
 
 _STARTERS = {
@@ -153,6 +168,11 @@ def analogy_names() -> tuple[str, ...]:
     return (STARTER_ANALOGIES, *_names_of("analogies"))
 
 
+def question_set_names() -> tuple[str, ...]:
+    """Return the names of the installed sets of multiple-choice analogy questions."""
+    return _names_of("questions")
+
+
 def lama_vocabulary_path() -> Path | None:
     """Return the file of LAMA's 21,018 published candidates, or None if LAMA isn't installed."""
     folder = installed_dir("lama")
@@ -204,6 +224,23 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
     if path.exists():
         return bats.load(path)
     raise _not_installed("set of analogies", name, analogy_names())
+
+
+def load_questions(name_or_path: str | Path) -> QuestionDataset:
+    """Return the multiple-choice analogy questions with this name (installed) or at this path.
+
+    Raises UserError, with the nearest name, if there are no such questions.
+    """
+    name = str(name_or_path)
+    if name in installed_names():
+        record = read_record(name)
+        return analogy_questions.load(
+            installed_dir(name), name=name, licence=record.licence, citation=record.citation
+        )
+    path = user_path(name_or_path)
+    if path.exists():
+        return analogy_questions.load(path)
+    raise _not_installed("set of questions", name, question_set_names())
 
 
 def safe_name(name: str) -> str:
@@ -293,13 +330,12 @@ def describe(name: str) -> str:
     record = _row(name)
     if record.fault:
         return f"{name} (damaged)"
-    row_noun = "pair" if record.kind == "analogies" else "fact"
-    counts = ((record.n_relations or 0, "relation"), (record.n_facts or 0, row_noun))
-    shown = ", ".join(f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in counts)
+    counts = ((record.n_relations, "relation"), (record.n_facts or 0, record.item))
+    shown = ", ".join(f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in counts if n is not None)
     return f"{name} ({shown})"
 
 
-def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content) -> None:
+def write_record(folder: Path, dataset: AnyDataset, kind: Content) -> None:
     """Write `source.json` into `folder`, for the dataset read from there."""
     imported = published.Source(dataset.name, dataset.name, kind, "not stated", "", "")
     source = next((known for known in published.SOURCES if known.name == dataset.name), imported)
@@ -307,8 +343,8 @@ def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content)
         "name": dataset.name,
         "title": source.title,
         "kind": kind,
-        "n_relations": len(dataset.relations),
-        "n_facts": len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs,
+        "n_relations": n_relations(dataset),
+        "n_facts": dataset.n_items,
         "licence": source.licence,
         "citation": source.citation,
         "homepage": source.homepage,

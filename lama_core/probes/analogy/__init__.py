@@ -4,6 +4,7 @@
     solve             "Paris is to France as Rome is to ___", for several models, with vector
                       arithmetic
     score             perplexity or pseudo-perplexity of candidate pairs, token by token
+    multiple_choice   the share of multiple-choice questions that models answer right
     instances         probes (random-head, random-tail, reverse, type) made from an analogy dataset
     scorers           score pairs with a language model, word vectors or RelBERT
     vectors           static word vectors from text files

@@ -13,12 +13,13 @@ exp(-1/n sum_i log P).
 Departure: Perplexity of a sentence
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from lama_core.datasets.dataset import Pair as Pair
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, SentenceScorer, TokenScores
 from lama_core.probes.analogy.templates import (
@@ -29,11 +30,11 @@ from lama_core.probes.analogy.templates import (
     resolve_template,
 )
 from lama_core.probes.model_info import AboutModel, model_fields
+from lama_core.progress import ignore
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import UNLIMITED, Limits
 
-Pair = tuple[str, str]
 Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
 NormaliseChoice = Annotated[
@@ -184,20 +185,30 @@ def score_pairs(
     sentences = [fill_template(text, (*query, *pair)).text for pair in pairs]
     scored = []
     for model in models:
-        tokens = _score(model, sentences, limits)
+        tokens = score_in_batches(model, sentences, limits)
         n = len(tokens)
         ranked = rank_pairs(pairs[:n], sentences[:n], tokens, normalise)
         scored.append(ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **model_fields(model)))
     return ScoreAnswer(query, template, normalise, tuple(scored))
 
 
-def _score(model: SentenceScorer, sentences: list[str], limits: Limits) -> list[TokenScores]:
-    """Return the scores of the first sentences, as many as the time limit allows; at least one."""
-    return limits.score_in_time(
-        sentences,
-        lambda some: model.token_log_probs(sentences[some.start : some.stop]),
-        sees_both=KINDS[model.kind].sees_both,
-    )
+def score_in_batches(
+    model: SentenceScorer,
+    sentences: Sequence[str],
+    limits: Limits = UNLIMITED,
+    on_done: Callable[[int], None] = ignore,
+) -> list[TokenScores]:
+    """Return the scores of the first sentences, as many as the time limit allows; at least one.
+
+    on_done: Called after each batch with the number of sentences scored so far.
+    """
+
+    def score(some: range) -> list[TokenScores]:
+        scores = model.token_log_probs(sentences[some.start : some.stop])
+        on_done(some.stop)
+        return scores
+
+    return limits.score_in_time(sentences, score, sees_both=KINDS[model.kind].sees_both)
 
 
 def rank_pairs(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from lama_core.datasets.dataset import MAX_WORD
 from lama_core.errors import UserError, did_you_mean
 from lama_core.requests import option
 from lama_core.scoring.blanks import BLANK, parse_query
@@ -33,7 +34,6 @@ TEMPLATES: dict[str, str] = {
 DEFAULT_TEMPLATE = "what-to"  # the paper's
 TEMPLATE_HELP = f"{', '.join(TEMPLATES)}, or your own with [A] [B] [C] [D]."
 TemplateChoice = Annotated[str, option(TEMPLATE_HELP)]
-MAX_WORD = 100
 MAX_TEMPLATE = 500
 # Maximum words in a slot; a sentence with more is treated as free text.
 MAX_PARTS = 3

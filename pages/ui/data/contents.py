@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from lama_core.datasets import AnalogyDataset, Dataset, Dropped, ReadReport
+from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset, ReadReport
 from lama_core.datasets.library.installed import Listed
 from lama_core.types import Relation
 from pages.ui.shared import cache
@@ -21,6 +21,11 @@ MOST_REPORTED = 200
 
 def draw_content(listed: Listed) -> None:
     """Draw the content of an installed dataset."""
+    if listed.kind == "questions":
+        questions = cache.questions_of(listed.name)
+        _draw_questions(questions)
+        _draw_report(questions.report)
+        return
     if listed.kind == "analogies":
         dataset = cache.analogies_of(listed.name)
         _draw_pairs(dataset)
@@ -152,6 +157,26 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
         [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
         height=420 if len(chosen.pairs) > 10 else "content",
     )
+
+
+def _draw_questions(dataset: QuestionDataset) -> None:
+    """Draw the questions with their choices, and how to score models with them."""
+    st.caption(f"To score models: `lama-explorer analogy questions --dataset {dataset.name}`")
+    draw_table(
+        [
+            {
+                "stem": " : ".join(one.stem),
+                "right choice": " : ".join(one.choices[one.answer]),
+                "choices": ", ".join(map(" : ".join, one.choices)),
+                "group": one.group or None,
+            }
+            for one in dataset.questions[:MOST_FACTS]
+        ],
+        height=420 if len(dataset.questions) > 10 else "content",
+        column_config={"choices": st.column_config.TextColumn(width="large")},
+    )
+    if len(dataset.questions) > MOST_FACTS:
+        st.caption(f"The first {MOST_FACTS} of {len(dataset.questions):,}.")
 
 
 def _draw_report(report: ReadReport) -> None:

@@ -68,7 +68,7 @@ def choose_source(sources: list[Listed]) -> Listed:
             "kind": [listed.kind for listed in sources],
             "status": [status_of(listed) for listed in sources],
             "relations": [listed.n_relations for listed in sources],
-            "facts or pairs": [listed.n_facts for listed in sources],
+            "facts, pairs or questions": [listed.n_facts for listed in sources],
             "download (MB)": [
                 listed.size / 1e6 if listed.size and not listed.installed else None
                 for listed in sources
@@ -84,7 +84,7 @@ def choose_source(sources: list[Listed]) -> Listed:
         height=None,
         column_config={
             "relations": number(format="localized"),
-            "facts or pairs": number(format="localized"),
+            "facts, pairs or questions": number(format="localized"),
             "download (MB)": number(format="%.1f"),
             "title": st.column_config.TextColumn(width="large"),
         },
@@ -286,14 +286,11 @@ def _draw_imported(name: str) -> None:
     record = installed.read_record(name)
     is_facts = record.kind == "facts"
     dataset = cache.dataset_of(name) if is_facts else None
-    read = cache.analogies_of if record.kind == "analogies" else cache.dataset_of
-    report = dataset.report if dataset else read(name).report
-    what = "pair" if record.kind == "analogies" else "fact"
     st.success(
-        f"Imported {plain(name)}: {counted(record.n_facts or 0, what)}.",
+        f"Imported {plain(name)}: {counted(record.n_facts or 0, record.item)}.",
         icon=":material/check_circle:",
     )
-    draw_dropped(report.dropped, opened=True)
+    draw_dropped(cache.content_of(record).report.dropped, opened=True)
     with st.spinner("Counting the tokens of the answers"):
         found = cache.uncached(find_multi_token_answers, dataset) if dataset else None
     if found and found.long:

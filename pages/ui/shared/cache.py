@@ -13,14 +13,16 @@ import streamlit as st
 
 from lama_core.api.stored_answers import Stored, find_stored, stored_runs
 from lama_core.candidates.columns import Candidates
-from lama_core.datasets import AnalogyDataset, Dataset
+from lama_core.datasets import AnalogyDataset, Dataset, QuestionDataset
 from lama_core.datasets.library.installed import (
     STARTER,
     STARTER_ANALOGIES,
+    Listed,
     datasets_dir,
     installed_dir,
     load_analogies,
     load_dataset,
+    load_questions,
     starter_analogies_dir,
     starter_dir,
 )
@@ -322,6 +324,18 @@ def analogies_of(name: str) -> AnalogyDataset:
     """The analogies of a dataset; read again when its folder has changed."""
     folder = starter_analogies_dir() if name == STARTER_ANALOGIES else installed_dir(name)
     return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
+
+
+def questions_of(name: str) -> QuestionDataset:
+    """The analogy questions of a dataset; read again when its folder has changed."""
+    return cast(QuestionDataset, _data(name, _changed(installed_dir(name)), load_questions))
+
+
+def content_of(listed: Listed) -> Dataset | AnalogyDataset | QuestionDataset:
+    """The data of an installed dataset, of any kind."""
+    if listed.kind == "questions":
+        return questions_of(listed.name)
+    return analogies_of(listed.name) if listed.kind == "analogies" else dataset_of(listed.name)
 
 
 @cached(500)
