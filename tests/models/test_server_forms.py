@@ -58,6 +58,15 @@ REFUSALS: dict[str, Error] = {
     ),
     "llama-server, older": (500, said("the request exceeds the available context size", code=500)),
     "llama-cpp-python": (400, said(f"This model's {WINDOW}", code="context_length_exceeded")),
+    "llama-cpp-python 0.3.36": (
+        500,
+        {
+            "error": {
+                "message": "could not broadcast input array from shape (64,) into shape (61,))",
+                "type": "internal_server_error",
+            }
+        },
+    ),
     "Ollama": (400, said("the input length exceeds the context length")),
     "LM Studio": (
         400,

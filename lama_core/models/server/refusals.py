@@ -23,7 +23,9 @@ TOO_LONG = re.compile(
     r"|(prompt|input|text|message)s?\b[^.\n]*\b(too (long|large)|longer than|exceeds?\b)"
     r"|(prompt|input)s?\b[^.\n]*\btokens?\b[^.\n]*(less than|at most|<=)"
     r"|too many (input |prompt )?tokens"
-    r"|string_above_max_length",
+    r"|string_above_max_length"
+    # llama-cpp-python 0.3.36, for a text with more tokens than --n_ctx
+    r"|could not broadcast input array from shape",
     re.IGNORECASE,
 )
 FILTERED = re.compile(
