@@ -83,6 +83,11 @@ class TokenVocabulary:
         return "metaspace"
 
     @property
+    def splits_signs(self) -> bool:
+        """Whether a word has the same tokens next to a sign as next to a space (WordPiece)."""
+        return self._style == "wordpiece"
+
+    @property
     def marks_ends(self) -> bool:
         """Whether tokens mark the end of a word, as in OpenAI's first GPT."""
         return self._style == "suffix"

@@ -25,6 +25,7 @@ from lama_core.runs.info import text_digest
 from lama_core.runs.spec import Load, RunSpec, load_by_name
 from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import MAX_ROWS
+from lama_core.scoring.earlier_words import may_have_other_tokens
 from lama_core.scoring.prompt_choice import (
     LPAQA_SETS,
     PROMPT_SETS,
@@ -120,6 +121,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
                 SERVER_BATCH_ROWS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS
             ),
             open_book=book,
+            has_other_tokens=may_have_other_tokens(dataset, names, prompts, candidates, model),
         )
         for model in models
     ]

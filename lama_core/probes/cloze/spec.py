@@ -86,6 +86,7 @@ class ClozeSpec(RunSpec):
         batch_rows: Maximum queries of a batch; can change the last bits of the scores.
         batch_tokens: Maximum tokens of a batch; can change the last bits of the scores.
         open_book: Open-book context, if any.
+        has_other_tokens: Whether words may have other tokens than in earlier versions.
     """
 
     kind: ClassVar[str] = "cloze"
@@ -96,6 +97,7 @@ class ClozeSpec(RunSpec):
     batch_rows: int = MAX_ROWS
     batch_tokens: int = MAX_TOKENS
     open_book: OpenBook | None = None
+    has_other_tokens: bool = False
 
     def options(self) -> dict[str, Any]:
         """Return the prompts, candidates, batch size and other options that affect the numbers."""
@@ -110,6 +112,8 @@ class ClozeSpec(RunSpec):
             options["rescored"] = [RESCORED, "valid objects"]
         if self.open_book is not None:
             options["open book"] = self.open_book.identity
+        if self.has_other_tokens:  # otherwise no key, so that earlier runs keep their identity
+            options["words"] = "tokenized in the text"
         return options
 
     def prompt_name(self) -> str:
