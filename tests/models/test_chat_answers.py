@@ -128,6 +128,18 @@ def test_a_long_answer_without_reasoning_is_asked_for_with_more_tokens_once(
     assert len(server.asked) == 4
 
 
+def test_a_window_without_room_for_reasoning_gives_the_answer_that_was_cut(
+    stack: ExitStack,
+) -> None:
+    server = Server(
+        chats={"": choice("Well, the", "length")},
+        refused=f'"max_tokens": {7 + REASONING_TOKENS}',
+        refusal=(400, {"error": {"message": "maximum context length is 64 tokens"}}),
+    )
+    (found,) = opened(stack, server).generate(QUESTION, 7)
+    assert (found.text, found.ending) == ("Well, the", "cut")
+
+
 def test_the_tokens_of_an_answer_are_those_after_the_reasoning(stack: ExitStack) -> None:
     text = "<think>Hm</think>\n\nParis\nIt"
     tokens = ["<think>", "Hm", "</think>", "\n\n", "Par", "is", "\n", "It"]

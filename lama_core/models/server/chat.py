@@ -183,21 +183,26 @@ class ChatModel:
         If the first answer that is cut shows no reasoning, it is asked for with more tokens, too:
         some chat templates open the reasoning themselves, so only its end shows it.
         """
-        while True:
-            n_more = self._n_more
-            answer, has_reasoning, is_cut = self._request(body, n_more)
-            if n_more or not is_cut or (has_reasoning and answer.ending == "whole"):
-                return answer
-            if not has_reasoning:
-                if self._tried_reasoning:
-                    return answer
-                self._tried_reasoning = True
-                longer, has_reasoning, _ = self._request(body, REASONING_TOKENS)
-                if not has_reasoning:
-                    return answer
-                self._n_more = REASONING_TOKENS
-                return longer
-            self._n_more = REASONING_TOKENS
+        if self._n_more and (found := self._longer(body)):
+            return found[0]
+        answer, has_reasoning, is_cut = self._request(body, 0)
+        if not is_cut or (has_reasoning and answer.ending == "whole"):
+            return answer
+        if not has_reasoning and self._tried_reasoning:
+            return answer
+        self._tried_reasoning = True
+        longer = self._longer(body)
+        if longer is None or not longer[1]:
+            return answer
+        self._n_more = REASONING_TOKENS
+        return longer[0]
+
+    def _longer(self, body: Mapping[str, Any]) -> tuple[_Answer, bool, bool] | None:
+        """Return `_request` with tokens for reasoning; None if these don't fit the server."""
+        try:
+            return self._request(body, REASONING_TOKENS)
+        except (TextRefusedError, RequestRefused):
+            return None
 
     def _request(self, body: Mapping[str, Any], n_more: int) -> tuple[_Answer, bool, bool]:
         """Return the server's answer, whether it reasoned, and whether it used all tokens.
