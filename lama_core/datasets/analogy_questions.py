@@ -11,7 +11,7 @@ are recognised by their content. Underscores are read as spaces.
 Questions are grouped by their header or `prefix`: the source of SAT's questions, the level of U2's
 and U4's. If a folder has several files, the name of a group begins with that of its file.
 
-A question with a line that can't be read is excluded as a whole, because its letter would stand for
+A question with a line that can't be read is excluded as a whole, because its letter would mean
 another choice. If the right choice is given twice, both are right.
 """
 

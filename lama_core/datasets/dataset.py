@@ -1,4 +1,4 @@
-"""What the readers return: facts, analogies or questions, with a report of excluded lines.
+"""Facts, analogies and questions as the readers return them, with a report of excluded lines.
 
 A dataset is immutable. Its `digest` is the SHA-256 of its content (relations and facts in order,
 not file names or formatting): copies of the same data have the same digest, by which a run

@@ -186,6 +186,8 @@ def test_the_files_of_a_folder_are_groups(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("home")
 def test_questions_are_installed_as_such(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is called 'sat': install one with `data import`"):
+        load_installed("sat")
     path = tmp_path / "sat.txt"
     path.write_text(as_text(QUESTIONS))
     download.import_dataset(path)

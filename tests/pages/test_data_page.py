@@ -178,3 +178,16 @@ def test_one_run_and_one_note_are_said_in_the_singular(home: Path, tmp_path: Pat
 def test_relations_without_an_answer_space_say_nothing_of_one() -> None:
     tables = [one.value for one in open_page("data", source="starter").dataframe]
     assert not any({"answers", "domains", "answer"} & set(table) for table in tables)
+
+
+def test_analogy_questions_are_shown_with_their_right_choice(tmp_path: Path) -> None:
+    path = tmp_path / "sat.txt"
+    path.write_text("FROM TESTS\nup down n:n\nin out n:n\ncat dog n:n\na\n")
+    download.import_dataset(path)
+    app = open_page("data", source="sat")
+    assert not app.exception
+    (found,) = [table for one in app.dataframe if "stem" in (table := one.value)]
+    assert found.iloc[0].tolist() == ["up : down", "in : out", "in : out, cat : dog", "FROM TESTS"]
+    assert any(
+        "`lama-explorer analogy questions --dataset sat`" in one.value for one in app.caption
+    )

@@ -368,5 +368,5 @@ def _not_installed(what: str, name: str, known: tuple[str, ...]) -> UserError:
     if published.is_published(name):
         return NotFetchedError(f"The source {name!r} is", name)
     hint = did_you_mean(name, [*known, *(source.name for source in published.SOURCES)])
-    known_names = f"; known: {', '.join(known)}"
+    known_names = f"; known: {', '.join(known)}" if known else ": install one with `data import`"
     return UserError(f"No {what} or folder is called {name!r}{hint or known_names}")
