@@ -251,7 +251,7 @@ METRICS: dict[str, Metric] = {
         Metric(
             "freq",
             "Freq",
-            "P@1 of always giving the relation's most frequent object",
+            "P@1 of ranking words by how often they are objects of the relation",
             "Baseline that knows only the relation, not the subject.",
             True,
             freq_precision,
