@@ -606,7 +606,7 @@ def _table(
         "Freq": number(
             format="%.1f",
             width=68,
-            help="P@1 of always giving the relation's most frequent object.",
+            help="P@1 of ranking words by how often they are objects of the relation.",
         ),
     }
     for title in choice.titles:
