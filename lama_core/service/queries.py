@@ -249,7 +249,6 @@ def solution(
 
     models, candidates = [loaded_model(name, settings.precision)], candidates_of(settings)
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
-    del options["columns"]
     return solve(models, question, candidates, keep_query_words=keep_query_words, **options)
 
 

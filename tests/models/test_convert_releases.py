@@ -292,7 +292,7 @@ def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:
     bert, _ = make_ernie(folder)
     convert(folder, tmp_path / "out")
     model = load_model(str(tmp_path / "out"))
-    assert model.identity.endswith("/bert/fp32") and not model.vocabulary.cased
+    assert model.identity.endswith("/transformers/fp32") and not model.vocabulary.cased
     ids = model.framed("The capital of France is Paris .")
     with torch.inference_mode():
         wanted = bert(torch.tensor([ids])).logits[0]
