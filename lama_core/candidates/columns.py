@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,10 @@ NO_COLUMN = -1
 
 def pad_columns(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     """Return rows of columns as an array, int64 [row, longest row], padded with -1."""
-    width = max(map(len, rows), default=0)
-    table = np.full((len(rows), width), NO_COLUMN, dtype=np.int64)
-    for number, row in enumerate(rows):
-        table[number, : len(row)] = row
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    table = np.full((len(rows), lengths.max(initial=0)), NO_COLUMN, dtype=np.int64)
+    filled = np.arange(table.shape[1]) < lengths[:, None]
+    table[filled] = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
     return table
 
 
@@ -144,7 +145,14 @@ class Columns:
 
     def find(self, word: str, place: Place = AFTER_SPACE) -> int | str:
         """Return the word's column, or the reason why it can't be ranked."""
-        tokens = self.spelling.tokens(word, place)
+        return self.find_all([word], place)[0]
+
+    def find_all(self, words: Sequence[str], place: Place) -> list[int | str]:
+        """Return `find` of each word."""
+        found = self.spelling.tokens_of(words, place)
+        return [self._find(*one, place) for one in zip(words, found, strict=True)]
+
+    def _find(self, word: str, tokens: tuple[int, ...], place: Place) -> int | str:
         if not tokens:
             return NOT_ONE_TOKEN
         columns = map(self.table(place).by_token.get, tokens)
@@ -187,8 +195,11 @@ class OpenColumns(Columns):
         """Always True: every word can become a column."""
         return True
 
-    def find(self, word: str, place: Place = AFTER_SPACE) -> int | str:
-        """Return the word's column; add a column for a new word."""
+    def find_all(self, words: Sequence[str], place: Place) -> list[int | str]:
+        """Return `find` of each word; add a column for a new word."""
+        return [self._found(word) for word in words]
+
+    def _found(self, word: str) -> int | str:
         if word.lower() in self.left_out:
             return NOT_A_CANDIDATE
         with _GROWING:

@@ -9,7 +9,7 @@ Use a `Spelling` to find a word among a model's tokens; `Columns` contain one.
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from lama_core.types import Query
@@ -42,7 +42,7 @@ START = Place("")
 
 def place_of(left: str, right: str = "") -> Place:
     """Return the place of a blank between two texts."""
-    if not left.strip():
+    if not left or left.isspace():
         return Place("", _touching(right))
     if left[-1].isspace():
         return Place(" ", _touching(right))
@@ -186,24 +186,26 @@ class Spelling:
 
     def tokens_of(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
         """Return `tokens` of each word."""
-        variants = self._variants(words, place) if self.folded else [(word,) for word in words]
-        written = dict.fromkeys(spelled for spellings in variants for spelled in spellings)
-        owned = self.vocabulary.own_tokens(list(written), place)
-        one = {
-            spelled: ids
-            for spelled, ids in zip(written, owned, strict=True)
-            if len(ids) == 1 and self.vocabulary.can_predict(ids[0])
-        }
+        if not self.folded:
+            return self._single(words, place)
+        variants = [self._variants(word, place) for word in words]
+        ids = iter(self._single(list(chain.from_iterable(variants)), place))
+        found = [tuple(islice(ids, len(spellings))) for spellings in variants]
         return [
-            one.get(spellings[0], ())
-            if len(spellings) == 1
-            else tuple(dict.fromkeys(number for word in spellings for number in one.get(word, ())))
-            for spellings in variants
+            forms[0] if len(forms) == 1 else tuple(dict.fromkeys(chain.from_iterable(forms)))
+            for forms in found
         ]
 
-    def _variants(self, words: Sequence[str], place: Place) -> list[tuple[str, ...]]:
-        """Return the spellings of each word that count together, in the order of their ids."""
+    def _single(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        """Return the token of each word as it is written; () if it isn't one token."""
+        can_predict = self.vocabulary.can_predict
         return [
-            tuple(dict.fromkeys((*self.vocabulary.case_variants(key, place), key, word)))
-            for word, key in zip(words, map(self.key, words), strict=True)
+            ids if len(ids) == 1 and can_predict(ids[0]) else ()
+            for ids in self.vocabulary.own_tokens(words, place)
         ]
+
+    def _variants(self, word: str, place: Place) -> tuple[str, ...]:
+        """Return the spellings of a word that count together, in the order of their ids."""
+        key = self.key(word)
+        spellings = (*self.vocabulary.case_variants(key, place), key, word)
+        return tuple(dict.fromkeys(spellings))

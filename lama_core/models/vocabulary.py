@@ -69,7 +69,8 @@ class TokenVocabulary:
         self._backend["model"].pop("vocab")  # megabytes that the tokenizer has already
         self._style = self._find_style()
         self.columns: dict[Any, Any] = {}
-        self._stored: dict[tuple[str, Place], tuple[int, ...]] = {}
+        self._stored: dict[Place, dict[str, tuple[int, ...]]] = {}
+        self._n_stored = 0
 
     def _find_style(self) -> str:
         model = self._backend["model"]
@@ -244,14 +245,14 @@ class TokenVocabulary:
         The word is tokenized together with the text that touches it; the tokens of the text on its
         left and of the text on its right must be there, too.
         """
-        if len(self._stored) > MAX_STORED:
-            self._stored = {}
-        stored = self._stored  # another thread may replace it
-        missing = [word for word in dict.fromkeys(words) if (word, place) not in stored]
+        if self._n_stored > MAX_STORED:
+            self._stored, self._n_stored = {}, 0
+        stored = self._stored.setdefault(place, {})  # another thread may replace `_stored`
+        missing = [word for word in dict.fromkeys(words) if word not in stored]
         if missing:
-            found = self._tokens(missing, place)
-            stored.update(zip(((word, place) for word in missing), found, strict=True))
-        return [stored[word, place] for word in words]
+            stored.update(zip(missing, self._tokens(missing, place), strict=True))
+            self._n_stored += len(missing)
+        return [stored[word] for word in words]
 
     def _tokens(self, words: list[str], place: Place) -> list[tuple[int, ...]]:
         if place.right:
@@ -264,6 +265,8 @@ class TokenVocabulary:
             ]
         known = self._checked(words) if place == AFTER_SPACE else {}
         others = [word for word in words if word not in known]
+        if not others:
+            return [known[word] for word in words]
         followed, last = self._follow(place.left, others)
         if last == self._tokenizer.unk_token_id:  # it may cover the beginning of the word, too
             followed = [
@@ -290,18 +293,48 @@ class TokenVocabulary:
         """Return the words after a space that the tokenizer writes with a token of their text.
 
         They are tokenized as long texts, which is faster than one by one; a text with another word
-        in it gives none.
+        in it gives none. Words that need no tokenizing are `_is_whole`.
         """
-        likely = [word for word in words if word in self._spaced]
+        known = self._spaced
+        whole = {word: known[word] for word in words if word in known and self._is_whole(word)}
+        likely = [word for word in words if word in known and word not in whole]
         parts = [likely[n : n + WORDS_PER_TEXT] for n in range(0, len(likely), WORDS_PER_TEXT)]
         texts = self._encode_all([" ".join((ANCHOR, *part)) for part in parts])
         before = self.encode(ANCHOR)
-        return {
-            word: self._spaced[word]
+        return whole | {
+            word: known[word]
             for part, ids in zip(parts, texts, strict=True)
-            if ids == [*before, *(self._spaced[word][0] for word in part)]
+            if ids == [*before, *(known[word][0] for word in part)]
             for word in part
         }
+
+    def _is_whole(self, word: str) -> bool:
+        """Whether a word that is a token is certainly written with it."""
+        if len(word) > self._longest_whole or not (word.isascii() and word.isalnum()):
+            return False
+        return not self._lowers or word == word.lower()
+
+    @cached_property
+    def _lowers(self) -> bool:
+        return bool((self._backend["normalizer"] or {}).get("lowercase"))
+
+    @cached_property
+    def _longest_whole(self) -> int:
+        """Length of the longest ASCII word that is always written with a token of its text; or 0.
+
+        WordPiece takes the longest token, and BERT's normaliser and pre-tokenizer leave such a word
+        as it is, unless an added token can be a part of it.
+        """
+        parts = (self._backend["normalizer"], self._backend["pre_tokenizer"])
+        added = (entry["content"] for entry in self._backend["added_tokens"])
+        model = self._backend["model"]
+        if (
+            model["type"] != "WordPiece"
+            or [part and part["type"] for part in parts] != ["BertNormalizer", "BertPreTokenizer"]
+            or any(token.replace(" ", "").isalnum() for token in added)
+        ):
+            return 0
+        return int(model["max_input_chars_per_word"])
 
     def _encode_all(self, texts: list[str]) -> list[list[int]]:
         """Return `encode` of each text."""

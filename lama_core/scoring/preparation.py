@@ -81,14 +81,18 @@ def prepare(
     kept = list(questions)
     segments = []
     for name, rows in groups.items():
-        queries = (question.query for row in rows if (question := kept[row]).excluded is None)
-        places = {places_of(query)[0].kind for query in queries if query is not None}
-        columns = _columns(name, knowledge, candidates, model, places)
+        asked = {
+            row: places_of(question.query)[0]
+            for row in rows
+            if (question := kept[row]).excluded is None and question.query is not None
+        }
+        kinds = {place.kind for place in set(asked.values())}
+        columns = _columns(name, knowledge, candidates, model, kinds)
         if columns is None:  # excludes the facts of this relation only
             for row in rows:
                 kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
         else:
-            segments.append(_segment(kept, rows, knowledge, columns, model, context))
+            segments.append(_segment(kept, asked, knowledge, columns, model, context))
     return as_prepared(kept, segments, model.name)
 
 
@@ -157,32 +161,38 @@ def _columns(
 
 def _segment(
     questions: list[Question],
-    rows: Iterable[int],
+    places: dict[int, Place],
     knowledge: Knowledge,
     columns: Columns,
     model: BlankFiller,
     context: Context,
 ) -> Segment:
-    """Return the segment of these rows; in `questions`, give the excluded ones a reason."""
+    """Return the segment of these rows; in `questions`, give the excluded ones a reason.
+
+    places: Row -> the place of its query's blank, for the rows that have a query.
+    """
     found: list[tuple[int, Query, int]] = []
-    for row in rows:
+    column_of = _find(
+        columns, ((questions[row].fact.object, place) for row, place in places.items())
+    )
+    for row, place in places.items():
         question = questions[row]
-        if question.excluded is not None or question.query is None:
-            continue
-        column = columns.find(question.fact.object, places_of(question.query)[0])
+        column = column_of[question.fact.object, place]
         if isinstance(column, str):
             questions[row] = _excluded(question, column)
-        else:
+        elif question.query is not None:
             found.append((row, question.query, column))
     kept, golds, queries, encoded, removed = [], [], [], [], []
     encodings = _encode(model, [query for _, query, _ in found], context)
+    valid = {
+        row: words for row, *_ in found if len(words := knowledge.valid(questions[row].fact)) > 1
+    }
+    column_of = _find(columns, ((word, places[row]) for row in valid for word in valid[row]))
     for (row, query, gold), encoding in zip(found, encodings, strict=True):
         if encoding is None:
             questions[row] = _excluded(questions[row], NO_FIT)
             continue
-        valid = knowledge.valid(questions[row].fact)
-        place = places_of(query)[0]
-        columns_of_valid = [columns.find(word, place) for word in valid] if len(valid) > 1 else []
+        columns_of_valid = [column_of[word, places[row]] for word in valid.get(row, ())]
         others = sorted({at for at in columns_of_valid if isinstance(at, int) and at != gold})
         kept.append(row)
         golds.append(gold)
@@ -199,6 +209,20 @@ def _segment(
         np.array(golds, dtype=np.int64),
         pad_columns(removed),
     )
+
+
+def _find(
+    columns: Columns, words: Iterable[tuple[str, Place]]
+) -> dict[tuple[str, Place], int | str]:
+    """Return the column of each word at a place, or the reason why it has none."""
+    by_place: dict[Place, list[str]] = {}
+    for word, place in dict.fromkeys(words):
+        by_place.setdefault(place, []).append(word)
+    return {
+        (word, place): column
+        for place, here in by_place.items()
+        for word, column in zip(here, columns.find_all(here, place), strict=True)
+    }
 
 
 def _excluded(question: Question, reason: str) -> Question:

@@ -12,6 +12,7 @@ from tiny_models import (
     COUNTRIES,
     FAMILIES,
     JOBS,
+    bert_tokenizer,
     open_family,
     save_model_folder,
     smollm_tokenizer,
@@ -142,6 +143,24 @@ def test_every_candidate_of_a_list_has_the_tokens_of_its_place(
         words = Candidates("x", WORDS).columns(vocabulary, [place]).words
         one_by_one = [spelling.tokens(word, place) for word in words]
         assert [tuple(row[row >= 0]) for row in table.ids] == one_by_one
+
+
+@each_family
+def test_a_list_of_words_has_the_tokens_of_each_word(family: str, tiny_model: Models) -> None:
+    vocabulary = tiny_model(family).vocabulary
+    words = [*vocabulary.tokens().values(), *WORDS, "a" * 101]
+    words = [word for word in words if word.strip() == word]
+    together = vocabulary.own_tokens(words, AFTER_SPACE)
+    for word, ids in zip(words, together, strict=True):
+        if ids:
+            assert vocabulary.encode(f"a {word}") == [*vocabulary.encode("a"), *ids], word
+
+
+def test_an_added_token_in_a_word_divides_it() -> None:
+    tokenizer = bert_tokenizer(lower=True)
+    assert "paris" in TokenVocabulary(tokenizer, len(tokenizer)).single_words()
+    tokenizer.add_tokens(["aris"])
+    assert "paris" not in TokenVocabulary(tokenizer, len(tokenizer)).single_words()
 
 
 def byte_level(texts: Sequence[str], **options: Any) -> TokenVocabulary:

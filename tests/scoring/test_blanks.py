@@ -66,7 +66,9 @@ def test_a_text_without_a_blank_is_refused(text: str) -> None:
         parse_query(text)
 
 
-@pytest.mark.parametrize("template", ("[X]의 수도는 [Y]이다.", "[X]的首都是[Y]。", "[X] est l’[Y]"))
+@pytest.mark.parametrize(
+    "template", ("[X]의 수도는 [Y]이다.", "[X]的首都是[Y]。", "[X] est l’[Y]", "[X] is Fran[Y]ce.")
+)
 def test_a_typed_text_is_the_query_of_the_same_template(template: str) -> None:
     assert parse_query(template.replace("[X]", "Peru")) == fill(template, "Peru")
 

@@ -85,6 +85,7 @@ class MaskedModel(TokenHidingModel):
         tokenizer reads the text after a mask as a new word.
         """
         mask = self.tokenizer.mask_token
+        places = [places_of(query) for query in queries]
         plain = [
             number
             for number, query in enumerate(queries)
@@ -92,13 +93,13 @@ class MaskedModel(TokenHidingModel):
             and not any(
                 special in part for part in query.parts for special in self.vocabulary.special_texts
             )
-            and not any(self._joins(place.right) for place in places_of(query))
+            and not any(self._joins(place.right) for place in places[number])
         ]
         texts = [queries[number].text(mask) for number in plain]
         tokenized = self.tokenizer(texts, verbose=False)["input_ids"] if texts else []
         known = dict(zip(plain, tokenized, strict=True))
         return [
-            self._encoded(query, known.get(number) or self._joined(query))
+            self._encoded(places[number], known.get(number) or self._joined(query))
             for number, query in enumerate(queries)
         ]
 
@@ -154,16 +155,16 @@ class MaskedModel(TokenHidingModel):
         spaced, joined = self.tokenizer([f"a {mask}", f"a{mask}"])["input_ids"]
         return spaced == joined
 
-    def _encoded(self, query: Query, ids: list[int]) -> Encoded:
+    def _encoded(self, places: tuple[Place, ...], ids: list[int]) -> Encoded:
         self.check_window(len(ids))
         mask = self.tokenizer.mask_token_id
         positions = tuple(number for number, token in enumerate(ids) if token == mask)
-        if len(positions) != query.n_blanks:
+        if len(positions) != len(places):
             raise UserError(
-                f"{self.name} finds {len(positions)} blanks in a text with {query.n_blanks}: "
+                f"{self.name} finds {len(positions)} blanks in a text with {len(places)}: "
                 "put a space on both sides of each blank."
             )
-        return Encoded(tuple(ids), positions, places_of(query))
+        return Encoded(tuple(ids), positions, places)
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         places: list[Place] = [place for query in batch for place in query.places]
