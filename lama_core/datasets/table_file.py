@@ -192,7 +192,7 @@ def check_names(reading: Reading, header: Iterable[str]) -> None:
     for name in filter(None, header):
         if name.lower() in seen:
             raise UserError(
-                f"{reading.root} has two columns of the same name, {seen[name.lower()]!r} and "
+                f"{reading.root.name} has two columns of the same name, {seen[name.lower()]!r} and "
                 f"{name!r}: rename or remove one."
             )
         seen[name.lower()] = name

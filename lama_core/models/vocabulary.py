@@ -72,6 +72,10 @@ class TokenVocabulary:
         self._stored: dict[Place, dict[str, tuple[int, ...]]] = {}
         self._n_stored = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields for another process, without what was looked up so far."""
+        return vars(self) | {"columns": {}, "_stored": {}, "_n_stored": 0}
+
     def _find_style(self) -> str:
         model = self._backend["model"]
         decoders = json.dumps([self._backend.get("decoder"), self._backend.get("pre_tokenizer")])

@@ -63,7 +63,7 @@ def test_a_file_without_facts_is_refused_by_its_name_and_the_form_stays(
 ) -> None:
     choose_file(page, app_url, "bytes.jsonl", bytes(range(128, 256)))
     alert = page.get_by_test_id("stAlert")
-    expect(alert).to_contain_text("bytes.jsonl has no readable row.")
+    expect(alert).to_contain_text("bytes.jsonl: the first line can't be read")
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
     expect(chosen(page, "bytes.jsonl")).to_be_visible()
     choose_file(page, app_url, "short.csv", b"subject,object,template\nPeru\n")

@@ -31,11 +31,13 @@ from lama_core.paths import IMPORT_ROOT
 from lama_core.probes.analogy.templates import parse_analogy
 from lama_core.probes.cloze.query import ModelAnswer
 from lama_core.probes.lenses.table import InspectRequest
+from lama_core.probes.prompts.accuracy_growth import PromptTrial
 from lama_core.progress import Progress
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.service import process, queries
 from lama_core.service.process import ScoringProcess
 from lama_core.service.queries import LOCAL, Visitor
+from lama_core.types import Fact, Relation
 
 EMBEDDED = "minilm-mlm"
 SETTINGS = ClozeSettings(models=(EMBEDDED,))
@@ -74,6 +76,20 @@ def test_answers_are_those_of_the_calling_process(scorer: ScoringProcess) -> Non
     assert identity
     scorer.run(LOCAL, queries.drop_model, (held,), {})
     assert scorer.run(LOCAL, queries.loaded_models, (), {})[0] == ()
+
+
+def test_a_prompt_is_tried_with_facts_that_were_prepared_there(scorer: ScoringProcess) -> None:
+    facts = [Fact("1", "France", "P36", "Paris", "x"), Fact("2", "Italy", "P36", "Rome", "x")]
+    words = scorer.run(LOCAL, queries.candidates_of, (SETTINGS,), {})
+    relation, template = Relation("P36", "x"), "The capital of [X] is [Y]."
+    arguments = (EMBEDDED, "auto", relation, facts, words, "both")
+    how = {"template": template, "known": None}
+    prepared = scorer.run(LOCAL, queries.prompt_facts, arguments, how)
+    assert [fact.object for fact in prepared.facts] == ["Paris", "Rome"]
+    trial = PromptTrial(template, 2)
+    tried = (EMBEDDED, "auto", trial, prepared, "both", "raw")
+    found = scorer.run(LOCAL, queries.extended_trial, tried, {"n_facts": 2, "order": (0, 1)})
+    assert [(one.gold, one.rank) for one in found.asked] == [("Paris", 1), ("Rome", 1)]
 
 
 def test_progress_is_reported_while_a_query_runs(scorer: ScoringProcess) -> None:

@@ -51,6 +51,13 @@ class FastTokenizer:
     cls_token_id: int | None
     mask_token_id: int | None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields without the lock, which can't be sent to another process."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
     def __init__(
         self, backend: Any, config: Mapping[str, Any], chat_template: str | None = None
     ) -> None:

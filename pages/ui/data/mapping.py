@@ -58,6 +58,8 @@ class Opened:
         path = self.open()
         try:
             return reader(path, *more)
+        except UserError as error:  # names the file as the user does, not the temporary copy
+            raise UserError(str(error).replace(str(path), self.name)) from error
         finally:
             if self.is_copy:
                 shutil.rmtree(path.parent, ignore_errors=True)
