@@ -13,6 +13,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def to_step(page: Page, name: str, step: int, of: int = 8) -> None:
     """Click the button and wait until the step is drawn whole."""
     page.get_by_role("button", name=name, exact=True).click()
+    expect_step(page, step, of)
+
+
+def expect_step(page: Page, step: int, of: int = 8) -> None:
+    """Wait until the step is in the URL and drawn whole."""
     expect(page).to_have_url(re.compile(f"lesson=3-negation&step={step}"))
     place = f"Step {step} of {of}" if step <= of else "Summary"
     expect(page.get_by_test_id("stProgress").get_by_text(place)).to_be_visible()
@@ -33,10 +38,11 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
         page.get_by_text("You predicted French. Correct! MiniLM-MLM (embedded): french.")
     ).to_be_visible()
     page.go_back()
+    expect_step(page, 2)
     expect(page.get_by_text("You predicted French.")).to_be_visible()
     page.go_forward()
+    expect_step(page, 3)
     expect(page.get_by_text("MiniLM-MLM (embedded): french.")).to_be_visible()
-    wait_until_drawn(page)
     to_step(page, "Next", 4)
     to_step(page, "Next", 5)
     page.get_by_text("40 to 60 %", exact=True).click()
