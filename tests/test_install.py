@@ -32,7 +32,7 @@ def install(checkout: Path, fetched: int, **more: str) -> tuple[int, list[str], 
 
     fetched: exit status of `lama-explorer models get`.
     """
-    environment = {**os.environ, "FETCHED": str(fetched), **more}
+    environment = {"PATH": os.environ["PATH"], "FETCHED": str(fetched), **more}
     done = subprocess.run(
         [checkout / ".ci" / "install"],
         env=environment, capture_output=True, text=True, check=False,

@@ -7,14 +7,15 @@ the packages' metadata; for packages in `STATED`, from the licence file.
 """
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
-PROJECT = "lama-explorer"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "licences.md"
+CHECKOUT = Path(__file__).resolve().parents[2]
+PAGE = CHECKOUT / "docs" / "licences.md"
 # Licences that metadata don't state, read in the package's licence file.
 STATED = {"locate": "MIT License (its metadata say: Other/Proprietary License)"}
 HEADER = """# Licences of other packages
@@ -33,14 +34,15 @@ LONGEST = 60  # characters; longer fields hold the licence's text
 
 
 def page() -> str:
-    """Return the page's text, from the metadata of the installed packages."""
-    rows = sorted(set(_packages(PROJECT, set())), key=str.lower)
+    """Return the page's text, from `pyproject.toml` and the metadata of the installed packages."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = sorted(set(_packages(project["dependencies"], set())), key=str.lower)
     return HEADER + "".join(f"| {name} | {licence_of(name)} |\n" for name in rows)
 
 
-def _packages(name: str, seen: set[str]) -> Iterator[str]:
-    """Yield a package's direct and indirect dependencies for this machine, without extras."""
-    for text in metadata.requires(name) or ():
+def _packages(requirements: Iterable[str], seen: set[str]) -> Iterator[str]:
+    """Yield the required packages and all that they need on this machine, without extras."""
+    for text in requirements:
         needed = Requirement(text)
         if needed.marker and not needed.marker.evaluate({"extra": ""}):
             continue
@@ -48,7 +50,7 @@ def _packages(name: str, seen: set[str]) -> Iterator[str]:
         if found not in seen and not CUDA.match(found):
             seen.add(found)
             yield found
-            yield from _packages(found, seen)
+            yield from _packages(metadata.requires(found) or (), seen)
 
 
 def licence_of(name: str) -> str:
