@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from lama_core.models.protocols import KINDS
-from lama_core.probes.cloze.query import ClozeAnswer, ClozeRequest, ModelAnswer, gold_answers
+from lama_core.queries.blank_answers import ClozeAnswer, ClozeRequest, ModelAnswer, gold_answers
 from lama_core.requests import field_values
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import FoundPassage, with_passage

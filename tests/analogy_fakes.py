@@ -13,7 +13,7 @@ from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, ProbeOptions, Setting
 from lama_core.probes.analogy.scorers import ModelPairScorer, PairScorer
 from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
-from lama_core.probes.analogy.templates import TEMPLATES
+from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.runs.execute import execute_all
 
 CAPITALS = (

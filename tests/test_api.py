@@ -19,16 +19,16 @@ from lama_core.api.results import model_names
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
 from lama_core.metrics.score_tables import ResultsRequest
-from lama_core.probes.analogy.score import ScoreRequest
-from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.cloze.batch import ManyRequest
-from lama_core.probes.cloze.query import ClozeRequest
-from lama_core.probes.cloze.wordings import RelationRequest
-from lama_core.probes.lenses.table import InspectRequest
 from lama_core.probes.plan import ProbeRequest
 from lama_core.probes.statements.plan import StatementsRequest
-from lama_core.probes.statements.sentences import SentencesRequest
-from lama_core.probes.statements.typed_answers import RankRequest
+from lama_core.queries.analogy import SolveRequest
+from lama_core.queries.answers import RankRequest
+from lama_core.queries.batch import ManyRequest
+from lama_core.queries.blank_answers import ClozeRequest
+from lama_core.queries.lenses.table import InspectRequest
+from lama_core.queries.pairs import ScoreRequest
+from lama_core.queries.sentences import SentencesRequest
+from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Function, Request, arguments, python_call
 from lama_core.runs.find import load_run
 

@@ -28,8 +28,8 @@ from lama_core.files import user_path
 from lama_core.models.cache import load_model
 from lama_core.models.protocols import KINDS
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.cloze.query import query_model
 from lama_core.progress import OnProgress, Progress, Result
+from lama_core.queries.blank_answers import query_model
 from lama_core.requests import Function, Request
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import DEFAULT_MODEL

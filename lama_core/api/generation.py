@@ -5,16 +5,16 @@ from lama_core.api.runs import Runs, loader, run_planned
 from lama_core.models.generators import GENERATING_KINDS, check_generates
 from lama_core.models.server.addresses import is_chat as is_chat
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.cloze.query import GOLD_SEPARATOR as GOLD_SEPARATOR
 from lama_core.probes.generation import plan
-from lama_core.probes.generation.ask import DEFAULT_MODEL as DEFAULT_MODEL
-from lama_core.probes.generation.ask import MOST_TOKENS as MOST_TOKENS
-from lama_core.probes.generation.ask import AskAnswer as AskAnswer
-from lama_core.probes.generation.ask import AskRequest as AskRequest
-from lama_core.probes.generation.ask import ModelText as ModelText
-from lama_core.probes.generation.ask import ask_model as ask_model
 from lama_core.probes.generation.plan import GenerateRequest as GenerateRequest
-from lama_core.probes.generation.spec import MAX_TOKENS as MAX_TOKENS
+from lama_core.queries.blank_answers import GOLD_SEPARATOR as GOLD_SEPARATOR
+from lama_core.queries.question import DEFAULT_MODEL as DEFAULT_MODEL
+from lama_core.queries.question import MOST_TOKENS as MOST_TOKENS
+from lama_core.queries.question import AskAnswer as AskAnswer
+from lama_core.queries.question import AskRequest as AskRequest
+from lama_core.queries.question import ModelText as ModelText
+from lama_core.queries.question import ask_model as ask_model
+from lama_core.queries.question_prompts import MAX_TOKENS as MAX_TOKENS
 from lama_core.requests import Function
 from lama_core.scoring.shared_fields import load_models
 

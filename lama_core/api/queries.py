@@ -22,52 +22,52 @@ from lama_core.probes.analogy.multiple_choice import QuestionAnswer as QuestionA
 from lama_core.probes.analogy.multiple_choice import QuestionsAnswer as QuestionsAnswer
 from lama_core.probes.analogy.multiple_choice import QuestionsRequest, answer_questions
 from lama_core.probes.analogy.multiple_choice import Share as Share
-from lama_core.probes.analogy.score import ScoreAnswer as ScoreAnswer
-from lama_core.probes.analogy.score import ScoreRequest, parse_pair, score_pairs
-from lama_core.probes.analogy.solve import Solution as Solution
-from lama_core.probes.analogy.solve import SolveRequest, solve
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE as DEFAULT_TEMPLATE
-from lama_core.probes.cloze.batch import MAX_BYTES, BatchLine, ManyRequest, fill_lines, read_file
-from lama_core.probes.cloze.batch import BatchAnswer as BatchAnswer
-from lama_core.probes.cloze.batch import BatchModelAnswers as BatchModelAnswers
-from lama_core.probes.cloze.query import BlankAnswer as BlankAnswer
-from lama_core.probes.cloze.query import ClozeAnswer as ClozeAnswer
-from lama_core.probes.cloze.query import ClozeRequest, query_models
-from lama_core.probes.cloze.query import Prediction as Prediction
-from lama_core.probes.cloze.wordings import RelationAnswer as RelationAnswer
-from lama_core.probes.cloze.wordings import RelationModelAnswers as RelationModelAnswers
-from lama_core.probes.cloze.wordings import RelationQuestion as RelationQuestion
-from lama_core.probes.cloze.wordings import (
+from lama_core.progress import ignore
+from lama_core.queries.analogy import Solution as Solution
+from lama_core.queries.analogy import SolveRequest, solve
+from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE as DEFAULT_TEMPLATE
+from lama_core.queries.answers import RankAnswer as RankAnswer
+from lama_core.queries.answers import RankRequest, rank_answers
+from lama_core.queries.batch import MAX_BYTES, BatchLine, ManyRequest, fill_lines, read_file
+from lama_core.queries.batch import BatchAnswer as BatchAnswer
+from lama_core.queries.batch import BatchModelAnswers as BatchModelAnswers
+from lama_core.queries.batch_texts import generate_lines
+from lama_core.queries.blank_answers import BlankAnswer as BlankAnswer
+from lama_core.queries.blank_answers import ClozeAnswer as ClozeAnswer
+from lama_core.queries.blank_answers import ClozeRequest, query_models
+from lama_core.queries.blank_answers import Prediction as Prediction
+from lama_core.queries.lenses.layers import ModelLayers as ModelLayers
+from lama_core.queries.lenses.lens import TRACKED_ANSWER as TRACKED_ANSWER
+from lama_core.queries.lenses.lens import LensResult as LensResult
+from lama_core.queries.lenses.logit import ModelLogit as ModelLogit
+from lama_core.queries.lenses.table import LENSES as LENSES
+from lama_core.queries.lenses.table import InspectionAnswer as InspectionAnswer
+from lama_core.queries.lenses.table import InspectRequest as InspectRequest
+from lama_core.queries.lenses.table import inspect_model as inspect_model
+from lama_core.queries.lenses.tokens import AS_NEEDED as AS_NEEDED
+from lama_core.queries.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_METHODS
+from lama_core.queries.lenses.tokens import ModelAttribution as ModelAttribution
+from lama_core.queries.lenses.trace import ModelTrace as ModelTrace
+from lama_core.queries.pairs import ScoreAnswer as ScoreAnswer
+from lama_core.queries.pairs import ScoreRequest, parse_pair, score_pairs
+from lama_core.queries.sentences import SentencesAnswer as SentencesAnswer
+from lama_core.queries.sentences import SentencesRequest, score_sentences
+from lama_core.queries.wordings import RelationAnswer as RelationAnswer
+from lama_core.queries.wordings import RelationModelAnswers as RelationModelAnswers
+from lama_core.queries.wordings import RelationQuestion as RelationQuestion
+from lama_core.queries.wordings import (
     RelationRequest,
     make_relation_question,
     query_wordings_of_models,
 )
-from lama_core.probes.cloze.wordings import first_answers as first_answers
-from lama_core.probes.generation.batch import generate_lines
-from lama_core.probes.lenses.layers import ModelLayers as ModelLayers
-from lama_core.probes.lenses.lens import TRACKED_ANSWER as TRACKED_ANSWER
-from lama_core.probes.lenses.lens import LensResult as LensResult
-from lama_core.probes.lenses.logit import ModelLogit as ModelLogit
-from lama_core.probes.lenses.table import LENSES as LENSES
-from lama_core.probes.lenses.table import InspectionAnswer as InspectionAnswer
-from lama_core.probes.lenses.table import InspectRequest as InspectRequest
-from lama_core.probes.lenses.table import inspect_model as inspect_model
-from lama_core.probes.lenses.tokens import AS_NEEDED as AS_NEEDED
-from lama_core.probes.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_METHODS
-from lama_core.probes.lenses.tokens import ModelAttribution as ModelAttribution
-from lama_core.probes.lenses.trace import ModelTrace as ModelTrace
-from lama_core.probes.statements.scoring import shown_tokens as shown_tokens
-from lama_core.probes.statements.sentences import SentencesAnswer as SentencesAnswer
-from lama_core.probes.statements.sentences import SentencesRequest, score_sentences
-from lama_core.probes.statements.typed_answers import RankAnswer as RankAnswer
-from lama_core.probes.statements.typed_answers import RankRequest, rank_answers
-from lama_core.progress import ignore
+from lama_core.queries.wordings import first_answers as first_answers
 from lama_core.requests import Function
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import FoundPassage, OpenBook, open_index
 from lama_core.scoring.shared_fields import ClozeSettings, check_segments, load_models
 from lama_core.scoring.shared_fields import ModelSettings as ModelSettings
+from lama_core.scoring.statement_scores import shown_tokens as shown_tokens
 from lama_core.types import Query
 
 if TYPE_CHECKING:

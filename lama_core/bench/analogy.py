@@ -19,7 +19,7 @@ from lama_core.datasets.dataset import AnalogyRelation
 from lama_core.models.cache import load_model
 from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, make_probe
 from lama_core.probes.analogy.scorers import ModelPairScorer
-from lama_core.probes.analogy.templates import TEMPLATES, fill_template
+from lama_core.queries.analogy_templates import TEMPLATES, fill_template
 
 N_EACH = 10
 LIMIT = "bare forward passes, scored positions only"

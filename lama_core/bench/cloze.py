@@ -36,7 +36,7 @@ from lama_core.models.cache import CACHE, load_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fetch, locate
 from lama_core.paths import APP_FILE
-from lama_core.probes.cloze.query import query_model, query_models
+from lama_core.queries.blank_answers import query_model, query_models
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 

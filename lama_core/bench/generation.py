@@ -34,7 +34,7 @@ def chats(n_queries: int, shots: int) -> list[Chat]:
         shots: Number of examples in each prompt.
     """
     from lama_core.datasets import load_dataset
-    from lama_core.probes.generation.questions import (
+    from lama_core.queries.question_prompts import (
         draw_examples,
         make_prompt,
         question_of,

@@ -24,8 +24,8 @@ from lama_core.bench.workload import plain_model
 from lama_core.datasets import load_dataset, relation_objects
 from lama_core.models.cache import load_model
 from lama_core.models.hf.both_sides import TokenHidingModel
-from lama_core.probes.statements.scoring import Scoring, make_statement, score_answers
 from lama_core.scoring.blanks import fill
+from lama_core.scoring.statement_scores import Scoring, make_statement, score_answers
 from lama_core.types import Query
 
 RELATIONS = ("P36", "P69", "P20")

@@ -20,7 +20,7 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_error, read_file
 from lama_core.metrics.slices import DOMAIN, ORIGIN, PAIR_SEEN, SLICINGS, WORDING_SEEN
 from lama_core.paths import ASSETS, data_dir
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
+from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 

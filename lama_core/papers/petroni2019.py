@@ -35,10 +35,10 @@ from lama_core.papers.published import (
     published_examples,
     published_table,
 )
-from lama_core.probes.cloze.query import query_model
 from lama_core.probes.extraction.extractor import NAMES
 from lama_core.probes.plan import choose_context
 from lama_core.progress import Progress
+from lama_core.queries.blank_answers import query_model
 from lama_core.reports.tables import Chart, Item, ReproducedRow, Series, UnavailableItem, Value
 from lama_core.runs.info import Run
 from lama_core.scoring.blanks import parse_query

@@ -35,10 +35,10 @@ from lama_core.papers.framework import (
 )
 from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.probes.plan import check_limit
-from lama_core.probes.statements.answer_spaces import RELATION, answers_of, named_space
 from lama_core.probes.statements.plan import StatementsRequest, most_templates, plan
 from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.runs.execute import execute
+from lama_core.scoring.answer_spaces import RELATION, answers_of, named_space
 from lama_core.scoring.ranking import Ranking
 
 if TYPE_CHECKING:

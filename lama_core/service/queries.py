@@ -19,10 +19,10 @@ from lama_core.candidates.spelling import places_of
 from lama_core.models import devices
 from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.cloze.batch import BatchLine, BatchModelAnswers
-from lama_core.probes.cloze.query import ModelAnswer, OnAnswer, extended_words, query_model
-from lama_core.probes.cloze.wordings import RelationModelAnswers, RelationQuestion, query_wordings
 from lama_core.progress import OnProgress, ignore
+from lama_core.queries.batch import BatchLine, BatchModelAnswers
+from lama_core.queries.blank_answers import ModelAnswer, OnAnswer, extended_words, query_model
+from lama_core.queries.wordings import RelationModelAnswers, RelationQuestion, query_wordings
 from lama_core.queue import PASSES, LoadQueue, nothing
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import load_page_limits
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from lama_core.api.generation import AskRequest, ModelText
     from lama_core.api.queries import InspectRequest, LensResult
     from lama_core.models.protocols import Context
-    from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
-    from lama_core.probes.analogy.solve import Solution
-    from lama_core.probes.analogy.templates import AnalogyQuestion
     from lama_core.probes.prompts.accuracy_growth import PromptTrial
     from lama_core.probes.prompts.fact_queries import PreparedFacts
-    from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
-    from lama_core.probes.statements.typed_answers import ModelRanking, RankRequest
+    from lama_core.queries.analogy import Solution
+    from lama_core.queries.analogy_templates import AnalogyQuestion
+    from lama_core.queries.answers import ModelRanking, RankRequest
+    from lama_core.queries.pairs import ModelScores, Normalise, Pair
+    from lama_core.queries.sentences import ModelSentences, SentencesRequest
     from lama_core.scoring.ranking import Ranking
 
 Answer = TypeVar("Answer")
@@ -245,7 +245,7 @@ def solution(
     renormalise: bool,
 ) -> "Solution":
     """One model's answers to an analogy; arguments as for `cloze_answer`."""
-    from lama_core.probes.analogy.solve import solve
+    from lama_core.queries.analogy import solve
 
     models, candidates = [loaded_model(name, settings.precision)], candidates_of(settings)
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
@@ -261,7 +261,7 @@ def pair_scores(
     normalise: "Normalise",
 ) -> "ModelScores":
     """One model's (pseudo-)perplexities of candidate pairs."""
-    from lama_core.probes.analogy.score import score_pairs
+    from lama_core.queries.pairs import score_pairs
 
     models, limits = [loaded_model(name, precision)], load_page_limits()
     options: Any = {"template": template, "normalise": normalise, "limits": limits}
@@ -270,14 +270,14 @@ def pair_scores(
 
 def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
     """One model's ranking of a user's own answers; `name` is one of the request's models."""
-    from lama_core.probes.statements.typed_answers import rank_answers
+    from lama_core.queries.answers import rank_answers
 
     return rank_answers(loaded_model(name, request.precision), request, load_page_limits())
 
 
 def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
     """One model's scores of whole sentences; `name` is one of the request's models."""
-    from lama_core.probes.statements.sentences import score_sentences
+    from lama_core.queries.sentences import score_sentences
 
     model = loaded_model(name, request.precision)
     return score_sentences(model, request, load_page_limits())

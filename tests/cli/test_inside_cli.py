@@ -4,8 +4,8 @@ import pytest
 from calling import printed, told
 
 from lama_core.errors import UserError
-from lama_core.probes.cloze.query import ClozeRequest
-from lama_core.probes.lenses.table import InspectRequest
+from lama_core.queries.blank_answers import ClozeRequest
+from lama_core.queries.lenses.table import InspectRequest
 from lama_core.requests import arguments
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -16,7 +16,7 @@ from lama_core.datasets.dataset import Dataset, facts_digest
 from lama_core.datasets.entity_questions import subjects_of
 from lama_core.datasets.library import download, installed
 from lama_core.errors import UserError
-from lama_core.probes.generation.questions import question_of
+from lama_core.queries.question_prompts import question_of
 from lama_core.types import Fact
 
 POPQA_COLUMNS = (

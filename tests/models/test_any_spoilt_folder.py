@@ -43,7 +43,7 @@ PLACES = st.sampled_from([
 def ask_folder(folder: Path, home: Path) -> None:
     """Add the folder to the models, load it, and ask it."""
     from lama_core.models.cache import check_and_add_model, load_model
-    from lama_core.probes.cloze.query import query_model
+    from lama_core.queries.blank_answers import query_model
     from lama_core.scoring.blanks import parse_query
     from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
 

@@ -16,10 +16,10 @@ from lama_core.errors import TextRefusedError
 from lama_core.models.answers import find_answer
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.chat import REASONING_TOKENS, ChatModel, open_chat
-from lama_core.probes.cloze.batch import read_lines
-from lama_core.probes.generation.ask import AskRequest, ask_model
-from lama_core.probes.generation.batch import generate_lines
 from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.queries.batch import read_lines
+from lama_core.queries.batch_texts import generate_lines
+from lama_core.queries.question import AskRequest, ask_model
 from lama_core.runs.execute import execute
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)

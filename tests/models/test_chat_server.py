@@ -18,10 +18,10 @@ from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.addresses import read_address
 from lama_core.models.server.chat import ChatModel, open_chat
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.cloze.batch import BatchAnswer, read_lines
-from lama_core.probes.generation.batch import generate_lines
 from lama_core.probes.generation.plan import GenerateRequest, plan
-from lama_core.probes.generation.questions import BRIEFLY, COMPLETE
+from lama_core.queries.batch import BatchAnswer, read_lines
+from lama_core.queries.batch_texts import generate_lines
+from lama_core.queries.question_prompts import BRIEFLY, COMPLETE
 from lama_core.runs.execute import execute
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)

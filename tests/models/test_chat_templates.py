@@ -20,8 +20,8 @@ from lama_core.models.hf import chat_templates
 from lama_core.models.hf.chat_templates import RENDERER, TRIAL, render_chat
 from lama_core.models.hf.generation import prompt_ids
 from lama_core.models.protocols import Chat, Message
-from lama_core.probes.generation.ask import AskRequest, ask_model
 from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.queries.question import AskRequest, ask_model
 from lama_core.runs.spec import RunSpec
 
 GOOD = "{% for m in messages %}{{ eos_token + m['role'] }}: {{ m['content'] }}\n{% endfor %}"

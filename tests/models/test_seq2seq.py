@@ -18,9 +18,9 @@ from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.registry import find_kind, open_model
 from lama_core.models.sources.locations import LocatedModel
-from lama_core.probes.analogy.score import score_pairs
-from lama_core.probes.cloze.query import query_model
 from lama_core.probes.prompts.refilling import Refiller
+from lama_core.queries.blank_answers import query_model
+from lama_core.queries.pairs import score_pairs
 from lama_core.scoring.blanks import fill, parse_query
 from lama_core.types import Fact, Query
 

@@ -26,9 +26,9 @@ from lama_core.models.server.addresses import read_address
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.sources.catalog import add_model, find_model, forget_model
 from lama_core.models.sources.locations import is_here
-from lama_core.probes.cloze.query import query_model
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.probes.statements import plan as statements
+from lama_core.queries.blank_answers import query_model
 from lama_core.runs.execute import execute
 from lama_core.runs.facts_table import read_facts
 from lama_core.scoring.blanks import parse_query

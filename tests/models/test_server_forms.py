@@ -23,12 +23,12 @@ from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.server.chat import open_chat
 from lama_core.probes.analogy.scorers import ModelPairScorer
-from lama_core.probes.analogy.templates import TEMPLATES
-from lama_core.probes.cloze.batch import fill_lines, read_lines
 from lama_core.probes.generation import plan as generation
-from lama_core.probes.generation.batch import generate_lines
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.probes.statements import plan as statements
+from lama_core.queries.analogy_templates import TEMPLATES
+from lama_core.queries.batch import fill_lines, read_lines
+from lama_core.queries.batch_texts import generate_lines
 from lama_core.runs.execute import execute
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=2, pause=0.01)

@@ -29,7 +29,7 @@ from lama_core.models.protocols import Statement
 from lama_core.models.registry import open_model
 from lama_core.models.sources.locations import LocatedModel
 from lama_core.models.vocabulary import TokenVocabulary
-from lama_core.probes.cloze.query import query_model
+from lama_core.queries.blank_answers import query_model
 from lama_core.types import Query
 
 Models = Callable[..., Any]

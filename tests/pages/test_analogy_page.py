@@ -16,10 +16,10 @@ from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogi
 from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.accuracy_tables import RELATION_KINDS, UNMARKED
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
-from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.scorers import OnDone
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.progress import ignore
+from lama_core.queries.pairs import Pair
 from pages.ui.analogy import probes
 from pages.ui.analogy.probes import decision_rows
 from pages.ui.shared import links, screens

@@ -9,7 +9,7 @@ from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
-from lama_core.probes.cloze.query import BlankAnswer
+from lama_core.queries.blank_answers import BlankAnswer
 from pages.ui.ask.examples import FEW
 from pages.ui.shared import predictions, query_queue
 from pages.ui.shared.messages import plain

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from lama_core.datasets.passages import load_corpus
 from lama_core.models.cache import load_model
 from lama_core.paths import CORPUS_SUMMARY, training_dir
-from lama_core.probes.cloze.query import query_model
+from lama_core.queries.blank_answers import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import OpenBook, open_index
 from pages.ui.shared import cache, url_state

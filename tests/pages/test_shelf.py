@@ -10,13 +10,13 @@ from opening import ROOT, TIMEOUT, html, open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
-from lama_core.probes.analogy.score import ScoreRequest
-from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.cloze.batch import ManyRequest
-from lama_core.probes.cloze.query import ClozeRequest
-from lama_core.probes.cloze.wordings import RelationRequest
-from lama_core.probes.statements.sentences import SentencesRequest
-from lama_core.probes.statements.typed_answers import RankRequest
+from lama_core.queries.analogy import SolveRequest
+from lama_core.queries.answers import RankRequest
+from lama_core.queries.batch import ManyRequest
+from lama_core.queries.blank_answers import ClozeRequest
+from lama_core.queries.pairs import ScoreRequest
+from lama_core.queries.sentences import SentencesRequest
+from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request
 from lama_core.service import queries
 from lama_core.types import Query

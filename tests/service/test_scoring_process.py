@@ -28,11 +28,11 @@ from until import until
 from lama_core.errors import NotFetchedError, UserError
 from lama_core.models.server.completions import RequestRefused
 from lama_core.paths import IMPORT_ROOT
-from lama_core.probes.analogy.templates import parse_analogy
-from lama_core.probes.cloze.query import ModelAnswer
-from lama_core.probes.lenses.table import InspectRequest
 from lama_core.probes.prompts.accuracy_growth import PromptTrial
 from lama_core.progress import Progress
+from lama_core.queries.analogy_templates import parse_analogy
+from lama_core.queries.blank_answers import ModelAnswer
+from lama_core.queries.lenses.table import InspectRequest
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.service import process, queries
 from lama_core.service.process import ScoringProcess

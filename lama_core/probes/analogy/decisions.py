@@ -30,9 +30,9 @@ from lama_core.probes.analogy.instances import (
     make_probe,
     split_pairs,
 )
-from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.scorers import UNKNOWN, OnDone, PairScorer
-from lama_core.probes.analogy.templates import fill_template, resolve_template
+from lama_core.queries.analogy_templates import fill_template, resolve_template
+from lama_core.queries.pairs import Pair
 from lama_core.runs.facts_table import SCHEMA, make_column
 
 EPOCHS = 100

@@ -30,8 +30,8 @@ import numpy as np
 from lama_core.datasets.dataset import AnalogyRelation
 from lama_core.errors import UserError
 from lama_core.models.protocols import Pooling
-from lama_core.probes.analogy.score import Normalise, Pair
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
+from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE
+from lama_core.queries.pairs import Normalise, Pair
 
 Setting = Literal["unsupervised", "supervised"]
 SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")

@@ -19,23 +19,23 @@ import numpy as np
 from lama_core.datasets.dataset import ChoiceQuestion, QuestionDataset
 from lama_core.models.protocols import SentenceScorer
 from lama_core.probes.analogy.frequency import pair_frequency
-from lama_core.probes.analogy.score import (
-    NormaliseChoice,
-    PairScore,
-    rank_pairs,
-    score_in_batches,
-)
-from lama_core.probes.analogy.templates import (
+from lama_core.progress import Progress
+from lama_core.queries.analogy_templates import (
     DEFAULT_TEMPLATE,
     TemplateChoice,
     fill_template,
     resolve_template,
 )
-from lama_core.probes.model_info import AboutModel, model_fields
-from lama_core.progress import Progress
+from lama_core.queries.pairs import (
+    NormaliseChoice,
+    PairScore,
+    rank_pairs,
+    score_in_batches,
+)
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import UNLIMITED
+from lama_core.scoring.model_info import AboutModel, model_fields
 
 if TYPE_CHECKING:
     from lama_core.metrics.intervals import Interval

@@ -25,11 +25,11 @@ from lama_core.probes.analogy.instances import (
     Tails,
     words_of,
 )
-from lama_core.probes.analogy.score import NORMALISATIONS, NormaliseChoice
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorerKind
 from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
 from lama_core.probes.plan import check_limit, dataset_fields
+from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
+from lama_core.queries.pairs import NORMALISATIONS, NormaliseChoice
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.scoring import shared_fields

@@ -17,10 +17,10 @@ from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import SentenceScorer
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
-from lama_core.probes.analogy.score import Normalise, Pair, log_perplexity, total_log_prob
-from lama_core.probes.analogy.templates import fill_template, resolve_template
 from lama_core.probes.analogy.vectors import WordVectors, load_vectors
 from lama_core.progress import ignore
+from lama_core.queries.analogy_templates import fill_template, resolve_template
+from lama_core.queries.pairs import Normalise, Pair, log_perplexity, total_log_prob
 from lama_core.scoring.refusals import score_accepted
 
 if TYPE_CHECKING:

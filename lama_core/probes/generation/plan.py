@@ -6,7 +6,6 @@ from typing import Annotated, ClassVar
 from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import digest_of
 from lama_core.models.generators import check_generates, has_chat_template, template_digest
-from lama_core.probes.generation.questions import QUESTIONS_FILE
 from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.probes.plan import (
     Planned,
@@ -16,6 +15,7 @@ from lama_core.probes.plan import (
     model_spec_fields,
     relations_with_facts,
 )
+from lama_core.queries.question_prompts import QUESTIONS_FILE
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.scoring import shared_fields

@@ -26,8 +26,10 @@ from lama_core.datasets import Dataset
 from lama_core.errors import ControlTokenError, TextRefusedError, UserError, WindowError
 from lama_core.models.generators import check_prompt, generate, template_digest
 from lama_core.models.protocols import Chat, GeneratedText
-from lama_core.probes.generation.matching import Match, match
-from lama_core.probes.generation.questions import (
+from lama_core.progress import Unit
+from lama_core.queries.answer_matching import Match, match
+from lama_core.queries.question_prompts import (
+    MAX_TOKENS,
     NO_QUESTION,
     PromptFormat,
     draw_examples,
@@ -35,7 +37,6 @@ from lama_core.probes.generation.questions import (
     question_of,
     shuffle_facts,
 )
-from lama_core.progress import Unit
 from lama_core.runs.facts_table import SCHEMA, UNRANKED, make_column
 from lama_core.runs.info import GENERATION, RelationInfo
 from lama_core.runs.rows import TOKEN
@@ -54,7 +55,6 @@ from lama_core.types import Fact
 
 # Incremented if and only if the same specification gives other numbers.
 VERSION = 2
-MAX_TOKENS = 32
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
 PART = 64  # questions that a model answers together
 HAS_CONTROL = "question or example contains a control token of the model"

@@ -15,20 +15,20 @@ from lama_core.probes.plan import (
     model_spec_fields,
     relations_with_facts,
 )
-from lama_core.probes.statements.answer_spaces import RELATION, named_space
-from lama_core.probes.statements.scoring import (
+from lama_core.probes.statements.spec import StatementSpec
+from lama_core.requests import option
+from lama_core.runs.spec import Load, load_by_name
+from lama_core.scoring import shared_fields
+from lama_core.scoring.answer_spaces import RELATION, named_space
+from lama_core.scoring.prompt_choice import PromptSet
+from lama_core.scoring.queries import check_questions
+from lama_core.scoring.statement_scores import (
     AGGREGATES,
     PARTS,
     AggregateChoice,
     PartChoice,
     Scoring,
 )
-from lama_core.probes.statements.spec import StatementSpec
-from lama_core.requests import option
-from lama_core.runs.spec import Load, load_by_name
-from lama_core.scoring import shared_fields
-from lama_core.scoring.prompt_choice import PromptSet
-from lama_core.scoring.queries import check_questions
 from lama_core.types import Relation
 
 

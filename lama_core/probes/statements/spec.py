@@ -26,22 +26,22 @@ from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
-from lama_core.probes.statements.answer_spaces import answer_columns, answers_of
-from lama_core.probes.statements.scoring import (
-    MAX_STATEMENTS_AT_ONCE,
-    Scoring,
-    StatementModel,
-    log_softmax,
-    score_answers,
-)
 from lama_core.progress import Unit
 from lama_core.runs.info import STATEMENTS
+from lama_core.scoring.answer_spaces import answer_columns, answers_of
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Prepared, Segment, as_prepared
 from lama_core.scoring.queries import NO_FIT, NOTHING_BEFORE, Knowledge, Question, make_questions
 from lama_core.scoring.ranking import pad_columns
 from lama_core.scoring.refusals import join_rows, score_accepted
+from lama_core.scoring.statement_scores import (
+    MAX_STATEMENTS_AT_ONCE,
+    Scoring,
+    StatementModel,
+    log_softmax,
+    score_answers,
+)
 from lama_core.scoring.top_answers import from_table, rank_block, to_table
 from lama_core.types import Query
 

@@ -4,7 +4,10 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from lama_core.candidates.lists import COMMON
-from lama_core.probes.lenses.trace import (
+from lama_core.probes.plan import Planned, ProbeRequest
+from lama_core.probes.plan import plan as plan_queries
+from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
+from lama_core.queries.lenses.trace import (
     DRAWS,
     SEED,
     Draws,
@@ -13,9 +16,6 @@ from lama_core.probes.lenses.trace import (
     Window,
     check_window,
 )
-from lama_core.probes.plan import Planned, ProbeRequest
-from lama_core.probes.plan import plan as plan_queries
-from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.scoring import shared_fields
 

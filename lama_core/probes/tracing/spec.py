@@ -25,8 +25,8 @@ from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import PartReader, TracedPart
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
-from lama_core.probes.lenses.lens import check_inspectable
 from lama_core.probes.tracing.roles import roles_of
+from lama_core.queries.lenses.lens import check_inspectable
 from lama_core.runs.spec import Finished, ScoringJob
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Segment, prepare

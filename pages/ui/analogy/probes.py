@@ -28,7 +28,7 @@ from lama_core.probes.analogy.decisions import pair_from_text
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
 from lama_core.probes.analogy.plan import AnalogyRequest, requests_of
 from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
-from lama_core.probes.analogy.templates import template_label
+from lama_core.queries.analogy_templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
 from pages.ui.analogy.frequency import draw_frequency

@@ -10,7 +10,7 @@ from lama_core.api.queries import DEFAULT_TEMPLATE, ModelSettings
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS
-from lama_core.probes.analogy.score import (
+from lama_core.queries.pairs import (
     ModelScores,
     Normalise,
     ScoreAnswer,

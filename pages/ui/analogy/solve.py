@@ -6,9 +6,9 @@ from itertools import zip_longest
 
 import streamlit as st
 
-from lama_core.probes.analogy.solve import ARITHMETIC_METHODS, Solution, SolveRequest, VectorAnswer
-from lama_core.probes.analogy.templates import SLOTS, AnalogyQuestion, make_analogy_question
-from lama_core.probes.cloze.query import ClozeAnswer
+from lama_core.queries.analogy import ARITHMETIC_METHODS, Solution, SolveRequest, VectorAnswer
+from lama_core.queries.analogy_templates import SLOTS, AnalogyQuestion, make_analogy_question
+from lama_core.queries.blank_answers import ClozeAnswer
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from pages.ui.analogy import templates

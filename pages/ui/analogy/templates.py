@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from lama_core.probes.analogy.templates import (
+from lama_core.queries.analogy_templates import (
     TEMPLATES,
     resolve_template,
     template_label,

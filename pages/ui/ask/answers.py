@@ -9,8 +9,7 @@ import streamlit as st
 from lama_core.glossary import explain
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import HIDINGS, KINDS, Hiding, Kind
-from lama_core.probes.statements.scoring import AGGREGATES, PARTS, TOKENS_OF, shown_tokens
-from lama_core.probes.statements.typed_answers import (
+from lama_core.queries.answers import (
     MAX_RANKED,
     ModelRanking,
     RankAnswer,
@@ -18,6 +17,7 @@ from lama_core.probes.statements.typed_answers import (
     RankRequest,
 )
 from lama_core.rounding import fixed
+from lama_core.scoring.statement_scores import AGGREGATES, PARTS, TOKENS_OF, shown_tokens
 from pages.ui.shared import cache, history, pins, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import plain

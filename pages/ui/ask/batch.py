@@ -12,7 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.api.generation import is_chat
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
-from lama_core.probes.cloze.batch import (
+from lama_core.progress import Pace, Progress, describe
+from lama_core.queries.batch import (
     BATCH_SIZE,
     MAX_BYTES,
     MAX_LINES,
@@ -26,7 +27,6 @@ from lama_core.probes.cloze.batch import (
     read_lines,
     write_lines,
 )
-from lama_core.progress import Pace, Progress, describe
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.limits import load_page_limits

@@ -10,7 +10,7 @@ import streamlit as st
 
 from lama_core import rounding
 from lama_core.papers.published import SOURCES, PublishedExample, published_examples
-from lama_core.probes.cloze.query import ModelAnswer
+from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.ask.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
@@ -27,7 +27,7 @@ REPLACED = ("tab", "of_source", "text", "gold")
 PYTHON = """from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates, load_models
 from lama_core.papers.published import published_examples
-from lama_core.probes.cloze.query import ask_all
+from lama_core.queries.blank_answers import ask_all
 
 settings = {settings}
 models = load_models(settings)

@@ -28,9 +28,9 @@ from lama_core.api.queries import (
     TracedPart,
 )
 from lama_core.errors import UserError
-from lama_core.probes.cloze.query import GOLD_SEPARATOR, ClozeRequest, ModelAnswer, check_gold
 from lama_core.progress import Progress
 from lama_core.progress import describe as describe_progress
+from lama_core.queries.blank_answers import GOLD_SEPARATOR, ClozeRequest, ModelAnswer, check_gold
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from lama_core.candidates.lists import COMMON, WORDS, is_word
-from lama_core.probes.cloze.query import BlankAnswer, ModelAnswer
+from lama_core.queries.blank_answers import BlankAnswer, ModelAnswer
 from lama_core.rounding import fixed, percent
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of

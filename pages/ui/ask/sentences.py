@@ -5,8 +5,7 @@ from html import escape
 
 import streamlit as st
 
-from lama_core.probes.statements.scoring import shown_tokens
-from lama_core.probes.statements.sentences import (
+from lama_core.queries.sentences import (
     MAX_SENTENCES,
     ModelSentences,
     ScoredSentence,
@@ -14,6 +13,7 @@ from lama_core.probes.statements.sentences import (
     SentencesRequest,
 )
 from lama_core.rounding import fixed
+from lama_core.scoring.statement_scores import shown_tokens
 from pages.ui.ask.answers import choose_hiding, describe
 from pages.ui.shared import cache, history, url_state
 from pages.ui.shared.export import Rows, draw_answer_export

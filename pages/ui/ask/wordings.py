@@ -14,7 +14,7 @@ from lama_core.datasets import Dataset
 from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS, Context, Kind
-from lama_core.probes.cloze.wordings import (
+from lama_core.queries.wordings import (
     MAX_SUBJECT,
     RelationAnswer,
     RelationModelAnswers,

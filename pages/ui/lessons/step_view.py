@@ -21,9 +21,9 @@ from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step,
 from lama_core.lessons.step_results import Shown
 from lama_core.metrics import METRICS
 from lama_core.probes.analogy.plan import AnalogyRequest
-from lama_core.probes.analogy.templates import make_analogy_question
-from lama_core.probes.cloze.query import ModelAnswer, Prediction
 from lama_core.probes.plan import ProbeRequest
+from lama_core.queries.analogy_templates import make_analogy_question
+from lama_core.queries.blank_answers import ModelAnswer, Prediction
 from lama_core.reports.html import grid
 from lama_core.requests import command_line
 from lama_core.rounding import percent

@@ -13,12 +13,12 @@ from lama_core.glossary import explain
 from lama_core.models.protocols import HIDINGS
 from lama_core.paths import corpus_files
 from lama_core.probes.plan import ProbeRequest
-from lama_core.probes.statements.answer_spaces import RELATION
 from lama_core.probes.statements.plan import StatementsRequest, most_templates
-from lama_core.probes.statements.scoring import AGGREGATES, PARTS
 from lama_core.rounding import percent
 from lama_core.runs.find import load_run
+from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
+from lama_core.scoring.statement_scores import AGGREGATES, PARTS
 from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_form import (

@@ -30,8 +30,8 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
-from lama_core.probes.cloze.batch import BatchLine
-from lama_core.probes.cloze.wordings import RelationQuestion, make_relation_question
+from lama_core.queries.batch import BatchLine
+from lama_core.queries.wordings import RelationQuestion, make_relation_question
 from lama_core.requests import request_fields
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.limits import load_page_limits

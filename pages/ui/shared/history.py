@@ -11,14 +11,14 @@ from typing import Any, cast
 import streamlit as st
 
 from lama_core.api.generation import AskRequest
-from lama_core.probes.analogy.score import ScoreRequest
-from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.analogy.templates import SLOTS, template_label
-from lama_core.probes.cloze.batch import ManyRequest
-from lama_core.probes.cloze.query import GOLD_SEPARATOR, ClozeRequest
-from lama_core.probes.cloze.wordings import RelationRequest
-from lama_core.probes.statements.sentences import SentencesRequest
-from lama_core.probes.statements.typed_answers import RankRequest
+from lama_core.queries.analogy import SolveRequest
+from lama_core.queries.analogy_templates import SLOTS, template_label
+from lama_core.queries.answers import RankRequest
+from lama_core.queries.batch import ManyRequest
+from lama_core.queries.blank_answers import GOLD_SEPARATOR, ClozeRequest
+from lama_core.queries.pairs import ScoreRequest
+from lama_core.queries.sentences import SentencesRequest
+from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request, field_values
 from pages.ui.shared import cache, links, screens, url_state
 from pages.ui.shared.messages import counted, errors_shown, plain

@@ -23,9 +23,9 @@ from lama_core.errors import UserError
 from lama_core.models.devices import settings_text
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.cloze.query import OVER_AS_TEXT, ClozeRequest, gold_answers
-from lama_core.probes.statements.typed_answers import RankRequest
+from lama_core.queries.analogy import SolveRequest
+from lama_core.queries.answers import RankRequest
+from lama_core.queries.blank_answers import OVER_AS_TEXT, ClozeRequest, gold_answers
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query

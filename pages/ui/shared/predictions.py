@@ -13,7 +13,7 @@ from lama_core.api.stored_answers import Stored
 from lama_core.candidates.columns import Candidates
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
-from lama_core.probes.cloze.query import BlankAnswer, Gold, ModelAnswer, Prediction
+from lama_core.queries.blank_answers import BlankAnswer, Gold, ModelAnswer, Prediction
 from lama_core.rounding import fixed
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lama_core.glossary import explain
 from lama_core.metrics.fact_answers import JoinedAnswers, fallbacks
 from lama_core.models.protocols import KINDS
-from lama_core.probes.cloze.query import BlankAnswer, Gold, Over, Prediction
+from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed
 from lama_core.runs.info import RunInfo
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors

@@ -46,10 +46,10 @@ from lama_core.probes.analogy.instances import (
     make_probe,
     words_of,
 )
-from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, ModelPairScorer, VectorPairScorer
 from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
-from lama_core.probes.analogy.templates import TEMPLATES
+from lama_core.queries.analogy_templates import TEMPLATES
+from lama_core.queries.pairs import Pair
 from lama_core.runs.execute import RunStopped
 from lama_core.runs.find import load_run
 from lama_core.runs.info import write_info

@@ -19,7 +19,7 @@ from lama_core.probes.analogy.multiple_choice import (
     answer_questions,
     most_frequent,
 )
-from lama_core.probes.analogy.score import score_pairs
+from lama_core.queries.pairs import score_pairs
 
 PAIRS = (
     ("Paris", "France"), ("Rome", "Italy"), ("teacher", "painters"), ("Tokyo", "Japan"),

@@ -12,8 +12,8 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import HIDINGS
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
-from lama_core.probes.statements.scoring import make_statement
 from lama_core.scoring.blanks import fill
+from lama_core.scoring.statement_scores import make_statement
 
 BEAR = Path(__file__).resolve().parents[4] / "shared" / "data" / "bear"
 MASKED, CAUSAL = ("bert-cased", "roberta", "electra"), ("gpt2", "pythia", "smollm2")

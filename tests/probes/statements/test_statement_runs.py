@@ -16,20 +16,20 @@ from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.models.protocols import Statement
-from lama_core.probes.statements import answer_spaces
 from lama_core.probes.statements.plan import StatementsRequest, plan
-from lama_core.probes.statements.scoring import (
+from lama_core.probes.statements.spec import NOT_WRITTEN, StatementSpec
+from lama_core.runs.execute import RunStopped, execute
+from lama_core.runs.info import Run
+from lama_core.scoring import answer_spaces
+from lama_core.scoring.preparation import NoFactCounts
+from lama_core.scoring.queries import DUPLICATE, NO_FIT
+from lama_core.scoring.statement_scores import (
     MAX_STATEMENTS_AT_ONCE,
     Scoring,
     make_statement,
     score_answers,
     statement_score,
 )
-from lama_core.probes.statements.spec import NOT_WRITTEN, StatementSpec
-from lama_core.runs.execute import RunStopped, execute
-from lama_core.runs.info import Run
-from lama_core.scoring.preparation import NoFactCounts
-from lama_core.scoring.queries import DUPLICATE, NO_FIT
 from lama_core.types import Query
 
 ANSWERS = ("Lima", "New York", "Oslo", UNKNOWN)

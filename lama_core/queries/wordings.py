@@ -21,17 +21,17 @@ from lama_core.datasets.prompt_sets import load_pool, normalise_template
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
-from lama_core.probes.cloze.query import (
+from lama_core.queries.blank_answers import (
     Gold,
     Prediction,
     check_gold,
     gold_columns,
     query_in_batches,
 )
-from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import BLANK, fill, shows_subject
+from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.queries import gather_knowledge
 from lama_core.types import Prompt, Query, Relation

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lama_core.probes.generation.matching import is_no_answer, match, normalised, token_f1
+from lama_core.queries.answer_matching import is_no_answer, match, normalised, token_f1
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from typing import Any
 from lama_core.errors import TextRefusedError
 from lama_core.models.generators import generate
 from lama_core.models.protocols import GeneratedText
-from lama_core.probes.cloze.batch import BATCH_SIZE, BatchLine, BatchModelAnswers, LineAnswer
-from lama_core.probes.generation.matching import is_right
-from lama_core.probes.generation.questions import completion, make_prompt
-from lama_core.probes.generation.spec import MAX_TOKENS
-from lama_core.probes.model_info import model_fields
 from lama_core.progress import OnProgress, Progress, ignore
+from lama_core.queries.answer_matching import is_right
+from lama_core.queries.batch import BATCH_SIZE, BatchLine, BatchModelAnswers, LineAnswer
+from lama_core.queries.question_prompts import MAX_TOKENS, completion, make_prompt
+from lama_core.scoring.model_info import model_fields
 from lama_core.scoring.refusals import score_accepted
 
 

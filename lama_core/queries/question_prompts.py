@@ -28,6 +28,7 @@ COMPLETE = "Complete the sentence with one word or name: "
 BLANK = "___"
 QUESTIONS_FILE = ASSETS / "prompts" / "questions.tsv"
 NO_QUESTION = "no question"
+MAX_TOKENS = 32  # of an answer
 
 
 @cache

@@ -8,7 +8,7 @@ import pytest
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
-from lama_core.probes.cloze.batch import (
+from lama_core.queries.batch import (
     BATCH_SIZE,
     MAX_BYTES,
     MAX_LINES,
@@ -20,7 +20,7 @@ from lama_core.probes.cloze.batch import (
     read_lines,
     write_lines,
 )
-from lama_core.probes.cloze.query import MAX_PIECES, query_model
+from lama_core.queries.blank_answers import MAX_PIECES, query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
 

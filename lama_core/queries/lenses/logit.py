@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from lama_core.models.protocols import HeadPart, LogitPart, NeuronPart, PartReader
-from lama_core.probes.cloze.query import check_gold
-from lama_core.probes.lenses.lens import (
+from lama_core.queries.blank_answers import check_gold
+from lama_core.queries.lenses.lens import (
     TRACKED_ANSWER,
     AnswerRequest,
     Inspection,

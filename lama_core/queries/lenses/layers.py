@@ -12,8 +12,8 @@ import numpy as np
 from lama_core.candidates.lists import COMMON
 from lama_core.candidates.spelling import places_of
 from lama_core.models.protocols import LayerReader
-from lama_core.probes.cloze.query import gold_answers
-from lama_core.probes.lenses.lens import (
+from lama_core.queries.blank_answers import gold_answers
+from lama_core.queries.lenses.lens import (
     Inspection,
     Lens,
     LensRequest,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lama_core.errors import UserError
-from lama_core.probes.analogy.templates import (
+from lama_core.queries.analogy_templates import (
     TEMPLATES,
     fill_template,
     make_analogy_question,

@@ -27,12 +27,12 @@ from lama_core.models.protocols import (
     WordRescorer,
 )
 from lama_core.models.vocabulary import CONTINUATION
-from lama_core.probes.model_info import AboutModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
 from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import choose_context, plan_batches
 from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.ranking import best_candidates, rank_gold
 from lama_core.scoring.retrieval import FoundPassage, with_passage
 from lama_core.scoring.shared_fields import MAX_TOP_K

@@ -15,13 +15,13 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement, StatementScores
-from lama_core.probes.model_info import AboutModel, model_fields
-from lama_core.probes.statements.scoring import StatementModel, scored_tokens, statement_score
-from lama_core.probes.statements.typed_answers import score_statements, tokens_json
+from lama_core.queries.answers import score_statements, tokens_json
 from lama_core.requests import argument
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import MAX_CHARACTERS
 from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
+from lama_core.scoring.statement_scores import StatementModel, scored_tokens, statement_score
 
 MAX_SENTENCES = 20
 # Reasons why a sentence has no score.

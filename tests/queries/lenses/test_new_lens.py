@@ -15,7 +15,7 @@ LENS = """
 from dataclasses import dataclass
 
 from lama_core.models.protocols import BlankFiller
-from lama_core.probes.lenses.lens import AnswerRequest, Lens, LensResult, TextTable
+from lama_core.queries.lenses.lens import AnswerRequest, Lens, LensResult, TextTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def test_a_new_lens_is_one_file_and_one_row(tmp_path: Path) -> None:
     (tmp_path / "tests" / "pages").mkdir(parents=True)
     for name in ("calling.py", "pages/opening.py"):
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
-    lenses = tmp_path / "lama_core" / "probes" / "lenses"
+    lenses = tmp_path / "lama_core" / "queries" / "lenses"
     (lenses / "length.py").write_text(LENS)
     table = (lenses / "table.py").read_text()
     table = table.replace("import layers, logit", "import layers, length, logit")

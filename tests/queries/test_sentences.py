@@ -11,7 +11,7 @@ from written_statements import ByWord
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement
-from lama_core.probes.statements.sentences import (
+from lama_core.queries.sentences import (
     SentencesAnswer,
     SentencesRequest,
     differences,

@@ -13,11 +13,11 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import Encoded
-from lama_core.probes.cloze.query import Text
-from lama_core.probes.model_info import AboutModel, model_fields
+from lama_core.queries.blank_answers import Text
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.ranking import best_candidates
 from lama_core.types import Query
 

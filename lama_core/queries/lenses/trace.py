@@ -13,14 +13,14 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK, PartReader, TracedPart
-from lama_core.probes.lenses.lens import (
+from lama_core.progress import Progress
+from lama_core.queries.lenses.lens import (
     AnswerRequest,
     Inspection,
     Lens,
     LensResult,
     TextTable,
 )
-from lama_core.progress import Progress
 from lama_core.requests import option
 from lama_core.rounding import fixed
 

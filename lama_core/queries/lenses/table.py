@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, BlankFiller, Encoded
-from lama_core.probes.cloze.query import check_gold
-from lama_core.probes.lenses import layers, logit, tokens, trace
-from lama_core.probes.lenses.lens import (
+from lama_core.queries.blank_answers import check_gold
+from lama_core.queries.lenses import layers, logit, tokens, trace
+from lama_core.queries.lenses.lens import (
     TRACKED_ANSWER,
     Inspection,
     Lens,

@@ -10,7 +10,7 @@ import torch
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
-from lama_core.probes.cloze.query import (
+from lama_core.queries.blank_answers import (
     MAX_TOP_K,
     ModelAnswer,
     query_in_batches,

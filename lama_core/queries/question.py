@@ -14,13 +14,12 @@ from lama_core.models.generators import (
     has_chat_template,
 )
 from lama_core.models.protocols import GeneratedText, TokenScores
-from lama_core.probes.generation.matching import Match, match
-from lama_core.probes.generation.questions import PromptFormat, make_prompt
-from lama_core.probes.generation.spec import MAX_TOKENS
-from lama_core.probes.model_info import AboutModel, model_fields
+from lama_core.queries.answer_matching import Match, match
+from lama_core.queries.question_prompts import MAX_TOKENS, PromptFormat, make_prompt
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
 
 DEFAULT_MODEL = "smollm2-135m"
 MOST_TOKENS = 256

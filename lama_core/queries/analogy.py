@@ -21,14 +21,14 @@ from lama_core.candidates.columns import Candidates, Columns, OpenColumns
 from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary, places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller
-from lama_core.probes.analogy.templates import (
+from lama_core.queries.analogy_templates import (
     DEFAULT_TEMPLATE,
     TEMPLATE_HELP,
     AnalogyQuestion,
     make_analogy_question,
     parse_analogy,
 )
-from lama_core.probes.cloze.query import ClozeAnswer, query_model
+from lama_core.queries.blank_answers import ClozeAnswer, query_model
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 

@@ -22,18 +22,18 @@ import numpy as np
 from lama_core.datasets.dataset import Pair as Pair
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, SentenceScorer, TokenScores
-from lama_core.probes.analogy.templates import (
+from lama_core.progress import ignore
+from lama_core.queries.analogy_templates import (
     DEFAULT_TEMPLATE,
     TemplateChoice,
     check_word,
     fill_template,
     resolve_template,
 )
-from lama_core.probes.model_info import AboutModel, model_fields
-from lama_core.progress import ignore
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
 
 Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from lama_core.models.protocols import BLANK, MAX_ERROR_SHARE, MAX_POINTS, MIN_ERROR, Attributor
-from lama_core.probes.lenses.lens import (
+from lama_core.queries.lenses.lens import (
     AnswerRequest,
     Inspection,
     Lens,

@@ -12,11 +12,11 @@ import pytest
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.models.protocols import BLANK
-from lama_core.probes.cloze.query import query_model
-from lama_core.probes.lenses.layers import ModelLayers
-from lama_core.probes.lenses.table import LENSES, InspectRequest, inspect_model
-from lama_core.probes.lenses.tokens import ModelAttribution
-from lama_core.probes.lenses.trace import ModelTrace
+from lama_core.queries.blank_answers import query_model
+from lama_core.queries.lenses.layers import ModelLayers
+from lama_core.queries.lenses.table import LENSES, InspectRequest, inspect_model
+from lama_core.queries.lenses.tokens import ModelAttribution
+from lama_core.queries.lenses.trace import ModelTrace
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.types import Query

@@ -19,9 +19,14 @@ from lama_core.models.protocols import (
     Statement,
     StatementScores,
 )
-from lama_core.probes.model_info import AboutModel, model_fields
-from lama_core.probes.statements.answer_spaces import check_answers
-from lama_core.probes.statements.scoring import (
+from lama_core.requests import argument, option
+from lama_core.rounding import counted
+from lama_core.scoring import shared_fields
+from lama_core.scoring.answer_spaces import check_answers
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
+from lama_core.scoring.statement_scores import (
     TOKENS_OF,
     AggregateChoice,
     PartChoice,
@@ -33,11 +38,6 @@ from lama_core.probes.statements.scoring import (
     shown_tokens,
     statement_score,
 )
-from lama_core.requests import argument, option
-from lama_core.rounding import counted
-from lama_core.scoring import shared_fields
-from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.types import Query
 
 MAX_RANKED = 200

@@ -31,7 +31,8 @@ from lama_core.datasets.table_file import (
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import BlankFiller, Context, GeneratedText
 from lama_core.models.server.addresses import is_chat
-from lama_core.probes.cloze.query import (
+from lama_core.progress import OnProgress, Progress, ignore
+from lama_core.queries.blank_answers import (
     BlankAnswer,
     blank_json,
     candidates_json,
@@ -39,13 +40,12 @@ from lama_core.probes.cloze.query import (
     query_in_batches,
     rescores,
 )
-from lama_core.probes.model_info import AboutModel, model_fields
-from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import argument, option
 from lama_core.rounding import percent
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import NO_BLANK, parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.refusals import score_accepted
 from lama_core.types import Query
 

@@ -12,9 +12,9 @@ from written_statements import ByWord
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement
-from lama_core.probes.statements.scoring import make_statement, score_answers, statement_score
-from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
+from lama_core.queries.answers import RankAnswer, RankRequest, rank_answers
 from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.statement_scores import make_statement, score_answers, statement_score
 
 Models = Callable[..., Any]
 ASKED = RankRequest(

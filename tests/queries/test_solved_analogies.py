@@ -11,9 +11,9 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
-from lama_core.probes.analogy.solve import arithmetic_scores, solve, vector_answer
-from lama_core.probes.analogy.templates import make_analogy_question, parse_analogy
-from lama_core.probes.cloze.query import query_models
+from lama_core.queries.analogy import arithmetic_scores, solve, vector_answer
+from lama_core.queries.analogy_templates import make_analogy_question, parse_analogy
+from lama_core.queries.blank_answers import query_models
 
 Models = Callable[..., Any]
 QUESTION = make_analogy_question(("Paris", "France", "Rome", "___"), "to-as")

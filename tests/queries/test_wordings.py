@@ -15,8 +15,8 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
 from lama_core.errors import UserError
-from lama_core.probes.cloze.query import query_model
-from lama_core.probes.cloze.wordings import (
+from lama_core.queries.blank_answers import query_model
+from lama_core.queries.wordings import (
     BLIND,
     MAX_SUBJECT,
     MAX_WORDINGS,
