@@ -46,15 +46,15 @@ def main() -> None:
         for listed in shown.values():
             st.page_link(listed)
     outline = st.empty()
-    if "pages.ui.shared.router" not in sys.modules:
+    if "pages.ui.router" not in sys.modules:
         with outline.container():
             st.header(page.title, anchor=False)
             st.skeleton(height=160)
             st.skeleton(height=260)
 
+    from pages.ui.router import draw_help_link, draw_pinned, routing
     from pages.ui.shared import garbage_collection, visitors
     from pages.ui.shared.login import draw_login
-    from pages.ui.shared.router import draw_help_link, draw_pinned, routing
 
     visitors.disable_streamlit_requests()
     garbage_collection.collect_rarely()

@@ -1,7 +1,7 @@
 """A library that measures what language models know: cloze queries, analogies, probing runs.
 
 For notebooks: `import lama_core as lama`, then for example `lama.fill("Dante was born in ___.")`.
-The functions are in `lama_core.api`, which is imported when one of them is first used.
+A function's module is imported when it is first used.
 """
 
 import sys
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lama_core.api.queries import inspect as inspect
     from lama_core.api.queries import rank as rank
     from lama_core.api.queries import relation as relation
-    from lama_core.api.queries import score_analogies as score_analogies
     from lama_core.api.queries import sentences as sentences
     from lama_core.api.results import compare as compare
     from lama_core.api.results import results as results
@@ -47,28 +46,29 @@ if TYPE_CHECKING:
     from lama_core.api.runs import read as read
     from lama_core.api.runs import statements as statements
     from lama_core.api.runs import trace as trace
+    from lama_core.queries.pairs import score_analogies as score_analogies
 
 __version__ = "0.2.0"
 _MODULES = {
-    "queries": "fill relation rank inspect batch sentences analogy score_analogies "
-    "analogy_questions",
-    "runs": "probe statements analogy_probe extract read load_run list_runs trace",
-    "generation": "ask generate",
-    "results": "results compare",
-    "prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study analyse_prompts "
-    "both_ways",
-    "data": "list_datasets load_dataset get_data import_data",
-    "models": "list_models get_model open_model use_device",
-    "papers": "reproduce",
+    "api.queries": "fill relation rank inspect batch sentences analogy analogy_questions",
+    "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
+    "api.generation": "ask generate",
+    "api.results": "results compare",
+    "api.prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study "
+    "analyse_prompts both_ways",
+    "api.data": "list_datasets load_dataset get_data import_data",
+    "api.models": "list_models get_model open_model use_device",
+    "api.papers": "reproduce",
+    "queries.pairs": "score_analogies",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 __all__ = ["__version__", *sorted(_MODULE_OF)]
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function of `lama_core.api`, or the subpackage `models`."""
+    """Return a function, or the subpackage `models`."""
     if name in _MODULE_OF:
-        return getattr(import_module(f"lama_core.api.{_MODULE_OF[name]}"), name)
+        return getattr(import_module(f"lama_core.{_MODULE_OF[name]}"), name)
     if name == "models":
         return import_module("lama_core.models")
     raise AttributeError(f"module 'lama_core' has no attribute {name!r}")

@@ -20,12 +20,15 @@ from pages.ui.ask.open_book import choose_book, draw_passage
 from pages.ui.ask.outside_candidates import draw_outside_candidates
 from pages.ui.ask.sentences import draw_sentences
 from pages.ui.ask.wordings import draw_wordings
-from pages.ui.shared import cache, history, links, pins, predictions, screens, url_state
+from pages.ui.queries import history, pins
+from pages.ui.queries.draw import draw_query
+from pages.ui.queries.pairs import PAIRS
+from pages.ui.router import draw_page, draw_tabs
+from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import draw_language_note, query_models, reserve_line
-from pages.ui.shared.router import draw_page, draw_tabs
 
 
 def draw_form() -> tuple[str, str, url_state.ClozeChoice]:
@@ -181,9 +184,7 @@ def draw_analogy() -> None:
     st.caption("A is to B as C is to D: a model that completes an analogy has found the relation.")
     chosen = url_state.pick("What to do", ("Solve", "Score"), key="analogy")
     if chosen == "Score":
-        from pages.ui.analogy.score import draw_score
-
-        draw_score()
+        draw_query(PAIRS)
     else:
         from pages.ui.analogy.solve import draw_solve
 

@@ -5,9 +5,9 @@ import streamlit as st
 from lama_core.datasets.library import installed
 from pages.ui.data import contents, datasets, runs
 from pages.ui.results.new_run import draw_form
+from pages.ui.router import draw_page, draw_tabs
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import errors_shown
-from pages.ui.shared.router import draw_page, draw_tabs
 
 
 def draw_sets() -> None:

@@ -7,8 +7,8 @@ from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics.relation_figures import figures_text
 from lama_core.paths import DOCS
 from pages.ui.help.illustrated import draw_illustrated
+from pages.ui.router import draw_page
 from pages.ui.shared.messages import plain
-from pages.ui.shared.router import draw_page
 from pages.ui.shared.url_state import BOUND
 
 ALL_PAPERS = "All"

@@ -4,9 +4,9 @@ import streamlit as st
 
 from lama_core.lessons.lesson import list_lessons
 from pages.ui.lessons import lesson_list, lesson_view
+from pages.ui.router import draw_page
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
-from pages.ui.shared.router import draw_page
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from lama_core.models.cache import check_and_add_model
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
 from lama_core.models.sources.locations import check_folder, is_here
 from lama_core.service import queries
+from pages.ui.router import draw_page
 from pages.ui.shared import cache, fetching, screens, url_state, visitors
 from pages.ui.shared.messages import errors_shown, name_value_lines, plain
-from pages.ui.shared.router import draw_page
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"

@@ -8,9 +8,9 @@ from pages.ui.prompts.view import draw_prompts_tab
 from pages.ui.results.compare import draw_comparison
 from pages.ui.results.more import Draw, draw_more
 from pages.ui.results.overview import draw_overview
+from pages.ui.router import draw_page, draw_tabs
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import show_note
-from pages.ui.shared.router import draw_page, draw_tabs
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, draw_runs, open_runs
 from pages.ui.wrong_answers.view import draw_wrong_answers
 

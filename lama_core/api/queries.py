@@ -48,8 +48,6 @@ from lama_core.queries.lenses.tokens import AS_NEEDED as AS_NEEDED
 from lama_core.queries.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_METHODS
 from lama_core.queries.lenses.tokens import ModelAttribution as ModelAttribution
 from lama_core.queries.lenses.trace import ModelTrace as ModelTrace
-from lama_core.queries.pairs import ScoreAnswer as ScoreAnswer
-from lama_core.queries.pairs import ScoreRequest, parse_pair, score_pairs
 from lama_core.queries.sentences import SentencesAnswer as SentencesAnswer
 from lama_core.queries.sentences import SentencesRequest, score_sentences
 from lama_core.queries.wordings import RelationAnswer as RelationAnswer
@@ -88,7 +86,7 @@ def frame_of(answer: _HasRows) -> "pd.DataFrame":
     return pd.DataFrame(answer.rows())
 
 
-def _items(answer: ScoreAnswer | SentencesAnswer, name: str) -> "pd.DataFrame":
+def _items(answer: SentencesAnswer, name: str) -> "pd.DataFrame":
     """Return a row for each item of each model's list `name` in `to_json`, without tokens."""
     import pandas as pd  # slow to import
 
@@ -375,35 +373,6 @@ analogy = Function(
     0    model     1   saint
     1  3CosAdd     1  france
     2  3CosMul     1  france
-    """,
-)
-
-
-def _score_analogies(request: ScoreRequest) -> ScoreAnswer:
-    query, *pairs = map(parse_pair, (request.query, *request.pairs))
-    return score_pairs(
-        load_models(request), query, pairs, template=request.template, normalise=request.normalise
-    )
-
-
-score_analogies = Function(
-    ScoreRequest,
-    _score_analogies,
-    lambda answer: _items(answer, "pairs"),
-    """Rank candidate pairs by the likelihood of the analogy that each forms with a query pair.
-
-    Returns:
-        A DataFrame with a row for each model and pair. perplexity: exp of the negative mean
-        log-probability per token.
-
-    Raises:
-        UserError: If a pair isn't written as A:B, or a model is unknown.
-
-    >>> import lama_core as lama
-    >>> lama.score_analogies("Paris:France", ["Rome:Italy", "Rome:Peru"])[["rank", "pair"]]
-       rank           pair
-    0     1  [Rome, Italy]
-    1     2   [Rome, Peru]
     """,
 )
 

@@ -1,11 +1,12 @@
 """Commands that query models with one text or file: `cloze`, `relation`, `rank`, `inspect`, ..."""
 
-import math
 from collections.abc import Sequence
+from typing import Any
+
+from cyclopts import App
 
 from lama_core.api import queries
 from lama_core.api.queries import (
-    KINDS,
     BatchAnswer,
     BatchModelAnswers,
     BlankAnswer,
@@ -17,7 +18,6 @@ from lama_core.api.queries import (
     RelationAnswer,
     RelationModelAnswers,
     RelationQuestion,
-    ScoreAnswer,
     SentencesAnswer,
     Share,
     Solution,
@@ -25,6 +25,8 @@ from lama_core.api.queries import (
     shown_tokens,
 )
 from lama_core.cli import commands, output
+from lama_core.queries import pairs
+from lama_core.queries.kind import Answer, QueryFunction
 from lama_core.rounding import counted, fixed
 
 
@@ -235,31 +237,21 @@ def print_solution(solution: Solution) -> None:
         print(solution.note)
 
 
-def print_scores(answer: ScoreAnswer) -> None:
-    """Print each model's ranking of the pairs, and the log-probabilities of their tokens."""
-    for model in answer.models:
-        measure = f"{KINDS[model.kind].measure} (mean)"
-        output.print_table(
-            ("rank", "pair", "total log-prob.", "tokens", measure, "sentence"),
-            [
-                (
-                    pair.rank,
-                    ":".join(pair.pair),
-                    fixed(pair.total, 3),
-                    pair.n_scored,
-                    f"{pair.mean_perplexity:.4g}",
-                    pair.sentence,
-                )
-                for pair in model.ranked
-            ],
-            title=f"{model.name}, ranked by the {answer.normalise} of the log-probabilities"
-            + model.computed,
-        )
-        for pair in model.ranked:
-            scored = zip(pair.tokens.tokens, pair.tokens.log_probs.tolist(), strict=True)
-            values = (f"{token} {'·' if math.isnan(v) else fixed(v, 2)}" for token, v in scored)
-            print("  " + "  ".join(values))
+def print_answer(answer: Answer[Any, Any, Any]) -> None:
+    """Print the tables and lines of each model."""
+    for one in answer.models:
+        for part in answer.kind.tables(answer.asked, one):
+            if isinstance(part, str):
+                print(part)
+            else:
+                heads = [column.head for column in part.columns]
+                output.print_table(heads, part.cells(), title=part.title)
         print()
+
+
+def make(query: QueryFunction[..., Any, Any, Any]) -> App:
+    """Return the command of a kind of query."""
+    return commands.make(query, print_answer, query.kind.example)
 
 
 def print_questions(answer: QuestionsAnswer) -> None:
@@ -344,11 +336,7 @@ sentences = commands.make(
 solve = commands.make(
     queries.analogy, print_solution, 'analogy solve "Tokyo is to Japan as Paris is to ___"'
 )
-score = commands.make(
-    queries.score_analogies,
-    print_scores,
-    "analogy score Paris:France Rome:Italy Italy:Rome --model minilm-mlm",
-)
+score = make(pairs.score_analogies)
 questions = commands.make(
     queries.analogy_questions,
     print_questions,

@@ -13,7 +13,8 @@ exp(-1/n sum_i log P).
 Departure: Perplexity of a sentence
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -30,10 +31,13 @@ from lama_core.queries.analogy_templates import (
     fill_template,
     resolve_template,
 )
+from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument, option
+from lama_core.rounding import fixed
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
+from lama_core.tables import Column, Table, decimals, make_table, plain
 
 Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
@@ -56,35 +60,47 @@ class ScoreRequest(shared_fields.ModelSettings):
     normalise: NormaliseChoice = "sum"
 
 
+def short(value: float) -> str:
+    """Return a number with four significant digits."""
+    return f"{value:.4g}"
+
+
+def shown_scores(scores: TokenScores) -> str:
+    """Return each token with its log-probability, and a dot for tokens without one."""
+    scored = zip(scores.tokens, scores.log_probs.tolist(), strict=True)
+    return "  ".join(f"{token} {'·' if math.isnan(v) else fixed(v, 2)}" for token, v in scored)
+
+
+def scores_json(scores: TokenScores) -> list[dict[str, Any]]:
+    """Return each token and its log-probability."""
+    scored = zip(scores.tokens, scores.log_probs.tolist(), strict=True)
+    return [{"token": token, "log_prob": plain(value)} for token, value in scored]
+
+
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """One model's score of one candidate pair.
+    """One model's score of one candidate pair."""
 
-    Attributes:
-        rank: By log_perplexity, 1 is best; ties keep the given order.
-        total: Sum of the log-probabilities of the `n_scored` scored tokens.
-        log_perplexity: Minus the sum or mean of these log-probabilities (see `Normalise`).
-    """
-
-    rank: int
-    pair: Pair
-    sentence: str
-    total: float
-    n_scored: int
-    log_perplexity: float
-    tokens: TokenScores
-
-    @property
-    def perplexity(self) -> float:
-        """exp(log_perplexity); infinite if it overflows. With `sum`, of the whole sentence."""
-        return float(np.exp(np.float64(min(self.log_perplexity, 1000.0))))
-
-    @property
-    def mean_perplexity(self) -> float:
-        """Perplexity per scored token: exp of minus the mean log-probability; NaN without any."""
-        if not self.n_scored:
-            return float("nan")
-        return float(np.exp(np.float64(min(-self.total / self.n_scored, 1000.0))))
+    rank: Annotated[int, Column("By log_perplexity, 1 is best; ties keep the given order.")]
+    pair: Annotated[Pair, Column("The candidate pair.", format=":".join)]
+    sentence: Annotated[str, Column("The template with the query pair and the candidate pair.")]
+    perplexity: Annotated[float, Column("exp(log_perplexity); infinite if it overflows.")]
+    log_perplexity: Annotated[
+        float, Column("Minus the sum or mean of the tokens' log-probabilities.")
+    ]
+    log_prob: Annotated[
+        float,
+        Column("Sum of the scored tokens' log-probabilities.", "total log-prob.", decimals(3)),
+    ]
+    mean_perplexity: Annotated[
+        float,
+        Column("exp of minus the tokens' mean log-probability; NaN without any.", format=short),
+    ]
+    n_tokens: Annotated[int, Column("Number of scored tokens.", "tokens")]
+    tokens: Annotated[
+        TokenScores,
+        Column("The tokens' log-probabilities.", format=shown_scores, json=scores_json),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,50 +119,6 @@ class ModelScores(AboutModel):
         return tuple(sorted(self.pairs, key=lambda pair: pair.rank))
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreAnswer:
-    """The results of `analogy score`."""
-
-    query: Pair
-    template: str
-    normalise: Normalise
-    models: tuple[ModelScores, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the results as JSON values; infinite and NaN values become None."""
-        return {
-            "query": list(self.query),
-            "template": self.template,
-            "normalise": self.normalise,
-            "models": [
-                {
-                    **model.model_json(),
-                    "measure": KINDS[model.kind].measure,
-                    "pairs": [_pair_json(pair) for pair in model.ranked],
-                }
-                for model in self.models
-            ],
-        }
-
-
-def _pair_json(pair: PairScore) -> dict[str, Any]:
-    values = [float(value) for value in pair.tokens.log_probs]
-    return {
-        "rank": pair.rank,
-        "pair": list(pair.pair),
-        "sentence": pair.sentence,
-        "perplexity": pair.perplexity if np.isfinite(pair.perplexity) else None,
-        "log_perplexity": pair.log_perplexity,
-        "log_prob": pair.total,
-        "mean_perplexity": pair.mean_perplexity if np.isfinite(pair.mean_perplexity) else None,
-        "n_tokens": pair.n_scored,
-        "tokens": [
-            {"token": token, "log_prob": value if np.isfinite(value) else None}
-            for token, value in zip(pair.tokens.tokens, values, strict=True)
-        ],
-    }
-
-
 def parse_pair(text: str) -> Pair:
     """Parse a pair such as `Paris:France`. Raises UserError unless a colon separates two words."""
     head, _, tail = text.partition(":")
@@ -155,41 +127,6 @@ def parse_pair(text: str) -> Pair:
             f"Not a pair: {text[:60]!r}. Write two words with a colon between, as Paris:France."
         )
     return check_word(head), check_word(tail)
-
-
-def score_pairs(
-    models: Sequence[SentenceScorer],
-    query: Pair,
-    pairs: Sequence[Pair],
-    *,
-    template: str = DEFAULT_TEMPLATE,
-    normalise: Normalise = "sum",
-    limits: Limits = UNLIMITED,
-) -> ScoreAnswer:
-    """Return every model's (pseudo-)perplexity of the template with the query and each pair.
-
-    Raises UserError for an invalid template or word, a repeated pair, or fewer than 2 or more than
-    `MAX_PAIRS` pairs.
-    """
-    text = resolve_template(template)
-    query = (check_word(query[0]), check_word(query[1]))
-    pairs = [(check_word(head), check_word(tail)) for head, tail in pairs]
-    if not 2 <= len(pairs) <= MAX_PAIRS:
-        raise UserError(
-            f"Got {len(pairs)} candidate pair{'' if len(pairs) == 1 else 's'}. Give 2 to "
-            f"{MAX_PAIRS} pairs to compare."
-        )
-    repeated = [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]
-    if repeated:
-        raise UserError(f"The pair {repeated[0][0]}:{repeated[0][1]} is given twice. Remove one.")
-    sentences = [fill_template(text, (*query, *pair)).text for pair in pairs]
-    scored = []
-    for model in models:
-        tokens = score_in_batches(model, sentences, limits)
-        n = len(tokens)
-        ranked = rank_pairs(pairs[:n], sentences[:n], tokens, normalise)
-        scored.append(ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **model_fields(model)))
-    return ScoreAnswer(query, template, normalise, tuple(scored))
 
 
 def score_in_batches(
@@ -223,9 +160,24 @@ def rank_pairs(
     ranks = np.argsort(np.argsort(values, kind="stable")) + 1
     rows = zip(ranks.tolist(), pairs, sentences, totals, values, tokens, strict=True)
     return tuple(
-        PairScore(rank, pair, text, total, n_scored, value, scores)
-        for rank, pair, text, (total, n_scored), value, scores in rows
+        PairScore(
+            rank=rank,
+            pair=pair,
+            sentence=text,
+            perplexity=_exp(value),
+            log_perplexity=value,
+            log_prob=total,
+            mean_perplexity=_exp(-total / n) if n else math.nan,
+            n_tokens=n,
+            tokens=scores,
+        )
+        for rank, pair, text, (total, n), value, scores in rows
     )
+
+
+def _exp(value: float) -> float:
+    """Return exp(value); infinite if it overflows."""
+    return float(np.exp(np.float64(min(value, 1000.0))))
 
 
 def total_log_prob(scores: TokenScores) -> tuple[float, int]:
@@ -237,3 +189,126 @@ def total_log_prob(scores: TokenScores) -> tuple[float, int]:
 def log_perplexity(total: float, n_scored: int, normalise: Normalise) -> float:
     """Return the log of the (pseudo-)perplexity: minus the log-probabilities' sum or mean."""
     return -total if normalise == "sum" else -total / max(n_scored, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PairSentences:
+    """The query pair, the candidate pairs, and the sentence that each of these makes."""
+
+    query: Pair
+    pairs: tuple[Pair, ...]
+    sentences: tuple[str, ...]
+
+
+class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
+    """Candidate pairs, ranked by the analogy that each forms with a query pair."""
+
+    name = "pairs"
+    example = "analogy score Paris:France Rome:Italy Italy:Rome --model minilm-mlm"
+    row = PairScore
+    items = "pairs"
+    answer_field = "pair"
+
+    def prepare(self, request: ScoreRequest, limits: Limits) -> PairSentences:
+        """Return the pairs and their sentences.
+
+        Raises:
+            UserError: For an invalid template or word, a repeated pair, or fewer than 2 or more
+                than `MAX_PAIRS` pairs.
+        """
+        text = resolve_template(request.template)
+        query, *pairs = map(parse_pair, (request.query, *request.pairs))
+        if not 2 <= len(pairs) <= MAX_PAIRS:
+            raise UserError(
+                f"Got {len(pairs)} candidate pair{'' if len(pairs) == 1 else 's'}. Give 2 to "
+                f"{MAX_PAIRS} pairs to compare."
+            )
+        repeated = [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]
+        if repeated:
+            raise UserError(
+                f"The pair {repeated[0][0]}:{repeated[0][1]} is given twice. Remove one."
+            )
+        sentences = tuple(fill_template(text, (*query, *pair)).text for pair in pairs)
+        return PairSentences(query, tuple(pairs), sentences)
+
+    def answer(
+        self, model: SentenceScorer, asked: Asked[ScoreRequest, PairSentences], calls: Calls
+    ) -> ModelScores:
+        """Return one model's (pseudo-)perplexity of each sentence within the time limit."""
+        pairs, sentences = asked.shared.pairs, asked.shared.sentences
+        tokens = score_in_batches(model, sentences, calls.limits)
+        n = len(tokens)
+        ranked = rank_pairs(pairs[:n], sentences[:n], tokens, asked.request.normalise)
+        return ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **model_fields(model))
+
+    def rows(
+        self, asked: Asked[ScoreRequest, PairSentences], one: ModelScores
+    ) -> Sequence[PairScore]:
+        """Return the pairs, best first."""
+        return one.ranked
+
+    def tables(
+        self, asked: Asked[ScoreRequest, PairSentences], one: ModelScores
+    ) -> Iterator[Table | str]:
+        """Yield the ranking, and the log-probabilities of each sentence's tokens."""
+        yield make_table(
+            PairScore,
+            one.ranked,
+            "rank pair log_prob n_tokens mean_perplexity sentence",
+            labels={"mean_perplexity": f"{KINDS[one.kind].measure} (mean)"},
+            title=f"{one.name}, ranked by the {asked.request.normalise} of the log-probabilities"
+            + one.computed,
+        )
+        for pair in one.ranked:
+            yield f"  {shown_scores(pair.tokens)}"
+
+    def title(self, request: ScoreRequest) -> str:
+        """Return the query pair and the candidate pairs."""
+        return f"{request.query} :: {' / '.join(request.pairs)}"
+
+    def head(self, answer: Answer[ScoreRequest, PairSentences, ModelScores]) -> dict[str, Any]:
+        """Return the query pair and the options."""
+        request = answer.asked.request
+        query = list(answer.asked.shared.query)
+        return {"query": query, "template": request.template, "normalise": request.normalise}
+
+    def details(
+        self, asked: Asked[ScoreRequest, PairSentences], one: ModelScores
+    ) -> dict[str, Any]:
+        """Return the name of the model's perplexity."""
+        return {"measure": KINDS[one.kind].measure}
+
+    def constants(
+        self, asked: Asked[ScoreRequest, PairSentences], one: ModelScores
+    ) -> dict[str, Any]:
+        """Return the name of the model's perplexity, and what the rank is by."""
+        by = f"{asked.request.normalise} of log-probabilities"
+        return {"measure": KINDS[one.kind].measure, "ranked_by": by}
+
+    def settings(
+        self, asked: Asked[ScoreRequest, PairSentences], one: ModelScores
+    ) -> dict[str, str]:
+        """Return what was ranked."""
+        ranked = f"{len(one.pairs)} pairs by the {asked.request.normalise} over the tokens"
+        return {"ranked": ranked, "log-probabilities over": "all tokens of the model"}
+
+
+score_analogies = QueryFunction(
+    ScoreRequest,
+    PairsKind(),
+    """Rank candidate pairs by the likelihood of the analogy that each forms with a query pair.
+
+    Returns:
+        A DataFrame with a row for each model and pair, the best first. mean_perplexity: exp of the
+        negative mean log-probability per token.
+
+    Raises:
+        UserError: If a pair isn't written as A:B, or a model is unknown.
+
+    >>> import lama_core as lama
+    >>> lama.score_analogies("Paris:France", ["Rome:Italy", "Rome:Peru"])[["rank", "pair"]]
+       rank        pair
+    0     1  Rome:Italy
+    1     2   Rome:Peru
+    """,
+)

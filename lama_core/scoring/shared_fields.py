@@ -127,10 +127,23 @@ class ModelSettings(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClozeSettings(ModelSettings):
-    """The settings of a cloze query; if context is None, `batches.choose_context` chooses it."""
+class CandidateSettings(ModelSettings):
+    """The models of a request, and the words that they rank."""
 
     candidates: Candidates = COMMON
+
+    @property
+    def ranked(self) -> "CandidateSettings":
+        """The fields that determine the ranked words, without those of the kind of query."""
+        return CandidateSettings(
+            models=self.models, precision=self.precision, candidates=self.candidates
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClozeSettings(CandidateSettings):
+    """The settings of a cloze query; if context is None, `batches.choose_context` chooses it."""
+
     context: Context = None
     n_rescored: Rescored = RESCORED
 
@@ -199,6 +212,6 @@ def load_models(settings: ModelSettings) -> tuple["Model", ...]:
     return models
 
 
-def choose_candidates(settings: ClozeSettings, models: Sequence["Model"]) -> CandidateColumns:
+def choose_candidates(settings: CandidateSettings, models: Sequence["Model"]) -> CandidateColumns:
     """Return the candidates that fit all the models."""
     return named_candidates(settings.candidates, [model.vocabulary for model in models])

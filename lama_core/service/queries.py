@@ -22,12 +22,18 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.progress import OnProgress, ignore
 from lama_core.queries.batch import BatchLine, BatchModelAnswers
 from lama_core.queries.blank_answers import ModelAnswer, OnAnswer, extended_words, query_model
+from lama_core.queries.kind import NO_CANDIDATES, Asked, Calls
 from lama_core.queries.wordings import RelationModelAnswers, RelationQuestion, query_wordings
 from lama_core.queue import PASSES, LoadQueue, nothing
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.retrieval import FoundPassage, with_passage
-from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
+from lama_core.scoring.shared_fields import (
+    CandidateSettings,
+    ClozeSettings,
+    ModelSettings,
+    choose_candidates,
+)
 from lama_core.types import Fact, Relation
 
 if TYPE_CHECKING:
@@ -42,7 +48,6 @@ if TYPE_CHECKING:
     from lama_core.queries.analogy import Solution
     from lama_core.queries.analogy_templates import AnalogyQuestion
     from lama_core.queries.answers import ModelRanking, RankRequest
-    from lama_core.queries.pairs import ModelScores, Normalise, Pair
     from lama_core.queries.sentences import ModelSentences, SentencesRequest
     from lama_core.scoring.ranking import Ranking
 
@@ -68,7 +73,7 @@ class Visitor:
 
 LOCAL = Visitor()
 MAX_CANDIDATES = 16
-_candidates: dict[ClozeSettings, Candidates] = {}
+_candidates: dict[CandidateSettings, Candidates] = {}
 _choosing = threading.Lock()
 _visitor: ContextVar[Visitor] = ContextVar("visitor", default=LOCAL)
 
@@ -115,11 +120,12 @@ def _is_loaded(name: str, precision: Precision) -> bool:
     return CACHE.identity(name, precision) is not None
 
 
-def candidates_of(settings: ClozeSettings) -> Candidates:
-    """The candidates of the chosen models together, with their columns after a space.
+def candidates_of(request: CandidateSettings) -> Candidates:
+    """The candidates of a request's models together, with their columns after a space.
 
     Queries that need the same candidates at the same time wait until one query has made them.
     """
+    settings = request.ranked
     found = _candidates.get(settings)
     if found is None:
         settings.check()
@@ -135,6 +141,33 @@ def candidates_of(settings: ClozeSettings) -> Candidates:
                 for oldest in list(_candidates)[:-MAX_CANDIDATES]:
                     del _candidates[oldest]
     return found
+
+
+def answer(
+    request: ModelSettings,
+    name: str,
+    shared: Any,
+    *,
+    on_progress: OnProgress = ignore,
+    on_first: Callable[[Any], object] | None = None,
+) -> Any:
+    """One model's answer to a query of any kind.
+
+    Args:
+        request: The query; its models together determine the candidates.
+        name: The model; one of the request's models.
+        shared: What the kind's `prepare` made of the request.
+        on_progress: Called with each step.
+        on_first: Called with a preliminary answer, by kinds that have one.
+    """
+    from lama_core.queries.table import kind_of
+
+    candidates = NO_CANDIDATES
+    if isinstance(request, CandidateSettings):
+        candidates = candidates_of(request)
+    model = loaded_model(name, request.precision)
+    calls = Calls(load_page_limits(), on_progress, on_first)
+    return kind_of(request).answer(model, Asked(request, shared, candidates), calls)
 
 
 def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
@@ -250,22 +283,6 @@ def solution(
     models, candidates = [loaded_model(name, settings.precision)], candidates_of(settings)
     options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
     return solve(models, question, candidates, keep_query_words=keep_query_words, **options)
-
-
-def pair_scores(
-    name: str,
-    precision: Precision,
-    query: "Pair",
-    pairs: tuple["Pair", ...],
-    template: str,
-    normalise: "Normalise",
-) -> "ModelScores":
-    """One model's (pseudo-)perplexities of candidate pairs."""
-    from lama_core.queries.pairs import score_pairs
-
-    models, limits = [loaded_model(name, precision)], load_page_limits()
-    options: Any = {"template": template, "normalise": normalise, "limits": limits}
-    return score_pairs(models, query, pairs, **options).models[0]
 
 
 def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":

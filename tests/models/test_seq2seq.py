@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from asking import ask_loaded
 from calling import told
 from tiny_models import LATER_T5, SEQ2SEQ, make_model, save_model_folder, sentences, tiny_tokenizer
 
@@ -20,7 +21,7 @@ from lama_core.models.registry import find_kind, open_model
 from lama_core.models.sources.locations import LocatedModel
 from lama_core.probes.prompts.refilling import Refiller
 from lama_core.queries.blank_answers import query_model
-from lama_core.queries.pairs import score_pairs
+from lama_core.queries.pairs import score_analogies
 from lama_core.scoring.blanks import fill, parse_query
 from lama_core.types import Fact, Query
 
@@ -227,8 +228,9 @@ def test_words_in_context_are_read_off_the_encoder(tiny_model: Models, plain_mod
 
 
 def test_sides_of_a_pair_rank_by_the_tokens_left_out(tiny_model: Models) -> None:
-    pairs = (("Rome", "Italy"), ("Italy", "Rome"))
-    answer = score_pairs([tiny_model("t5")], ("Paris", "France"), pairs).to_json()["models"][0]
+    pairs = ("Rome:Italy", "Italy:Rome")
+    found = ask_loaded(score_analogies, [tiny_model("t5")], "Paris:France", pairs)
+    answer = found.to_json()["models"][0]
     assert answer["measure"] == "pseudo-perplexity"
     assert answer["kind"] == "seq2seq"
     assert all(token["log_prob"] < 0 for pair in answer["pairs"] for token in pair["tokens"])

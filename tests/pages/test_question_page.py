@@ -12,7 +12,7 @@ from lama_core.models.protocols import Chat, GeneratedText
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.requests import command_line
-from pages.ui.shared import history, pins
+from pages.ui.queries import history, pins
 from pages.ui.shared.query_queue import ANSWERS
 
 SMOLLM = "smollm2-135m"

@@ -20,7 +20,8 @@ from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request
 from lama_core.service import queries
 from lama_core.types import Query
-from pages.ui.shared import history, links, pins, screens, visitors
+from pages.ui.queries import history, pins
+from pages.ui.shared import links, screens, visitors
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -61,7 +62,7 @@ def captions(app: AppTest) -> str:
     return "\n".join(one.value for one in app.caption)
 
 
-@pytest.mark.parametrize("entry", ASKED, ids=lambda one: one.view.name)
+@pytest.mark.parametrize("entry", ASKED, ids=lambda one: one.tab.name)
 def test_the_address_of_an_entry_asks_it_again(entry: history.Entry) -> None:
     params = entry.params()
     if entry.text:
@@ -248,7 +249,7 @@ def test_what_is_taken_away_can_be_brought_back() -> None:
     requests: tuple[Request, ...] = tuple(
         entry.request for entry in ASKED if pins.kind_of(entry.request)
     )
-    assert len(requests) == 3
+    assert len(requests) == 4
     file = json.dumps({"made_with": {}, "pinned": [pins.write_pin(one) for one in requests]})
     app = open_page("cloze", models=MODEL, pin=json.dumps(PIN))
     app.file_uploader(key="pin file 0").upload("x.json", file.encode(), "application/json").run()

@@ -33,7 +33,6 @@ from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
-from pages.ui.analogy.templates import SCORE_TEMPLATE
 from pages.ui.shared import cache, charts, links, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
@@ -423,7 +422,7 @@ def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
         }
         if run.details.method == "model":
             params |= {
-                SCORE_TEMPLATE: template_label(options.template),
+                "score_template": template_label(options.template),
                 "normalise": options.normalise,
                 "models": [run.info.model],
             }

@@ -12,7 +12,9 @@ from lama_core.queries.blank_answers import ClozeAnswer
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from pages.ui.analogy import templates
-from pages.ui.shared import cache, history, pins, predictions, url_state
+from pages.ui.queries import history, pins
+from pages.ui.queries.widgets import template_field
+from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import query_models, reserve_line
@@ -41,6 +43,9 @@ class FormInput:
             gold=self.gold or None,
             renormalise=self.choice.renormalise,
         )
+
+
+TEMPLATE = template_field(DEFAULT_TEMPLATE, "template")
 
 
 def draw_solve() -> None:
@@ -89,7 +94,7 @@ def _draw_form() -> FormInput:
     with models:
         names = url_state.choose_models()
     with template:
-        how = templates.choose_template(DEFAULT_TEMPLATE, templates.SOLVE_TEMPLATE)
+        how = TEMPLATE.draw({})
     with more, st.container(horizontal=True, vertical_alignment="center"):
         with st.popover("Examples", icon=":material/lightbulb:"):
             templates.draw_examples()

@@ -1,15 +1,8 @@
-"""Template field and worked examples, shared by the views Solve and Score."""
+"""Worked examples of analogies."""
 
 import streamlit as st
 
-from lama_core.queries.analogy_templates import (
-    TEMPLATES,
-    resolve_template,
-    template_label,
-    template_name,
-)
 from pages.ui.shared.messages import plain
-from pages.ui.shared.url_state import BOUND
 
 # Query pair and candidate pair; the last word is the gold answer.
 EXAMPLES = (
@@ -24,30 +17,6 @@ EXAMPLES = (
     ("hot", "cold", "high", "low"),
     ("one", "two", "first", "second"),
 )
-
-
-SOLVE_TEMPLATE, SCORE_TEMPLATE = (
-    "template",
-    "score_template",
-)  # widget keys; the views have different defaults
-
-
-def choose_template(default: str, key: str) -> str:
-    """Draw the choice of one of the six templates, or a typed one; return its name or text."""
-    names = [default, *(name for name in TEMPLATES if name != default)]
-    chosen = st.selectbox(
-        "Template",
-        names,
-        key=key,
-        bind=BOUND,
-        format_func=template_label,
-        accept_new_options=True,
-        help="The six templates of Ushio et al. 2021; Rezaee and Camacho-Collados use **what-to**. "
-        "Or type your own, with [A], [B], [C] and [D] once each.",
-    )
-    text = chosen or default
-    resolve_template(text)
-    return template_name(text)
 
 
 def draw_examples() -> None:

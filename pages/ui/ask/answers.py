@@ -18,7 +18,8 @@ from lama_core.queries.answers import (
 )
 from lama_core.rounding import fixed
 from lama_core.scoring.statement_scores import AGGREGATES, PARTS, TOKENS_OF, shown_tokens
-from pages.ui.shared import cache, history, pins, predictions, url_state
+from pages.ui.queries import history, pins
+from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, draw_language_note, query_models, reserve_line

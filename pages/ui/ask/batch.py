@@ -32,7 +32,8 @@ from lama_core.rounding import fixed
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.ask.answer_table import draw_answer_table, shown_answer
-from pages.ui.shared import cache, history, links, predictions, url_state, visitors
+from pages.ui.queries import history
+from pages.ui.shared import cache, links, predictions, url_state, visitors
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.model_columns import Column, draw_language_note, query_models

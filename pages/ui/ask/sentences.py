@@ -15,7 +15,8 @@ from lama_core.queries.sentences import (
 from lama_core.rounding import fixed
 from lama_core.scoring.statement_scores import shown_tokens
 from pages.ui.ask.answers import choose_hiding, describe
-from pages.ui.shared import cache, history, url_state
+from pages.ui.queries import history
+from pages.ui.shared import cache, url_state
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, draw_language_note, query_models

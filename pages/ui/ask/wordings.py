@@ -27,7 +27,8 @@ from lama_core.queries.wordings import (
 from lama_core.requests import field_values
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.ask.answer_table import draw_answer_table, shown_answer
-from pages.ui.shared import cache, history, predictions, url_state
+from pages.ui.queries import history
+from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.model_columns import Column, query_models

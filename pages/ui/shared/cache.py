@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -31,14 +31,17 @@ from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 from lama_core.queries.batch import BatchLine
+from lama_core.queries.kind import NO_CANDIDATES, QueryKind
+from lama_core.queries.table import kind_of
 from lama_core.queries.wordings import RelationQuestion, make_relation_question
 from lama_core.requests import request_fields
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.limits import load_page_limits
+from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.queries import unavailable_prompts
 from lama_core.scoring.ranking import Ranking
 from lama_core.scoring.retrieval import FoundPassage, OpenBook, is_indexed
-from lama_core.scoring.shared_fields import ClozeSettings
+from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
 from lama_core.types import Query
@@ -54,6 +57,9 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.metrics.score_tables import RelationPrecision
     from lama_core.probes.prompts.gains import Gain
 
+R = TypeVar("R", bound=ModelSettings)
+S = TypeVar("S")
+One = TypeVar("One", bound=AboutModel)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -72,7 +78,11 @@ def cached(
     The cache key is the arguments whose names don't begin with an underscore; a run's key is from
     `_mark`.
     """
-    marks: dict[str | type[Any], Callable[[Any], str]] = {RunInfo: _mark, ClozeSettings: repr}
+    marks: dict[str | type[Any], Callable[[Any], str]] = {
+        RunInfo: _mark,
+        CandidateSettings: repr,
+        ClozeSettings: repr,
+    }
     return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
@@ -103,17 +113,17 @@ def _asker() -> queries.Visitor:
     return queries.Visitor(visitors.address(), loading, visitors.stop_if_left)
 
 
-def candidates_of(settings: ClozeSettings) -> Candidates:
+def candidates_of(settings: CandidateSettings) -> Candidates:
     """The candidates of the chosen models together."""
-    found = _found_candidates(settings)
+    found = _found_candidates(settings.ranked)
     if not found:
         with queue_slot():
-            found.append(run_query(_asker(), queries.candidates_of, settings))
+            found.append(run_query(_asker(), queries.candidates_of, settings.ranked))
     return found[0]
 
 
 @cached(16)
-def _found_candidates(settings: ClozeSettings) -> list[Candidates]:
+def _found_candidates(settings: CandidateSettings) -> list[Candidates]:
     """A cached list that holds the result of `candidates_of`; empty before its first call.
 
     `candidates_of` may wait, and would hold the cache's lock while it waits.
@@ -145,10 +155,42 @@ inspection = queued(_positional)(queries.inspection)
 first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
 solution = queued()(queries.solution)
-pair_scores = queued()(queries.pair_scores)
 ranked_answers = queued(_of_model)(queries.ranked_answers)
 scored_sentences = queued(_of_model)(queries.scored_sentences)
 generated_text = queued(_of_model)(queries.generated_text)
+
+
+def prepared(request: ModelSettings) -> Any:
+    """What a query's kind prepares from its request; made again after datasets are changed."""
+    return _prepared(repr(request), _changed(datasets_dir()), request)
+
+
+@cached(500)
+def _prepared(mark: str, changed: float, _request: ModelSettings) -> Any:
+    return kind_of(_request).prepare(_request, load_page_limits())
+
+
+def candidates_for(request: ModelSettings) -> Candidates:
+    """The candidates of a request's models together; none if its kind ranks no words."""
+    return candidates_of(request) if isinstance(request, CandidateSettings) else NO_CANDIDATES
+
+
+def answer(kind: QueryKind[R, S, One], request: R, name: str, shared: S, **calls: Any) -> One:
+    """One model's answer to a query, from the cache or the scoring process.
+
+    A request with candidates is cached with all its models, because they determine the words.
+
+    Args:
+        kind: The kind of the query.
+        request: The request, with the models that are installed.
+        name: The model.
+        shared: What `prepared` returns.
+        calls: The callbacks of `queries.answer`.
+    """
+    alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
+    key = (kind.name, alone, name, shared)
+    ask = partial(run_query, _asker(), queries.answer, alone, name, shared, **calls)
+    return cast(One, cached_answer(key, ask))
 
 
 def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

@@ -54,7 +54,7 @@ class PageGate:
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
-        if name == "pages.ui.shared.router":
+        if name == "pages.ui.router":
             pass_gate("page")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import ask_loaded
 from calling import printed, told
 
 import lama_core as lama
@@ -19,7 +20,7 @@ from lama_core.probes.analogy.multiple_choice import (
     answer_questions,
     most_frequent,
 )
-from lama_core.queries.pairs import score_pairs
+from lama_core.queries.pairs import score_analogies
 
 PAIRS = (
     ("Paris", "France"), ("Rome", "Italy"), ("teacher", "painters"), ("Tokyo", "Japan"),
@@ -44,9 +45,9 @@ def test_the_share_right_is_that_of_scoring_each_question_alone(
     (found,) = answer_questions([model], DATA, request).models
     n_right = 0
     for question, answer in zip(QUESTIONS, found.answers, strict=True):
-        alone = score_pairs(
-            [model], question.stem, question.choices, template="to-as", normalise=normalise
-        ).models[0]
+        stem, choices = ":".join(question.stem), tuple(map(":".join, question.choices))
+        options = {"template": "to-as", "normalise": normalise}
+        alone = ask_loaded(score_analogies, [model], stem, choices, **options).models[0]
         assert answer.chosen.pair == alone.ranked[0].pair
         assert answer.rank == alone.pairs[question.answer].rank
         n_right += alone.ranked[0].pair == question.choices[question.answer]

@@ -16,10 +16,11 @@ from lama_core.queries.analogy_templates import SLOTS, template_label
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
 from lama_core.queries.blank_answers import GOLD_SEPARATOR, ClozeRequest
-from lama_core.queries.pairs import ScoreRequest
 from lama_core.queries.sentences import SentencesRequest
 from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request, field_values
+from pages.ui.queries.tab import Tab
+from pages.ui.queries.table import TABS
 from pages.ui.shared import cache, links, screens, url_state
 from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.run_choice import relation_label
@@ -38,14 +39,17 @@ class Entry:
     text: str = ""
 
     @property
-    def view(self) -> "View":
+    def tab(self) -> "View | Tab[Any, Any, Any]":
         """The tab of the query."""
-        return VIEWS[type(self.request)]
+        kind = type(self.request)
+        return TABS[kind] if kind in TABS else VIEWS[kind]
 
     @property
     def title(self) -> str:
         """The query in one line."""
-        title = " ".join(self.view.title(self).split())
+        tab = self.tab
+        title = tab.title(self) if isinstance(tab, View) else tab.kind.title(self.request)
+        title = " ".join(title.split())
         return title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
 
     @property
@@ -55,8 +59,12 @@ class Entry:
 
     def params(self) -> dict[str, str | list[str]]:
         """The parameters of the query's URL."""
-        given = {name: getattr(self.request, field) for name, field in self.view.given.items()}
-        found = {**self.view.tab, "models": self.models, **given, **self.view.more(self.request)}
+        tab = self.tab
+        if isinstance(tab, View):
+            given = {name: getattr(self.request, field) for name, field in tab.given.items()}
+            found = {**tab.tab, "models": self.models, **given, **tab.more(self.request)}
+        else:
+            found = {**tab.opens, **tab.form.params(self.request)}
         return {name: _url_value(value) for name, value in found.items() if value is not None}
 
 
@@ -101,11 +109,6 @@ def _solve_params(request: SolveRequest) -> dict[str, Any]:
     slots = {slot.lower(): word for slot, word in zip(SLOTS, words, strict=True)}
     template = {"template": template_label(request.template) if request.template else None}
     return slots | template | {"blank": SLOTS[at]} | _context_params(request)
-
-
-def _score_params(request: ScoreRequest) -> dict[str, Any]:
-    template = template_label(request.template) if request.template else None
-    return {"pairs": ", ".join(request.pairs), "score_template": template}
 
 
 def _batch_title(entry: Entry) -> str:
@@ -186,24 +189,17 @@ VIEWS: dict[type, View] = {
         WORDS | {"keep": "keep_query_words", "k": "top_k"},
         _solve_params,
     ),
-    ScoreRequest: View(
-        "Score analogies",
-        {**screens.ANALOGIES, "analogy": "Score"},
-        _title_format("{query} :: {pairs}"),
-        PRECISION | {"query": "query", "normalise": "normalise"},
-        _score_params,
-    ),
 }
 
 
 def add_entry(request: Request, text: str = "") -> None:
     """Add a query to the history; it replaces a query that differs only in the options."""
     entry = Entry(request, text)
-    same = (entry.view.name, entry.title, entry.models, entry.text)
+    same = (entry.tab.name, entry.title, entry.models, entry.text)
     others = [
         one
         for one in st.session_state.get(HISTORY, ())
-        if (one.view.name, one.title, one.models, one.text) != same
+        if (one.tab.name, one.title, one.models, one.text) != same
     ]
     st.session_state[HISTORY] = (entry, *others)[:MAX_ENTRIES]
 
@@ -248,7 +244,7 @@ def draw_entries() -> None:
         for number, entry in enumerate(found):
             models = ", ".join(map(url_state.title_of, entry.models))
             st.button(
-                f"{plain(entry.title)} :gray[{entry.view.name} · {plain(models)}]",
+                f"{plain(entry.title)} :gray[{entry.tab.name} · {plain(models)}]",
                 key=f"history {number}",
                 type="tertiary",
                 on_click=choose,

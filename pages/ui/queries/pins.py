@@ -26,11 +26,15 @@ from lama_core.models.sources.locations import is_here
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.blank_answers import OVER_AS_TEXT, ClozeRequest, gold_answers
+from lama_core.queries.kind import Asked, QueryKind
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ModelSettings
-from pages.ui.shared import cache, history, links, url_state, visitors
+from lama_core.tables import first_answers
+from pages.ui.queries import history
+from pages.ui.queries.table import TABS
+from pages.ui.shared import cache, links, url_state, visitors
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain, show_error
@@ -56,7 +60,7 @@ KINDS: dict[str, type[ModelSettings]] = {
     "answers": RankRequest,
     "analogy": SolveRequest,
     "question": AskRequest,
-}
+} | {tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field}
 
 
 T = TypeVar("T")
@@ -77,33 +81,21 @@ class PinnedAnswers:
         name: The model's name.
         words: Rank, word and natural log-probability of each answer, best first.
         gold: The right answer and its rank as a text, or empty.
-        ranked: What was ranked, as a text.
-        over: What the log-probabilities are normalised over.
-        sees: Which sides of the blank the model sees.
+        settings: Setting -> value, for the settings on which the answers depend.
         precision: The model's precision.
         device: The model's device.
-        book: The open-book text whose passage came before the query, or empty.
     """
 
     name: str
     words: tuple[tuple[int | None, str, float | None], ...]
     gold: str
-    ranked: str
-    over: str
-    sees: str
+    settings: dict[str, str]
     precision: str
     device: str
-    book: str = ""
 
     def aspects(self) -> dict[str, str]:
         """Setting -> value, for the settings on which the answers depend."""
-        return {
-            "ranked": self.ranked,
-            "log-probabilities over": self.over,
-            "context": self.sees,
-            "open book": self.book,
-            "precision": settings_text(self.precision, self.device) or "fp32",
-        }
+        return self.settings | {"precision": settings_text(self.precision, self.device) or "fp32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +320,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
             type="tertiary",
             on_click=history.choose,
             args=(entry,),
-            help=f"Opens this query on the tab {entry.view.name}.",
+            help=f"Opens this query on the tab {entry.tab.name}.",
         )
         st.button(
             "Unpin",
@@ -368,6 +360,8 @@ def _draw_unasked(n: int) -> None:
 
 def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     """A model's first answers, scored as on the tab of the request."""
+    if type(request) in TABS:
+        return _first_answers(TABS[type(request)].kind, cast(Any, request), name, here)
     if isinstance(request, RankRequest):
         ranking = cache.ranked_answers(request, name)
         gold = ranking.find(request.gold) if request.gold else None
@@ -375,9 +369,11 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
             name,
             tuple((one.rank, one.answer, one.log_prob) for one in ranking.answers[:N_SHOWN]),
             f"Right answer {request.gold}: rank {gold.rank or 'unknown'}" if gold else "",
-            f"{len(ranking.answers):,} answers by the {request.aggregate} over the {request.part}",
-            OVER_AS_TEXT["answers"],
-            "",
+            {
+                "ranked": f"{len(ranking.answers):,} answers by the {request.aggregate} over the "
+                f"{request.part}",
+                "log-probabilities over": OVER_AS_TEXT["answers"],
+            },
             ranking.precision,
             ranking.device,
         )
@@ -388,9 +384,10 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
             name,
             ((None, one.generated.text.strip() or "(an empty text)", log_prob),),
             f"Right answer {' or '.join(request.golds)}: {one.match.verdict}" if one.match else "",
-            "nothing: the text is generated",
-            "each token's whole vocabulary",
-            "",
+            {
+                "ranked": "nothing: the text is generated",
+                "log-probabilities over": "each token's whole vocabulary",
+            },
             one.precision,
             one.device,
         )
@@ -423,13 +420,27 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
         name,
         tuple((one.rank, one.token, one.log_prob) for one in blank.predictions[:N_SHOWN]),
         f"Right answer {blank.gold.word}: rank {blank.gold.rank:,}{first}" if blank.gold else first,
-        f"{candidates.name}, {size}{', without the given words' * without}",
-        OVER_AS_TEXT[blank.over],
-        CONTEXTS[answer.context],
+        {
+            "ranked": f"{candidates.name}, {size}{', without the given words' * without}",
+            "log-probabilities over": OVER_AS_TEXT[blank.over],
+            "context": CONTEXTS[answer.context],
+            "open book": book,
+        },
         answer.precision,
         answer.device,
-        book,
     )
+
+
+def _first_answers(
+    kind: QueryKind[Any, Any, Any], request: ModelSettings, name: str, here: tuple[str, ...]
+) -> PinnedAnswers:
+    """The first answers of one model, from its rows."""
+    shared, compared = cache.prepared(request), replace(request, models=here)
+    one = cache.answer(kind, compared, name, shared)
+    asked = Asked(compared, shared, cache.candidates_for(compared))
+    answers = first_answers(kind.rows(asked, one), kind.answer_field, N_SHOWN)
+    gold, settings = kind.gold(asked, one), kind.settings(asked, one)
+    return PinnedAnswers(name, answers, gold, settings, one.precision, one.device)
 
 
 def _table(listed: PinnedAnswers) -> str:

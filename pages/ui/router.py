@@ -14,11 +14,12 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.shared import history, links, pins, running, screens, share
+from pages.ui.queries import history, pins
+from pages.ui.shared import links, running, screens, share
 from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.url_state import BOUND
 
-APP = Path(__file__).resolve().parents[3] / "app.py"
+APP = Path(__file__).resolve().parents[2] / "app.py"
 TABS = "open tabs"  # in the session: page title -> its last open tab
 _here = threading.local()
 

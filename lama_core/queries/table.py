@@ -1,0 +1,15 @@
+"""The table of the kinds of query. A new kind is a file and a row."""
+
+from typing import Any
+
+from lama_core.queries import pairs
+from lama_core.queries.kind import QueryFunction, QueryKind
+from lama_core.requests import Request
+
+QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (pairs.score_analogies,)
+_KINDS = {query.request: query.kind for query in QUERIES}
+
+
+def kind_of(request: Request) -> QueryKind[Any, Any, Any]:
+    """Return the kind of a request. Raises KeyError if it isn't a query's."""
+    return _KINDS[type(request)]

@@ -1,0 +1,177 @@
+"""Tables: the columns of a result, declared once.
+
+The class of a table's rows is a frozen dataclass. An annotation of a field declares its column:
+
+    log_prob: Annotated[float, Column("Sum of the tokens' log-probabilities.", "total log-prob.")]
+
+From the columns follow the values of `--json` (`json_row`), the DataFrame and the CSV
+(`frame_row`), and the printed table (`make_table`). A table whose columns depend on its content,
+such as one column for each model, is a `Table` with columns given by hand.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from lama_core.rounding import fixed
+
+Cell = Callable[[Any], Any]
+
+
+def as_text(value: Any) -> str:
+    """Return a cell's value as text; empty for None."""
+    return "" if value is None else str(value)
+
+
+def decimals(n: int, *, none: str = "", signed: bool = False) -> Callable[[float | None], str]:
+    """Return the format of numbers with `n` decimals; none: text of an unknown number."""
+
+    def written(value: float | None) -> str:
+        return none if value is None else fixed(value, n, signed=signed)
+
+    return written
+
+
+def plain(value: Any) -> Any:
+    """Return a value for JSON: None for NaN and infinity, a list for a tuple."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        help: What its cells hold, in one sentence.
+        label: Its head for readers. Default: the name.
+        format: A cell's value -> its text for readers.
+        json: A cell's value -> its value in JSON.
+        in_json: Whether `--json` has it.
+        in_frame: Whether the DataFrame and the CSV have it.
+        name: Its key in JSON and in the DataFrame. Default: the name of the row's field.
+    """
+
+    help: str
+    label: str = ""
+    format: Callable[[Any], str] = as_text
+    json: Cell = plain
+    in_json: bool = True
+    in_frame: bool = True
+    name: str = ""
+
+    @property
+    def head(self) -> str:
+        """The head of the column."""
+        return self.label or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table for readers. rows: the values of the cells, in the order of the columns."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    title: str = ""
+
+    def cells(self) -> list[list[str]]:
+        """Return the text of every cell."""
+        return [
+            [column.format(value) for column, value in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+
+
+@cache
+def columns_of(kind: Any) -> dict[str, Column]:
+    """Return field -> its column, for the fields of a row class that declare one."""
+    columns = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            for item in get_args(hint)[1:]:
+                if isinstance(item, Column):
+                    columns[name] = replace(item, name=item.name or name)
+    return columns
+
+
+def _chosen(kind: type, names: Iterable[str]) -> dict[str, Column]:
+    """Return the named columns of a row class. Raises ValueError for an unknown name."""
+    columns = columns_of(kind)
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        known = ", ".join(columns)
+        raise ValueError(f"{kind.__name__} has no column {unknown[0]!r}; it has {known}")
+    return {name: columns[name] for name in names}
+
+
+def make_table(
+    kind: type,
+    rows: Iterable[object],
+    shown: str,
+    *,
+    title: str = "",
+    labels: Mapping[str, str] | None = None,
+) -> Table:
+    """Return a table for readers.
+
+    Args:
+        kind: The class of the rows.
+        rows: The rows.
+        shown: The names of the fields to show, in order, separated by spaces.
+        title: The line above the table.
+        labels: Field -> its head, where it depends on the answer.
+
+    Raises:
+        ValueError: If the class has no such column.
+    """
+    columns = _chosen(kind, shown.split())
+    for name, label in (labels or {}).items():
+        columns[name] = replace(columns[name], label=label)
+    cells = tuple(tuple(getattr(row, name) for name in columns) for row in rows)
+    return Table(tuple(columns.values()), cells, title)
+
+
+def json_row(row: Any) -> dict[str, Any]:
+    """Return a row as JSON values."""
+    columns = columns_of(row.__class__).items()
+    return {
+        column.name: column.json(getattr(row, name)) for name, column in columns if column.in_json
+    }
+
+
+def frame_row(row: Any) -> dict[str, Any]:
+    """Return a row as plain values for a DataFrame or CSV; other values are their column's text."""
+    columns = columns_of(row.__class__).items()
+    return {
+        column.name: _cell(column, getattr(row, name))
+        for name, column in columns
+        if column.in_frame
+    }
+
+
+def _cell(column: Column, value: Any) -> Any:
+    is_plain = value is None or isinstance(value, str | int | float)
+    return value if is_plain else column.format(value)
+
+
+def first_answers(
+    rows: Sequence[object], field: str, n: int
+) -> tuple[tuple[int | None, str, float | None], ...]:
+    """Return rank, text and log-probability of the first answers.
+
+    Args:
+        rows: Rows with the columns `rank` and `log_prob`.
+        field: The field with the answer.
+        n: Number of rows.
+
+    Raises:
+        ValueError: If the class of the rows lacks one of the columns.
+    """
+    columns = _chosen(type(rows[0]), ("rank", field, "log_prob")) if rows else {}
+    return tuple(
+        (row.rank, columns[field].format(getattr(row, field)), row.log_prob)  # type: ignore[attr-defined]
+        for row in rows[:n]
+    )

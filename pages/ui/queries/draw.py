@@ -1,0 +1,47 @@
+"""Draw a tab of any kind of query: its form, each model's answer, and the export."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from lama_core.queries.kind import Answer, Asked
+from pages.ui.queries import history, pins
+from pages.ui.queries.tab import Tab
+from pages.ui.shared import cache
+from pages.ui.shared.export import draw_answer_export
+from pages.ui.shared.messages import errors_shown
+from pages.ui.shared.model_columns import draw_language_note, query_models
+
+
+def draw_query(tab: Tab[Any, Any, Any]) -> None:
+    """Draw the tab."""
+    with errors_shown():
+        if tab.caption:
+            st.caption(tab.caption)
+        request = tab.form.draw()
+        request.check()
+        shared = cache.prepared(request)
+        history.add_entry(request)
+        asked = Asked(request, shared)
+        draw_language_note(tab.language_of(request), request.models)
+        line = tab.above(asked)
+        columns = query_models(
+            request.models,
+            lambda name, here: cache.answer(tab.kind, replace(request, models=here), name, shared),
+            tab.describe,
+            per_row=tab.per_row,
+        )
+        for column in columns.values():
+            with column.place.container():
+                tab.draw(asked, column)
+        if not columns:
+            return
+        request = replace(request, models=tuple(columns))
+        asked = Asked(request, shared, cache.candidates_for(request))
+        answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
+        tab.below(answer, line)
+        pin = partial(pins.draw_pin, request, key=f"{tab.exported} pin")
+        can_pin = bool(tab.kind.answer_field)
+        draw_answer_export(tab.exported, answer, request, pin if can_pin else None)

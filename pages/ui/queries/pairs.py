@@ -1,0 +1,116 @@
+"""The view Score: which pair completes the analogy best, and which tokens decide it."""
+
+from html import escape
+
+import streamlit as st
+
+from lama_core.models.protocols import KINDS
+from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE
+from lama_core.queries.kind import Asked
+from lama_core.queries.pairs import (
+    NORMALISATIONS,
+    ModelScores,
+    PairSentences,
+    ScoreRequest,
+    score_analogies,
+)
+from lama_core.rounding import fixed
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form
+from pages.ui.queries.tab import Tab, caption_above
+from pages.ui.shared import predictions, screens
+from pages.ui.shared.model_columns import Column
+from pages.ui.shared.token_strips import heat_scale, heat_strip
+
+BEST = {
+    "sum": "The pair with the highest total log-probability completes the analogy best.",
+    "mean": "The pair with the lowest (pseudo-)perplexity completes the analogy best.",
+}
+HOW = (
+    "(Pseudo-)perplexity = exp(− mean log-probability of the tokens); log-probabilities are "
+    "natural logarithms. The stronger a token's colour, the less likely the token; the number is "
+    "its log-probability."
+)
+
+
+def _layout(draw: DrawField) -> None:
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    models, template, how, precise = st.columns([5, 4, 2, 2.4], vertical_alignment="bottom")
+    places = (left, right, models, template, how, precise)
+    for name, place in zip(FORM.widgets, places, strict=True):
+        with place:
+            draw(name)
+
+
+FORM = Form(
+    ScoreRequest,
+    {
+        "query": widgets.text_field(
+            "query",
+            "Query pair",
+            first="Paris:France",
+            help="Two words with a colon between them: A:B.",
+        ),
+        "pairs": widgets.list_field(
+            "pairs",
+            "Candidate pairs",
+            first=("Rome:Italy", "Italy:Rome", "Rome:Germany", "Rome:Berlin"),
+            between=", ",
+            help="Two or more pairs C:D, separated by commas. Each is scored in the template "
+            "together with the query pair.",
+        ),
+        "models": widgets.MODELS,
+        "template": widgets.template_field(DEFAULT_TEMPLATE, "score_template"),
+        "normalise": widgets.choice_field(
+            "normalise", "Log-probabilities", NORMALISATIONS, term="Score of a pair"
+        ),
+        "precision": widgets.PRECISION,
+    },
+    _layout,
+)
+
+
+def _describe(scores: ModelScores) -> str:
+    """A model's kind, and its measure of a sentence, such as perplexity."""
+    kind = KINDS[scores.kind]
+    return predictions.join_details(
+        kind.title, kind.measure, precision=scores.precision, device=scores.device
+    )
+
+
+def _draw_pairs(_: Asked[ScoreRequest, PairSentences], column: Column[ModelScores]) -> None:
+    """Draw the pairs, best first, each with its sentence as a heat strip."""
+    scores = column.answer
+    measure = KINDS[scores.kind].measure
+    parts = [heat_scale(column.colour)]
+    for pair in scores.ranked:
+        head, tail = map(escape, pair.pair)
+        values = (
+            f"total log-prob. {fixed(pair.log_prob, 2)}",
+            f"{measure} {pair.mean_perplexity:,.3g} (mean over {pair.n_tokens:,} tokens)",
+        )
+        parts.append(
+            f'<div class="lx-pair"><span class="lx-muted">{pair.rank}</span><b>{head} : {tail}</b>'
+            + "".join(f'<span class="lx-muted">{value}</span>' for value in values)
+            + f"</div>{heat_strip(pair.tokens, column.colour)}"
+        )
+    if scores.n_left_out:
+        parts.append(
+            f'<div class="lx-muted">Time limit reached: the last {scores.n_left_out} pairs were '
+            "not scored.</div>"
+        )
+    st.html("".join(parts))
+
+
+PAIRS = Tab(
+    kind=score_analogies.kind,
+    name="Score analogies",
+    opens={**screens.ANALOGIES, "analogy": "Score"},
+    caption="",
+    form=FORM,
+    draw=_draw_pairs,
+    describe=_describe,
+    per_row=3,  # a sentence needs room
+    above=caption_above(lambda request: f"{BEST[request.normalise]} {HOW}"),
+    exported="analogy-scores",
+)

@@ -1,0 +1,76 @@
+"""A tab of the page Ask: what its kind of query leaves to the page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from lama_core.models.protocols import KINDS
+from lama_core.queries.kind import Answer, Asked, QueryKind
+from lama_core.scoring.model_info import AboutModel
+from lama_core.scoring.shared_fields import ModelSettings
+from pages.ui.queries.form import Form
+from pages.ui.shared import predictions, screens
+from pages.ui.shared.model_columns import Column
+
+R = TypeVar("R", bound=ModelSettings)
+S = TypeVar("S")
+One = TypeVar("One", bound=AboutModel)
+
+
+def describe_kind(one: AboutModel) -> str:
+    """A model's kind; precision and device unless they are fp32 on the CPU."""
+    kind = KINDS[one.kind].title
+    return predictions.join_details(kind, precision=one.precision, device=one.device)
+
+
+def describe_tokens(one: AboutModel) -> str:
+    """A model's kind, and how it scores a token."""
+    sees_both = KINDS[one.kind].sees_both
+    how = "each token hidden in turn" if sees_both else "each token given those before it"
+    kind = KINDS[one.kind].title
+    return predictions.join_details(kind, how, precision=one.precision, device=one.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tab(Generic[R, S, One]):
+    """A tab, or a view in one.
+
+    Attributes:
+        kind: The kind of query.
+        name: Its name in the history.
+        opens: The URL parameters that open it.
+        caption: What to type, and what the models answer.
+        form: The form.
+        draw: Draws one model's answer.
+        describe: A model's answer -> the line under its name.
+        per_row: The largest number of columns side by side.
+        language_of: The request -> the texts whose language is checked.
+        above: Draws what is above the answers. Returns a placeholder for a line about them.
+        below: Draws what is below the answers; the placeholder is the one of `above`.
+        exported: The name of exported files.
+    """
+
+    kind: QueryKind[R, S, One]
+    name: str
+    opens: screens.Params
+    caption: str
+    form: Form[R]
+    draw: Callable[[Asked[R, S], Column[One]], object]
+    describe: Callable[[One], str] = describe_kind
+    per_row: int = 4
+    language_of: Callable[[R], str] = lambda _: ""
+    above: Callable[[Asked[R, S]], DeltaGenerator | None] = lambda _: None
+    below: Callable[[Answer[R, S, One], Any], object] = lambda *_: None
+    exported: str
+
+
+def caption_above(text: Callable[[Any], str]) -> Callable[[Asked[Any, Any]], None]:
+    """A function for `Tab.above` that draws a caption, made from the request."""
+
+    def draw(asked: Asked[Any, Any]) -> None:
+        st.caption(text(asked.request))
+
+    return draw

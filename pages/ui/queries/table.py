@@ -1,0 +1,9 @@
+"""The table of the tabs of the page Ask. A new kind of query has a file here and a row."""
+
+from typing import Any
+
+from lama_core.requests import Request
+from pages.ui.queries.pairs import PAIRS
+from pages.ui.queries.tab import Tab
+
+TABS: dict[type[Request], Tab[Any, Any, Any]] = {tab.form.request: tab for tab in (PAIRS,)}

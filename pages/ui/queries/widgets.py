@@ -1,0 +1,94 @@
+"""The widgets of fields that several kinds of query have."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from lama_core.glossary import explain
+from lama_core.models.protocols import HIDINGS
+from lama_core.queries.analogy_templates import TEMPLATES, template_label, template_name
+from pages.ui.queries.form import Widget
+from pages.ui.shared import url_state
+
+
+def kept(field: str, key: str = "") -> Callable[[Any], dict[str, Any]]:
+    """The URL parameter of a widget whose values are those of the field."""
+    return lambda request: {key or field: getattr(request, field)}
+
+
+def text_field(field: str, label: str, *, key: str = "", first: str = "", help: str) -> Widget:
+    """A line of text."""
+
+    def draw(_: Any) -> str:
+        return st.text_input(label, first, key=key or field, bind=url_state.BOUND, help=help) or ""
+
+    return Widget(draw, kept(field, key))
+
+
+def list_field(
+    field: str,
+    label: str,
+    *,
+    key: str = "",
+    first: Sequence[str],
+    between: str,
+    help: str,
+    height: int = 0,
+) -> Widget:
+    """Several texts in one field. between: what separates them; a line break makes a text area."""
+    key = key or field
+
+    def draw(_: Any) -> tuple[str, ...]:
+        options: dict[str, Any] = {"key": key, "bind": url_state.BOUND, "help": help}
+        if between == "\n":
+            typed = st.text_area(label, between.join(first), height=height, **options)
+        else:
+            typed = st.text_input(label, between.join(first), **options)
+        texts = (" ".join(text.split()) for text in (typed or "").split(between.strip(" ")))
+        return tuple(filter(None, texts))
+
+    return Widget(draw, lambda request: {key: between.join(getattr(request, field))})
+
+
+def choice_field(
+    field: str, label: str, options: Sequence[str], *, key: str = "", term: str
+) -> Widget:
+    """A few options side by side. term: the entry of the glossary that explains them."""
+    return Widget(
+        lambda _: url_state.pick(label, options, key=key or field, help=explain(term)),
+        kept(field, key),
+    )
+
+
+def models_field(*, key: str = "models", **options: Any) -> Widget:
+    """The models to compare."""
+    return Widget(lambda _: url_state.choose_models(key=key, **options), kept("models", key))
+
+
+def template_field(default: str, key: str) -> Widget:
+    """One of the six templates of analogies, or a typed one."""
+    names = [default, *(name for name in TEMPLATES if name != default)]
+
+    def draw(_: Any) -> str:
+        chosen = st.selectbox(
+            "Template",
+            names,
+            key=key,
+            bind=url_state.BOUND,
+            format_func=template_label,
+            accept_new_options=True,
+            help="The six templates of Ushio et al. 2021; Rezaee and Camacho-Collados use "
+            "**what-to**. Or type your own, with [A], [B], [C] and [D] once each.",
+        )
+        return template_name(chosen or default)
+
+    def params(request: Any) -> dict[str, Any]:
+        return {key: template_label(request.template) if request.template else None}
+
+    return Widget(draw, params)
+
+
+MODELS = models_field()
+PRECISION = Widget(lambda _: url_state.choose_precision(), kept("precision"))
+HIDING = choice_field("hiding", "Hidden with a token", HIDINGS, term="Masked together with a token")
