@@ -238,15 +238,13 @@ def print_solution(solution: Solution) -> None:
 
 
 def print_answer(answer: Answer[Any, Any, Any]) -> None:
-    """Print the tables and lines of each model."""
-    for one in answer.models:
-        for part in answer.kind.tables(answer.asked, one):
-            if isinstance(part, str):
-                print(part)
-            else:
-                heads = [column.head for column in part.columns]
-                output.print_table(heads, part.cells(), title=part.title)
-        print()
+    """Print the tables and lines of an answer."""
+    for part in answer.kind.printed(answer):
+        if isinstance(part, str):
+            print(part)
+        else:
+            heads = [column.head for column in part.columns]
+            output.print_table(heads, part.cells(), title=part.title)
 
 
 def make(query: QueryFunction[..., Any, Any, Any]) -> App:

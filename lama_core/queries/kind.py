@@ -95,9 +95,15 @@ class QueryKind(ABC, Generic[R, S, One]):
     def rows(self, asked: Asked[R, S], one: One) -> Sequence[object]:
         """Return the rows of one model's answer, instances of `row`."""
 
-    @abstractmethod
     def tables(self, asked: Asked[R, S], one: One) -> Iterator[Table | str]:
         """Yield the tables and lines that the command prints for one model."""
+        yield from ()
+
+    def printed(self, answer: "Answer[R, S, One]") -> Iterator[Table | str]:
+        """Yield the tables and lines that the command prints: by default model by model."""
+        for one in answer.models:
+            yield from self.tables(answer.asked, one)
+            yield ""
 
     @abstractmethod
     def title(self, request: R) -> str:
