@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lama_core.api.queries import inspect as inspect
     from lama_core.api.queries import rank as rank
     from lama_core.api.queries import relation as relation
-    from lama_core.api.queries import sentences as sentences
     from lama_core.api.results import compare as compare
     from lama_core.api.results import results as results
     from lama_core.api.runs import analogy_probe as analogy_probe
@@ -47,10 +46,11 @@ if TYPE_CHECKING:
     from lama_core.api.runs import statements as statements
     from lama_core.api.runs import trace as trace
     from lama_core.queries.pairs import score_analogies as score_analogies
+    from lama_core.queries.sentences import sentences as sentences
 
 __version__ = "0.2.0"
 _MODULES = {
-    "api.queries": "fill relation rank inspect batch sentences analogy analogy_questions",
+    "api.queries": "fill relation rank inspect batch analogy analogy_questions",
     "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
     "api.generation": "ask generate",
     "api.results": "results compare",
@@ -60,6 +60,7 @@ _MODULES = {
     "api.models": "list_models get_model open_model use_device",
     "api.papers": "reproduce",
     "queries.pairs": "score_analogies",
+    "queries.sentences": "sentences",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 __all__ = ["__version__", *sorted(_MODULE_OF)]

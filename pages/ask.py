@@ -18,11 +18,11 @@ from pages.ui.ask.examples import draw_published_examples
 from pages.ui.ask.inspection import draw_inspection
 from pages.ui.ask.open_book import choose_book, draw_passage
 from pages.ui.ask.outside_candidates import draw_outside_candidates
-from pages.ui.ask.sentences import draw_sentences
 from pages.ui.ask.wordings import draw_wordings
 from pages.ui.queries import history, pins
 from pages.ui.queries.draw import draw_query
 from pages.ui.queries.pairs import PAIRS
+from pages.ui.queries.sentences import SENTENCES
 from pages.ui.router import draw_page, draw_tabs
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.colours import model_colours
@@ -176,7 +176,10 @@ def draw_question_tab() -> None:
 def draw_answers() -> None:
     """Draw the tab Answers: the user's own answers to a blank, or whole sentences."""
     chosen = url_state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
-    (draw_sentences if chosen == "Whole sentences" else draw_ranking)()
+    if chosen == "Whole sentences":
+        draw_query(SENTENCES)
+    else:
+        draw_ranking()
 
 
 def draw_analogy() -> None:

@@ -48,8 +48,6 @@ from lama_core.queries.lenses.tokens import AS_NEEDED as AS_NEEDED
 from lama_core.queries.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_METHODS
 from lama_core.queries.lenses.tokens import ModelAttribution as ModelAttribution
 from lama_core.queries.lenses.trace import ModelTrace as ModelTrace
-from lama_core.queries.sentences import SentencesAnswer as SentencesAnswer
-from lama_core.queries.sentences import SentencesRequest, score_sentences
 from lama_core.queries.wordings import RelationAnswer as RelationAnswer
 from lama_core.queries.wordings import RelationModelAnswers as RelationModelAnswers
 from lama_core.queries.wordings import RelationQuestion as RelationQuestion
@@ -84,17 +82,6 @@ def frame_of(answer: _HasRows) -> "pd.DataFrame":
     import pandas as pd  # slow to import (0.4 s), and not needed by the command line
 
     return pd.DataFrame(answer.rows())
-
-
-def _items(answer: SentencesAnswer, name: str) -> "pd.DataFrame":
-    """Return a row for each item of each model's list `name` in `to_json`, without tokens."""
-    import pandas as pd  # slow to import
-
-    return pd.DataFrame(
-        {"model": model["name"]} | {key: value for key, value in item.items() if key != "tokens"}
-        for model in answer.to_json()["models"]
-        for item in model[name]
-    )
 
 
 def _load_with_words(
@@ -234,32 +221,6 @@ rank = Function(
     0     1              Egypt   1.0
     1     2  the United States   0.0
     2     3              Japan   0.0
-    """,
-)
-
-
-def _sentences(request: SentencesRequest) -> SentencesAnswer:
-    return SentencesAnswer(
-        request, tuple(score_sentences(m, request) for m in load_models(request))
-    )
-
-
-sentences = Function(
-    SentencesRequest,
-    _sentences,
-    lambda answer: _items(answer, "sentences"),
-    """Compare whole sentences, such as minimal pairs, by the log-probabilities of their tokens.
-
-    Returns:
-        A DataFrame with a row for each model and sentence.
-
-    Raises:
-        UserError: If a sentence is empty or too long, or a model is unknown.
-
-    >>> import lama_core as lama
-    >>> found = lama.sentences(["The keys are here.", "The keys is here."])
-    >>> bool(found["sum"].is_monotonic_decreasing)
-    True
     """,
 )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from cyclopts import App
 
+import lama_core as lama
 from lama_core.api import queries
 from lama_core.api.queries import (
     BatchAnswer,
@@ -18,14 +19,12 @@ from lama_core.api.queries import (
     RelationAnswer,
     RelationModelAnswers,
     RelationQuestion,
-    SentencesAnswer,
     Share,
     Solution,
     first_answers,
     shown_tokens,
 )
 from lama_core.cli import commands, output
-from lama_core.queries import pairs
 from lama_core.queries.kind import Answer, QueryFunction
 from lama_core.rounding import counted, fixed
 
@@ -142,30 +141,6 @@ def print_rank(answer: RankAnswer) -> None:
             + model.computed,
         )
         for note in model.notes(gold):
-            print(note)
-        print()
-
-
-def print_sentences(answer: SentencesAnswer) -> None:
-    """Print the log-probabilities of the sentences and of their tokens."""
-    for model in answer.models:
-        output.print_table(
-            ("total log-prob.", "minus first sentence", "mean", "tokens", "sentence"),
-            [
-                (
-                    _score(sentence.total, 3),
-                    _score(sentence.difference, 3, signed=True),
-                    _score(sentence.mean, 3),
-                    sentence.n_scored,
-                    sentence.text,
-                )
-                for sentence in model.sentences
-            ],
-            title=model.name + model.computed,
-        )
-        for sentence in model.sentences:
-            print("  " + "  ".join(shown_tokens(sentence.tokens)))
-        for note in model.notes():
             print(note)
         print()
 
@@ -326,15 +301,11 @@ inspect = commands.make(
 batch = commands.make(
     queries.batch, print_batch, "batch sentences.csv --model minilm-mlm --model smollm2-135m"
 )
-sentences = commands.make(
-    queries.sentences,
-    print_sentences,
-    'sentences "The keys to the cabinet are here." "The keys to the cabinet is here."',
-)
+sentences = make(lama.sentences)
 solve = commands.make(
     queries.analogy, print_solution, 'analogy solve "Tokyo is to Japan as Paris is to ___"'
 )
-score = make(pairs.score_analogies)
+score = make(lama.score_analogies)
 questions = commands.make(
     queries.analogy_questions,
     print_questions,

@@ -6,8 +6,9 @@ The words that differ are the words between the beginning and the end that all s
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any, ClassVar
 
@@ -16,17 +17,25 @@ import numpy as np
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement, StatementScores
 from lama_core.queries.answers import score_statements, tokens_json
+from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import MAX_CHARACTERS
-from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
-from lama_core.scoring.statement_scores import StatementModel, scored_tokens, statement_score
+from lama_core.scoring.statement_scores import (
+    StatementModel,
+    scored_tokens,
+    statement_score,
+    tokens_line,
+)
+from lama_core.tables import Column, Table, decimals, make_table
 
 MAX_SENTENCES = 20
 # Reasons why a sentence has no score.
 UNWRITTEN = "can't be written by this model"
 UNSCORED = "has no token that this model scores"
+SCORE = decimals(3, none="-")
 WORD = re.compile(r"\S+")
 
 
@@ -66,26 +75,42 @@ class SentencesRequest(shared_fields.ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """One model's scores of one sentence.
+    """One model's scores of one sentence; None if it can't write the words that differ.
 
-    Attributes:
-        text: The sentence.
-        total: Sum of the log-probabilities of the scored tokens; None if the model can't write the
-            words that differ, or scores no token.
-        mean: Mean of these log-probabilities; None like `total`.
-        n_scored: Number of scored tokens.
-        difference: `total` minus the first sentence's `total`; None if one of them is None.
-        mean_difference: `mean` minus the first sentence's `mean`; None if one of them is None.
-        tokens: The tokens' log-probabilities; `in_answer` is true in the words that differ.
+    They are also None if the model scores no token of the sentence.
     """
 
-    text: str
-    total: float | None
-    mean: float | None
-    n_scored: int
-    difference: float | None
-    mean_difference: float | None
-    tokens: StatementScores
+    text: Annotated[str, Column("The sentence.", "sentence")]
+    total: Annotated[
+        float | None,
+        Column(
+            "Sum of the scored tokens' log-probabilities.",
+            "total log-prob.",
+            SCORE,
+            name="sum",
+        ),
+    ]
+    mean: Annotated[float | None, Column("Mean of these log-probabilities.", format=SCORE)]
+    difference: Annotated[
+        float | None,
+        Column(
+            "The sum minus the first sentence's sum.",
+            "minus first sentence",
+            decimals(3, none="-", signed=True),
+        ),
+    ]
+    mean_difference: Annotated[
+        float | None, Column("The mean minus the first sentence's mean.", format=decimals(3))
+    ]
+    n_tokens: Annotated[int, Column("Number of scored tokens.", "tokens")]
+    tokens: Annotated[
+        StatementScores,
+        Column(
+            "The tokens' log-probabilities; `differs` is true in the words that differ.",
+            format=tokens_line,
+            json=partial(tokens_json, inside="differs"),
+        ),
+    ]
 
     @property
     def fault(self) -> str:
@@ -127,69 +152,91 @@ class ModelSentences(AboutModel):
         return notes
 
 
-@dataclass(frozen=True, slots=True)
-class SentencesAnswer:
-    """All models' scores of the same sentences."""
-
-    request: SentencesRequest
-    models: tuple[ModelSentences, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `sentences --json` prints; unknown values are null."""
-        return {
-            "hiding": self.request.hiding,
-            "models": [
-                {
-                    **model.model_json(),
-                    **({"n_left_out": model.n_left_out} if model.n_left_out else {}),
-                    "sentences": [_sentence_json(one) for one in model.sentences],
-                }
-                for model in self.models
-            ],
-        }
+AskedSentences = Asked[SentencesRequest, tuple[str, ...]]
 
 
-def _sentence_json(one: ScoredSentence) -> dict[str, Any]:
-    names = ("mean", "difference", "mean_difference")
-    return {
-        "text": one.text,
-        "sum": one.total,
-        **{name: getattr(one, name) for name in names},
-        "n_tokens": one.n_scored,
-        "tokens": tokens_json(one.tokens, inside="differs"),
-    }
+class SentencesKind(QueryKind[SentencesRequest, tuple[str, ...], ModelSentences]):
+    """Whole sentences, compared by the log-probabilities of their tokens."""
+
+    name = "sentences"
+    example = 'sentences "The keys to the cabinet are here." "The keys to the cabinet is here."'
+    row = ScoredSentence
+    items = "sentences"
+
+    def prepare(self, request: SentencesRequest, limits: Limits) -> tuple[str, ...]:
+        """Return the sentences with spaces normalised. Raises UserError if they are invalid."""
+        return request.sentences()
+
+    def answer(
+        self,
+        model: StatementModel,
+        asked: AskedSentences,
+        calls: Calls,
+    ) -> ModelSentences:
+        """Return one model's scores of the first sentences, as many as the time limit allows."""
+        texts = asked.shared
+        scores = score_statements(
+            model, differences(texts), asked.request.hiding, "statement", calls.limits
+        )
+        # If no words of a sentence differ, its unknown tokens are in the words that all sentences
+        # share and don't affect the comparison.
+        tokens = [one if one.in_answer.any() else replace(one, unknown=False) for one in scores]
+        return ModelSentences(
+            sentences=compare_sentences(texts, tokens),
+            n_left_out=len(texts) - len(tokens),
+            **model_fields(model),
+        )
+
+    def rows(self, asked: AskedSentences, one: ModelSentences) -> Sequence[ScoredSentence]:
+        """Return the sentences, in the given order."""
+        return one.sentences
+
+    def tables(self, asked: AskedSentences, one: ModelSentences) -> Iterator[Table | str]:
+        """Yield the sentences, the log-probabilities of each one's tokens, and the notes."""
+        shown = "total difference mean n_tokens text"
+        yield make_table(ScoredSentence, one.sentences, shown, title=one.name + one.computed)
+        for sentence in one.sentences:
+            yield f"  {tokens_line(sentence.tokens)}"
+        yield from one.notes()
+
+    def title(self, request: SentencesRequest) -> str:
+        """Return the sentences."""
+        return " / ".join(request.texts)
+
+    def head(
+        self, answer: Answer[SentencesRequest, tuple[str, ...], ModelSentences]
+    ) -> dict[str, Any]:
+        """Return which tokens were hidden together."""
+        return {"hiding": answer.asked.request.hiding}
+
+    def details(self, asked: AskedSentences, one: ModelSentences) -> dict[str, Any]:
+        """Return how many sentences were not scored, if any."""
+        return {"n_left_out": one.n_left_out} if one.n_left_out else {}
 
 
-def score_sentences(
-    model: StatementModel, request: SentencesRequest, limits: Limits = UNLIMITED
-) -> ModelSentences:
-    """Return one model's scores of the first sentences, as many as the time limit allows."""
-    texts = request.sentences()
-    scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
-    # If no words of a sentence differ, its unknown tokens are in the words that all sentences share
-    # and don't affect the comparison.
-    tokens = [each if each.in_answer.any() else replace(each, unknown=False) for each in scores]
+def compare_sentences(
+    texts: Sequence[str], tokens: Sequence[StatementScores]
+) -> tuple[ScoredSentence, ...]:
+    """Return the sentences with their scores, and the differences from the first sentence's."""
     scored: list[ScoredSentence] = []
     for text, each in zip(texts, tokens, strict=False):
-        score, mean = (
+        total, mean = (
             None if np.isneginf(value) else value
             for value in (statement_score(each, "sum"), statement_score(each, "mean"))
         )
-        first_score, first_mean = (scored[0].total, scored[0].mean) if scored else (score, mean)
+        first_total, first_mean = (scored[0].total, scored[0].mean) if scored else (total, mean)
         scored.append(
             ScoredSentence(
                 text,
-                score,
+                total,
                 mean,
-                n_scored=len(scored_tokens(each)),
-                difference=_difference(score, first_score),
+                difference=_difference(total, first_total),
                 mean_difference=_difference(mean, first_mean),
+                n_tokens=len(scored_tokens(each)),
                 tokens=each,
             )
         )
-    return ModelSentences(
-        sentences=tuple(scored), n_left_out=len(texts) - len(tokens), **model_fields(model)
-    )
+    return tuple(scored)
 
 
 def _difference(value: float | None, other: float | None) -> float | None:
@@ -219,3 +266,22 @@ def _span(text: str, first: int, end: int) -> tuple[int, int]:
         at = spans[first][0] if first < len(spans) else len(text)
         return at, at
     return spans[first][0], spans[end - 1][1]
+
+
+sentences = QueryFunction(
+    SentencesRequest,
+    SentencesKind(),
+    """Compare whole sentences, such as minimal pairs, by the log-probabilities of their tokens.
+
+    Returns:
+        A DataFrame with a row for each model and sentence.
+
+    Raises:
+        UserError: If a sentence is empty or too long, or a model is unknown.
+
+    >>> import lama_core as lama
+    >>> found = lama.sentences(["The keys are here.", "The keys is here."])
+    >>> bool(found["sum"].is_monotonic_decreasing)
+    True
+    """,
+)

@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from lama_core.queries import pairs
+from lama_core.queries import pairs, sentences
 from lama_core.queries.kind import QueryFunction, QueryKind
 from lama_core.requests import Request
 
-QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (pairs.score_analogies,)
+QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
+    sentences.sentences,
+    pairs.score_analogies,
+)
 _KINDS = {query.request: query.kind for query in QUERIES}
 
 

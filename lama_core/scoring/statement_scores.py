@@ -128,6 +128,11 @@ def shown_tokens(scores: StatementScores, *, answer: bool = False) -> list[str]:
     ]
 
 
+def tokens_line(scores: StatementScores, *, answer: bool = False) -> str:
+    """Return `shown_tokens` in one line."""
+    return "  ".join(shown_tokens(scores, answer=answer))
+
+
 def score_answers(
     model: StatementScorer,
     queries: Sequence[Query],

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from lama_core.queries.analogy import Solution
     from lama_core.queries.analogy_templates import AnalogyQuestion
     from lama_core.queries.answers import ModelRanking, RankRequest
-    from lama_core.queries.sentences import ModelSentences, SentencesRequest
     from lama_core.scoring.ranking import Ranking
 
 Answer = TypeVar("Answer")
@@ -290,14 +289,6 @@ def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
     from lama_core.queries.answers import rank_answers
 
     return rank_answers(loaded_model(name, request.precision), request, load_page_limits())
-
-
-def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
-    """One model's scores of whole sentences; `name` is one of the request's models."""
-    from lama_core.queries.sentences import score_sentences
-
-    model = loaded_model(name, request.precision)
-    return score_sentences(model, request, load_page_limits())
 
 
 def generated_text(request: "AskRequest", name: str, since: float = 0.0) -> "ModelText":

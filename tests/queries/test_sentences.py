@@ -2,31 +2,30 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from asking import ask_loaded
 from written_statements import ByWord
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement
-from lama_core.queries.sentences import (
-    SentencesAnswer,
-    SentencesRequest,
-    differences,
-    score_sentences,
-)
-from lama_core.scoring.limits import Limits
+from lama_core.queries.sentences import SentencesRequest, differences, sentences
+from lama_core.scoring.limits import UNLIMITED, Limits
 
 Models = Callable[..., Any]
 PAIR = ("The keys are on Oslo.", "The keys are on New York.")
-ASKED = SentencesRequest(texts=PAIR, models=("fake",))
+
+
+def scored(model: Any, *texts: str, limits: Limits = UNLIMITED) -> Any:
+    """One model's scores of the sentences."""
+    return ask_loaded(sentences, [model], texts or PAIR, limits=limits).models[0]
 
 
 def test_sums_means_and_differences_are_of_the_tokens() -> None:
-    first, second = score_sentences(ByWord(), ASKED).sentences
-    assert (first.total, first.mean, first.n_scored) == (4 * -0.5 - 1, (4 * -0.5 - 1) / 5, 5)
+    first, second = scored(ByWord()).sentences
+    assert (first.total, first.mean, first.n_tokens) == (4 * -0.5 - 1, (4 * -0.5 - 1) / 5, 5)
     assert (second.total, second.mean) == (4 * -0.5 - 5, (4 * -0.5 - 5) / 6)
     assert (first.difference, first.mean_difference) == (0, 0)
     assert second.difference == -7 - -3
@@ -54,19 +53,19 @@ def test_what_differs_is_the_words_between_the_shared_ends(
 
 
 def test_the_likeliest_is_by_the_sum_and_what_cannot_be_written_is_none() -> None:
-    found = score_sentences(ByWord(), replace(ASKED, texts=PAIR[::-1]))
+    found = scored(ByWord(), *PAIR[::-1])
     assert found.likeliest() is found.sentences[1]
-    lost = score_sentences(ByWord(lost="Oslo"), ASKED)
+    lost = scored(ByWord(lost="Oslo"))
     assert lost.likeliest() is lost.sentences[1]
     assert (lost.sentences[0].total, lost.sentences[1].difference) == (None, None)
     assert lost.notes() == ["1 of the sentences contains characters that this model can't write."]
-    assert score_sentences(ByWord(lost=""), ASKED).likeliest() is None
+    assert scored(ByWord(lost="")).likeliest() is None
 
 
 def test_a_sentence_without_a_scored_token_has_no_sum() -> None:
-    bare = score_sentences(ByWord(scores_first=False), replace(ASKED, texts=("Oslo", "In Oslo")))
+    bare = scored(ByWord(scores_first=False), "Oslo", "In Oslo")
     first, second = bare.sentences
-    assert (first.total, first.mean, first.n_scored) == (None, None, 0)
+    assert (first.total, first.mean, first.n_tokens) == (None, None, 0)
     assert (second.total, second.difference) == (-1.0, None)
     assert bare.likeliest() is second
     assert bare.notes() == [
@@ -78,11 +77,10 @@ def test_a_sentence_without_a_scored_token_has_no_sum() -> None:
 @pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
 def test_a_sentence_with_nothing_of_its_own_is_scored(family: str, tiny_model: Models) -> None:
     model, texts = tiny_model(family), ("Anna lives in Oslo.", "Anna lives in Oslo now.")
-    long = replace(ASKED, texts=("Anna lives now in Oslo.", "Anna lives in Oslo."))
-    for one in (replace(ASKED, texts=texts), long):
-        found = score_sentences(model, one).sentences
+    for first, second in (texts, ("Anna lives now in Oslo.", "Anna lives in Oslo.")):
+        found = scored(model, first, second).sentences
         assert None not in [each.total for each in found]
-        (plain,) = model.statement_log_probs([Statement(one.texts[1], 0, len(one.texts[1]))])
+        (plain,) = model.statement_log_probs([Statement(second, 0, len(second))])
         assert found[1].total == pytest.approx(float(np.nansum(plain.log_probs)), abs=1e-4)
 
 
@@ -100,14 +98,14 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(
     texts: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        replace(ASKED, texts=texts).check()
+        SentencesRequest(texts=texts).check()
 
 
 def test_a_visitors_limits_hold() -> None:
     with pytest.raises(UserError, match="the maximum here is 4"):
-        score_sentences(ByWord(), ASKED, Limits(tokens=4))
+        scored(ByWord(), limits=Limits(tokens=4))
     long = tuple(f"{word} " * 3000 for word in ("a", "b", "c", "d"))
-    cut = score_sentences(ByWord(kind="masked"), replace(ASKED, texts=long), Limits(seconds=0.0))
+    cut = scored(ByWord(kind="masked"), *long, limits=Limits(seconds=0.0))
     assert (len(cut.sentences), cut.n_left_out) == (1, 3)
     assert "the last 3 sentences were not scored" in cut.notes()[0]
 
@@ -116,7 +114,7 @@ def test_a_visitors_limits_hold() -> None:
 def test_a_models_sums_are_those_of_its_tokens(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     texts = ("Anna lives in Oslo, said Ann.", "Anna lives in Paris, said Ann.")
-    found = score_sentences(model, replace(ASKED, texts=texts)).sentences
+    found = scored(model, *texts).sentences
     for text, one in zip(texts, found, strict=True):
         (plain,) = model.statement_log_probs([Statement(text, 0, len(text))])
         assert one.total == pytest.approx(float(np.nansum(plain.log_probs.astype(float))), abs=1e-4)
@@ -125,7 +123,7 @@ def test_a_models_sums_are_those_of_its_tokens(family: str, tiny_model: Models) 
 
 
 def test_json_is_what_scripts_rely_on() -> None:
-    answer = SentencesAnswer(ASKED, (score_sentences(ByWord(lost="York"), ASKED),))
+    answer = ask_loaded(sentences, [ByWord(lost="York")], PAIR)
     told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
     (model,) = told["models"]
     first, second = model["sentences"]

@@ -16,7 +16,6 @@ from lama_core.queries.analogy_templates import SLOTS, template_label
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
 from lama_core.queries.blank_answers import GOLD_SEPARATOR, ClozeRequest
-from lama_core.queries.sentences import SentencesRequest
 from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request, field_values
 from pages.ui.queries.tab import Tab
@@ -161,13 +160,6 @@ VIEWS: dict[type, View] = {
             "hiding": "hiding",
         },
         lambda request: {"answers": "\n".join(request.answers)},
-    ),
-    SentencesRequest: View(
-        "Whole sentences",
-        {"tab": "Answers", "score": "Whole sentences"},
-        _title_format("{texts}"),
-        PRECISION | {"hiding": "hiding"},
-        lambda request: {"sentences": "\n".join(request.texts)},
     ),
     AskRequest: View(
         "Question",

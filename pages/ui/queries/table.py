@@ -4,6 +4,9 @@ from typing import Any
 
 from lama_core.requests import Request
 from pages.ui.queries.pairs import PAIRS
+from pages.ui.queries.sentences import SENTENCES
 from pages.ui.queries.tab import Tab
 
-TABS: dict[type[Request], Tab[Any, Any, Any]] = {tab.form.request: tab for tab in (PAIRS,)}
+TABS: dict[type[Request], Tab[Any, Any, Any]] = {
+    tab.form.request: tab for tab in (SENTENCES, PAIRS)
+}

@@ -1,6 +1,7 @@
 """The widgets of fields that several kinds of query have."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from lama_core.models.protocols import HIDINGS
 from lama_core.queries.analogy_templates import TEMPLATES, template_label, template_name
 from pages.ui.queries.form import Widget
 from pages.ui.shared import url_state
+from pages.ui.shared.messages import plain
 
 
 def kept(field: str, key: str = "") -> Callable[[Any], dict[str, Any]]:
@@ -42,11 +44,12 @@ def list_field(
     def draw(_: Any) -> tuple[str, ...]:
         options: dict[str, Any] = {"key": key, "bind": url_state.BOUND, "help": help}
         if between == "\n":
-            typed = st.text_area(label, between.join(first), height=height, **options)
+            typed = st.text_area(label, between.join(first), height=height, **options) or ""
+            texts = typed.splitlines()
         else:
-            typed = st.text_input(label, between.join(first), **options)
-        texts = (" ".join(text.split()) for text in (typed or "").split(between.strip(" ")))
-        return tuple(filter(None, texts))
+            typed = st.text_input(label, between.join(first), **options) or ""
+            texts = typed.split(between.strip())
+        return tuple(filter(None, (" ".join(text.split()) for text in texts)))
 
     return Widget(draw, lambda request: {key: between.join(getattr(request, field))})
 
@@ -92,3 +95,32 @@ def template_field(default: str, key: str) -> Widget:
 MODELS = models_field()
 PRECISION = Widget(lambda _: url_state.choose_precision(), kept("precision"))
 HIDING = choice_field("hiding", "Hidden with a token", HIDINGS, term="Masked together with a token")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A worked example.
+
+    Attributes:
+        label: The text of its button.
+        values: A widget's key -> the value that a click sets.
+        help: What the button's tooltip shows.
+    """
+
+    label: str
+    values: Mapping[str, str]
+    help: str = ""
+
+
+def draw_examples(examples: Iterable[Example]) -> None:
+    """Draw the popover with worked examples; a click on one fills in the form."""
+    with st.popover("Examples", icon=":material/lightbulb:"):
+        for one in examples:
+            st.button(
+                plain(one.label),
+                key=one.label,
+                type="tertiary",
+                on_click=st.session_state.update,
+                args=(one.values,),
+                help=plain(one.help) or None,
+            )

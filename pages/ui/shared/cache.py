@@ -156,7 +156,6 @@ first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
 solution = queued()(queries.solution)
 ranked_answers = queued(_of_model)(queries.ranked_answers)
-scored_sentences = queued(_of_model)(queries.scored_sentences)
 generated_text = queued(_of_model)(queries.generated_text)
 
 

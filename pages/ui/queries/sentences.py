@@ -1,0 +1,117 @@
+"""Whole sentences, such as minimal pairs, scored token by token."""
+
+from html import escape
+
+import streamlit as st
+
+from lama_core.queries.sentences import (
+    MAX_SENTENCES,
+    AskedSentences,
+    ModelSentences,
+    ScoredSentence,
+    SentencesRequest,
+    sentences,
+)
+from lama_core.rounding import fixed
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form
+from pages.ui.queries.tab import Tab, describe_tokens
+from pages.ui.shared.model_columns import Column
+from pages.ui.shared.token_strips import heat_scale, heat_strip
+
+# The acceptable sentence of each pair comes first.
+EXAMPLES = (
+    ("The keys to the cabinet are on the table.", "The keys to the cabinet is on the table."),
+    ("The pilots that the senator likes laugh.", "The pilots that the senator likes laughs."),
+    ("No student has ever read the book.", "Some student has ever read the book."),
+    ("She put the cup on the table.", "She put on the table."),
+)
+
+
+def _layout(draw: DrawField) -> None:
+    draw("texts")
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        draw("models")
+    with more, st.container(horizontal=True):
+        widgets.draw_examples(
+            widgets.Example(texts[0], {"sentences": "\n".join(texts)}, texts[1])
+            for texts in EXAMPLES
+        )
+        with st.popover("Options", icon=":material/tune:"):
+            draw("hiding")
+            draw("precision")
+
+
+FORM = Form(
+    SentencesRequest,
+    {
+        "texts": widgets.list_field(
+            "texts",
+            "Sentences, one per line",
+            key="sentences",
+            first=EXAMPLES[0],
+            between="\n",
+            height=110,
+            help=f"Two to {MAX_SENTENCES} sentences; they are scored exactly as typed.",
+        ),
+        "models": widgets.MODELS,
+        "hiding": widgets.HIDING,
+        "precision": widgets.PRECISION,
+    },
+    _layout,
+)
+
+
+def _draw_strips(_: AskedSentences, column: Column[ModelSentences]) -> None:
+    """Draw a model's sentences as strips of tokens, each below its sum and mean."""
+    found, colour = column.answer, column.colour
+    best = found.likeliest()
+    parts = [heat_scale(colour)]
+    for one in found.sentences:
+        parts.append(
+            f'<div class="lx-pair"><b>{_values(one)}</b><span class="lx-muted">'
+            f"{_minus_first(one, found)}</span>"
+            + '<span class="lx-chip">likeliest</span>' * (one is best)
+            + f"</div>{heat_strip(one.tokens, colour)}"
+        )
+    parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in found.notes()]
+    st.html("".join(parts))
+
+
+def _values(one: ScoredSentence) -> str:
+    if one.total is None or one.mean is None:
+        return one.fault
+    n = f"{one.n_tokens:,} tokens"
+    return f"log-prob. {fixed(one.total, 2)}, mean {fixed(one.mean, 2)} over {n}"
+
+
+def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:
+    if one is found.sentences[0] or one.difference is None or one.mean_difference is None:
+        return ""
+    total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
+    return f"compared with the first: {total}, mean {mean}"
+
+
+def _draw_caption(*_: object) -> None:
+    st.caption(
+        "Log-probabilities are natural logarithms. The stronger a token's colour, the less "
+        "likely the token. Every token lowers the sum, so compare sentences of different "
+        "lengths by their mean."
+    )
+
+
+SENTENCES = Tab(
+    kind=sentences.kind,
+    name="Whole sentences",
+    opens={"tab": "Answers", "score": "Whole sentences"},
+    caption="Type two or more sentences, such as a right one and a wrong one. Each model scores "
+    "them token by token. Tokens that the sentences don't share are underlined.",
+    form=FORM,
+    draw=_draw_strips,
+    describe=describe_tokens,
+    per_row=3,  # a sentence needs room
+    language_of=lambda request: " ".join(request.texts),
+    below=_draw_caption,
+    exported="sentences",
+)
