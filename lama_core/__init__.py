@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from lama_core.api.data import import_data as import_data
     from lama_core.api.data import list_datasets as list_datasets
     from lama_core.api.data import load_dataset as load_dataset
-    from lama_core.api.generation import ask as ask
     from lama_core.api.generation import generate as generate
     from lama_core.api.models import get_model as get_model
     from lama_core.api.models import list_models as list_models
@@ -46,13 +45,14 @@ if TYPE_CHECKING:
     from lama_core.api.runs import statements as statements
     from lama_core.api.runs import trace as trace
     from lama_core.queries.pairs import score_analogies as score_analogies
+    from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
 
 __version__ = "0.2.0"
 _MODULES = {
     "api.queries": "fill relation rank inspect batch analogy analogy_questions",
     "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
-    "api.generation": "ask generate",
+    "api.generation": "generate",
     "api.results": "results compare",
     "api.prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study "
     "analyse_prompts both_ways",
@@ -60,6 +60,7 @@ _MODULES = {
     "api.models": "list_models get_model open_model use_device",
     "api.papers": "reproduce",
     "queries.pairs": "score_analogies",
+    "queries.question": "ask",
     "queries.sentences": "sentences",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

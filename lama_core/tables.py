@@ -18,6 +18,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from lama_core.rounding import fixed
 
 Cell = Callable[[Any], Any]
+# Rank, text and natural log-probability of each answer, best first; None if it has none.
+FirstAnswers = tuple[tuple[int | None, str, float | None], ...]
 
 
 def as_text(value: Any) -> str:
@@ -157,9 +159,7 @@ def _cell(column: Column, value: Any) -> Any:
     return value if is_plain else column.format(value)
 
 
-def first_answers(
-    rows: Sequence[object], field: str, n: int
-) -> tuple[tuple[int | None, str, float | None], ...]:
+def first_answers(rows: Sequence[object], field: str, n: int) -> FirstAnswers:
     """Return rank, text and log-probability of the first answers.
 
     Args:

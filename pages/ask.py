@@ -1,5 +1,6 @@
 """Ask: queries to models, with one tab per kind of query, such as a sentence with a blank."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -22,6 +23,7 @@ from pages.ui.ask.wordings import draw_wordings
 from pages.ui.queries import history, pins
 from pages.ui.queries.draw import draw_query
 from pages.ui.queries.pairs import PAIRS
+from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
 from pages.ui.router import draw_page, draw_tabs
 from pages.ui.shared import cache, links, predictions, screens, url_state
@@ -36,12 +38,12 @@ def draw_form() -> tuple[str, str, url_state.ClozeChoice]:
     st.caption("Type a sentence with a blank. Each model ranks the words that could fill it.")
     url_state.SENTENCE.start()
     sentence, word = st.columns([3, 1], vertical_alignment="bottom")
-    text = url_state.SENTENCE.type(
-        sentence,
-        "Sentence with a blank",
-        help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
-        "With several blanks, each blank gets its own list.",
-    )
+    with sentence:
+        text = url_state.SENTENCE.type(
+            "Sentence with a blank",
+            help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
+            "With several blanks, each blank gets its own list.",
+        )
     gold = word.text_input(
         "Right answer (optional)",
         key="gold",
@@ -166,13 +168,6 @@ def draw_sentence() -> None:
             draw_inspection(inspected, gold, replace(choice, settings=settings))
 
 
-def draw_question_tab() -> None:
-    """Draw the tab Question. Its modules are imported only when it is opened."""
-    from pages.ui.ask.question import draw_question
-
-    draw_question()
-
-
 def draw_answers() -> None:
     """Draw the tab Answers: the user's own answers to a blank, or whole sentences."""
     chosen = url_state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
@@ -204,11 +199,11 @@ def main() -> None:
         links.draw_link(
             "Inspect: wrong answers", "fact_check", screens.RESULTS, screens.WRONG_ANSWERS
         )
-    tabs = {
+    tabs: dict[str, Callable[[], None]] = {
         "Sentence": draw_sentence,
         "Wordings": draw_wordings,
         "Answers": draw_answers,
-        "Question": draw_question_tab,
+        "Question": partial(draw_query, QUESTION),
         "Analogy": draw_analogy,
         "Batch": draw_batch,
         "Examples": draw_published_examples,

@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Rank each relation's answers by the likelihood of the statement.",
     ),
     "trace": ("runs:trace", "Average causal traces over a relation's facts, by token role."),
-    "ask": ("generation:ask", "Ask a question and compare the models' texts."),
+    "ask": ("queries:ask", "Ask a question and compare the models' texts."),
     "generate": (
         "generation:generate",
         "Ask models free-text questions about a dataset's facts.",

@@ -305,6 +305,7 @@ sentences = make(lama.sentences)
 solve = commands.make(
     queries.analogy, print_solution, 'analogy solve "Tokyo is to Japan as Paris is to ___"'
 )
+ask = make(lama.ask)
 score = make(lama.score_analogies)
 questions = commands.make(
     queries.analogy_questions,

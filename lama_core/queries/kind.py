@@ -22,7 +22,7 @@ from lama_core.requests import Function
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.shared_fields import CandidateSettings, ModelSettings, load_models
-from lama_core.tables import Table, frame_row, json_row
+from lama_core.tables import FirstAnswers, Table, first_answers, frame_row, json_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,6 +87,9 @@ class QueryKind(ABC, Generic[R, S, One]):
             UserError: If the request can't be carried out.
         """
 
+    def check_model(self, model: Any) -> None:
+        """Raise UserError if a model can't answer; called before any model answers."""
+
     @abstractmethod
     def answer(self, model: Any, asked: Asked[R, S], calls: Calls) -> One:
         """Return one model's answer. Raises UserError if the model can't give it."""
@@ -125,6 +128,10 @@ class QueryKind(ABC, Generic[R, S, One]):
     def constants(self, asked: Asked[R, S], one: One) -> dict[str, Any]:
         """Return the columns that have the same value in all rows of a model."""
         return {}
+
+    def first_answers(self, asked: Asked[R, S], one: One, n: int) -> FirstAnswers:
+        """Return one model's first answers, for pins."""
+        return first_answers(self.rows(asked, one), self.answer_field, n)
 
     def settings(self, asked: Asked[R, S], one: One) -> dict[str, str]:
         """Return setting -> value, for what one model's answer depends on, for pins."""
@@ -187,6 +194,8 @@ def ask_models(
     limits: Limits = UNLIMITED,
 ) -> Answer[R, S, One]:
     """Return the answers of loaded models; the models that the request names are ignored."""
+    for model in models:
+        kind.check_model(model)
     candidates = NO_CANDIDATES
     if isinstance(request, CandidateSettings):
         candidates = named_candidates(request.candidates, [model.vocabulary for model in models])

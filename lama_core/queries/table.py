@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from lama_core.queries import pairs, sentences
+from lama_core.queries import pairs, question, sentences
 from lama_core.queries.kind import QueryFunction, QueryKind
 from lama_core.requests import Request
 
 QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
     sentences.sentences,
+    question.ask,
     pairs.score_analogies,
 )
 _KINDS = {query.request: query.kind for query in QUERIES}

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lama_core.api.generation import AskRequest, ModelText
     from lama_core.api.queries import InspectRequest, LensResult
     from lama_core.models.protocols import Context
     from lama_core.probes.prompts.accuracy_growth import PromptTrial
@@ -166,7 +165,9 @@ def answer(
         candidates = candidates_of(request)
     model = loaded_model(name, request.precision)
     calls = Calls(load_page_limits(), on_progress, on_first)
-    return kind_of(request).answer(model, Asked(request, shared, candidates), calls)
+    kind = kind_of(request)
+    kind.check_model(model)
+    return kind.answer(model, Asked(request, shared, candidates), calls)
 
 
 def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
@@ -289,17 +290,6 @@ def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
     from lama_core.queries.answers import rank_answers
 
     return rank_answers(loaded_model(name, request.precision), request, load_page_limits())
-
-
-def generated_text(request: "AskRequest", name: str, since: float = 0.0) -> "ModelText":
-    """One model's generated answer to a question; `name` is one of the request's models.
-
-    since: When the visitor wanted a server to be asked again (`time.time`); 0 for a stored answer.
-    """
-    from lama_core.api.generation import ask_model
-
-    request = replace(request, again=request.again or since > 0)
-    return ask_model(loaded_model(name, request.precision), request, load_page_limits())
 
 
 def prompt_facts(

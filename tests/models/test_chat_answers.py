@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask_loaded
 from completions_server import NAME, Server, serve
 from probe_fakes import write_dataset
 
@@ -19,7 +20,7 @@ from lama_core.models.server.chat import REASONING_TOKENS, ChatModel, open_chat
 from lama_core.probes.generation.plan import GenerateRequest, plan
 from lama_core.queries.batch import read_lines
 from lama_core.queries.batch_texts import generate_lines
-from lama_core.queries.question import AskRequest, ask_model
+from lama_core.queries.question import ask
 from lama_core.runs.execute import execute
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
@@ -208,15 +209,18 @@ def test_the_time_of_a_request_is_not_part_of_the_record(stack: ExitStack) -> No
 def test_a_stored_answer_says_its_date_and_can_be_asked_for_again(stack: ExitStack) -> None:
     server = Server()
     model = opened(stack, server)
-    question = AskRequest("What is the capital of France?")
-    assert ask_model(model, question).notes()[-1].startswith("Answer of 20")
-    stored = ask_model(model, question)
+    question = "What is the capital of France?"
+
+    def asked(*, again: bool = False) -> Any:
+        return ask_loaded(ask, [model], question, again=again)
+
+    assert asked().models[0].notes()[-1].startswith("Answer of 20")
+    stored = asked().models[0]
     assert stored.notes() == (f"Stored answer of {stored.generated.made} UTC.",)
     server.chats = {"": "Lyon"}
-    again = AskRequest("What is the capital of France?", again=True)
-    assert ask_model(model, again).generated.text == "Lyon"
-    assert ask_model(model, question).generated.text == "Lyon", "it is the stored one now"
-    assert ask_model(model, question).to_json()["stored"]
+    assert asked(again=True).models[0].generated.text == "Lyon"
+    assert asked().models[0].generated.text == "Lyon", "it is the stored one now"
+    assert asked().to_json()["models"][0]["stored"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask_loaded
 from calling import call
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from lama_core.models.hf.chat_templates import RENDERER, TRIAL, render_chat
 from lama_core.models.hf.generation import prompt_ids
 from lama_core.models.protocols import Chat, Message
 from lama_core.probes.generation.plan import GenerateRequest, plan
-from lama_core.queries.question import AskRequest, ask_model
+from lama_core.queries.question import ask
 from lama_core.runs.spec import RunSpec
 
 GOOD = "{% for m in messages %}{{ eos_token + m['role'] }}: {{ m['content'] }}\n{% endfor %}"
@@ -235,8 +236,8 @@ def test_a_value_that_is_read_after_loading_is_used_or_refused_in_a_sentence(
     change(folder / file, **{name: value})
     try:
         model = load_model(str(folder))
-        ask_model(model, AskRequest("Where is Paris?", max_tokens=3))
-        ask_model(model, AskRequest("Where is Paris?", plain=True, max_tokens=3))
+        ask_loaded(ask, [model], "Where is Paris?", max_tokens=3)
+        ask_loaded(ask, [model], "Where is Paris?", plain=True, max_tokens=3)
     except UserError as error:
         assert "\n" not in str(error)
     else:

@@ -7,10 +7,10 @@ import pytest
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api.generation import AskRequest
 from lama_core.models.protocols import Chat, GeneratedText
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
+from lama_core.queries.question import AskRequest
 from lama_core.requests import command_line
 from pages.ui.queries import history, pins
 from pages.ui.shared.query_queue import ANSWERS
@@ -50,8 +50,8 @@ def speaking(home: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalogue's causal models are made-up ones."""
     ANSWERS.clear()
     monkeypatch.setattr("lama_core.service.queries.load_model", lambda name, **_: Speaker(name))
-    for module in ("model_columns", "pins"):
-        monkeypatch.setattr(f"pages.ui.shared.{module}.is_here", lambda _: True)
+    for module in ("shared.model_columns", "queries.pins"):
+        monkeypatch.setattr(f"pages.ui.{module}.is_here", lambda _: True)
     monkeypatch.setattr("lama_core.service.queries.CACHE.identity", lambda *_: "made up")
 
 

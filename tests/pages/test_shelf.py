@@ -15,6 +15,7 @@ from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
 from lama_core.queries.blank_answers import ClozeRequest
 from lama_core.queries.pairs import ScoreRequest
+from lama_core.queries.question import AskRequest
 from lama_core.queries.sentences import SentencesRequest
 from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request
@@ -40,6 +41,8 @@ ASKED: tuple[history.Entry, ...] = (
     history.Entry(ManyRequest(file="many.csv", models=M, **WORDS), "A ___.\tb\nC ___."),
     history.Entry(SolveRequest(text=("a", "___", "c", "d"), template="she-as", gold="b", top_k=3,
                                keep_query_words=True, models=M, **WORDS)),
+    history.Entry(AskRequest("Who?", ("A b", "C"), plain=True, max_tokens=7,
+                             models=("smollm2-135m",))),
     history.Entry(ScoreRequest(query="a:b", pairs=("c:d", "e:f"), models=M, template="she-as",
                                normalise="mean")),
 )  # fmt: skip
@@ -249,7 +252,7 @@ def test_what_is_taken_away_can_be_brought_back() -> None:
     requests: tuple[Request, ...] = tuple(
         entry.request for entry in ASKED if pins.kind_of(entry.request)
     )
-    assert len(requests) == 4
+    assert len(requests) == 5
     file = json.dumps({"made_with": {}, "pinned": [pins.write_pin(one) for one in requests]})
     app = open_page("cloze", models=MODEL, pin=json.dumps(PIN))
     app.file_uploader(key="pin file 0").upload("x.json", file.encode(), "application/json").run()

@@ -9,9 +9,9 @@ import streamlit as st
 from lama_core.queries.kind import Answer, Asked
 from pages.ui.queries import history, pins
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import cache
+from pages.ui.shared import cache, predictions
 from pages.ui.shared.export import draw_answer_export
-from pages.ui.shared.messages import errors_shown
+from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import draw_language_note, query_models
 
 
@@ -21,6 +21,12 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         if tab.caption:
             st.caption(tab.caption)
         request = tab.form.draw()
+        unable = tuple(name for name in request.models if not tab.can_answer(name))
+        asked_models = tuple(name for name in request.models if name not in unable)
+        if unable and not asked_models:
+            _draw_unable(tab, unable)
+            return
+        request = replace(request, models=asked_models)
         request.check()
         shared = cache.prepared(request)
         history.add_entry(request)
@@ -29,13 +35,21 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         line = tab.above(asked)
         columns = query_models(
             request.models,
-            lambda name, here: cache.answer(tab.kind, replace(request, models=here), name, shared),
+            lambda name, here: cache.answer(
+                tab.kind,
+                replace(request, models=here),
+                name,
+                shared,
+                since=tab.since(request, name),
+            ),
             tab.describe,
             per_row=tab.per_row,
         )
         for column in columns.values():
             with column.place.container():
                 tab.draw(asked, column)
+        if unable:
+            _draw_unable(tab, unable)
         if not columns:
             return
         request = replace(request, models=tuple(columns))
@@ -45,3 +59,9 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         pin = partial(pins.draw_pin, request, key=f"{tab.exported} pin")
         can_pin = bool(tab.kind.answer_field)
         draw_answer_export(tab.exported, answer, request, pin if can_pin else None)
+
+
+def _draw_unable(tab: Tab[Any, Any, Any], names: tuple[str, ...]) -> None:
+    """Name the chosen models that can't answer."""
+    titles = ", ".join(map(predictions.short_title, names))
+    st.info(f"Not asked: {plain(titles)}. {tab.cannot}", icon=":material/block:")

@@ -10,12 +10,11 @@ from typing import Any, cast
 
 import streamlit as st
 
-from lama_core.api.generation import AskRequest
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.analogy_templates import SLOTS, template_label
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
-from lama_core.queries.blank_answers import GOLD_SEPARATOR, ClozeRequest
+from lama_core.queries.blank_answers import ClozeRequest
 from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request, field_values
 from pages.ui.queries.tab import Tab
@@ -160,17 +159,6 @@ VIEWS: dict[type, View] = {
             "hiding": "hiding",
         },
         lambda request: {"answers": "\n".join(request.answers)},
-    ),
-    AskRequest: View(
-        "Question",
-        {"tab": "Question"},
-        _title_format("{question}"),
-        PRECISION | {"question": "question", "plain": "plain", "longest": "max_tokens"},
-        lambda request: {
-            "models": None,
-            "generators": request.models,
-            "right_texts": GOLD_SEPARATOR.join(request.golds),
-        },
     ),
     # The sentences may be too long for a URL: `take_text` returns them.
     ManyRequest: View("Batch", {"tab": "Batch"}, _batch_title, WORDS, _context_params),

@@ -18,7 +18,6 @@ import msgspec
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.api.generation import AskRequest
 from lama_core.errors import UserError
 from lama_core.models.devices import settings_text
 from lama_core.models.sources.catalog import find_model
@@ -31,7 +30,6 @@ from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ModelSettings
-from lama_core.tables import first_answers
 from pages.ui.queries import history
 from pages.ui.queries.table import TABS
 from pages.ui.shared import cache, links, url_state, visitors
@@ -59,7 +57,6 @@ KINDS: dict[str, type[ModelSettings]] = {
     "sentence": ClozeRequest,
     "answers": RankRequest,
     "analogy": SolveRequest,
-    "question": AskRequest,
 } | {tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field}
 
 
@@ -377,20 +374,6 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
             ranking.precision,
             ranking.device,
         )
-    if isinstance(request, AskRequest):
-        one = cache.generated_text(request, name)
-        log_prob = None if one.prob is None else one.log_prob
-        return PinnedAnswers(
-            name,
-            ((None, one.generated.text.strip() or "(an empty text)", log_prob),),
-            f"Right answer {' or '.join(request.golds)}: {one.match.verdict}" if one.match else "",
-            {
-                "ranked": "nothing: the text is generated",
-                "log-probabilities over": "each token's whole vocabulary",
-            },
-            one.precision,
-            one.device,
-        )
     blanks = cast(ClozeRequest | SolveRequest, request)
     settings = replace(cache.settings_of(blanks), models=here)
     top_k, gold_word, book = max(blanks.top_k, N_SHOWN), blanks.gold or "", ""
@@ -438,7 +421,7 @@ def _first_answers(
     shared, compared = cache.prepared(request), replace(request, models=here)
     one = cache.answer(kind, compared, name, shared)
     asked = Asked(compared, shared, cache.candidates_for(compared))
-    answers = first_answers(kind.rows(asked, one), kind.answer_field, N_SHOWN)
+    answers = kind.first_answers(asked, one, N_SHOWN)
     gold, settings = kind.gold(asked, one), kind.settings(asked, one)
     return PinnedAnswers(name, answers, gold, settings, one.precision, one.device)
 

@@ -46,6 +46,9 @@ class Tab(Generic[R, S, One]):
         form: The form.
         draw: Draws one model's answer.
         describe: A model's answer -> the line under its name.
+        can_answer: Whether a model can answer, by its name; other models are named, not queried.
+        cannot: Why those models can't answer, and which models can.
+        since: The request and a model -> `since` of `cache.answer`.
         per_row: The largest number of columns side by side.
         language_of: The request -> the texts whose language is checked.
         above: Draws what is above the answers. Returns a placeholder for a line about them.
@@ -60,6 +63,9 @@ class Tab(Generic[R, S, One]):
     form: Form[R]
     draw: Callable[[Asked[R, S], Column[One]], object]
     describe: Callable[[One], str] = describe_kind
+    can_answer: Callable[[str], bool] = lambda _: True
+    cannot: str = ""
+    since: Callable[[R, str], float] = lambda *_: 0.0
     per_row: int = 4
     language_of: Callable[[R], str] = lambda _: ""
     above: Callable[[Asked[R, S]], DeltaGenerator | None] = lambda _: None

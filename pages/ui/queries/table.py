@@ -4,9 +4,9 @@ from typing import Any
 
 from lama_core.requests import Request
 from pages.ui.queries.pairs import PAIRS
+from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
 from pages.ui.queries.tab import Tab
 
-TABS: dict[type[Request], Tab[Any, Any, Any]] = {
-    tab.form.request: tab for tab in (SENTENCES, PAIRS)
-}
+_TABS: tuple[Tab[Any, Any, Any], ...] = (SENTENCES, QUESTION, PAIRS)
+TABS: dict[type[Request], Tab[Any, Any, Any]] = {tab.form.request: tab for tab in _TABS}

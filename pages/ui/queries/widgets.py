@@ -37,8 +37,20 @@ def list_field(
     between: str,
     help: str,
     height: int = 0,
+    unique: bool = False,
 ) -> Widget:
-    """Several texts in one field. between: what separates them; a line break makes a text area."""
+    """Several texts in one field.
+
+    Args:
+        field: The field.
+        label: The widget's label.
+        key: The widget's key, if it isn't the field.
+        first: The texts at the start.
+        between: What separates the texts; a line break makes a text area.
+        help: The widget's help text.
+        height: The height of the text area in pixels.
+        unique: Whether a repeated text counts once.
+    """
     key = key or field
 
     def draw(_: Any) -> tuple[str, ...]:
@@ -49,9 +61,28 @@ def list_field(
         else:
             typed = st.text_input(label, between.join(first), **options) or ""
             texts = typed.split(between.strip())
-        return tuple(filter(None, (" ".join(text.split()) for text in texts)))
+        found = tuple(filter(None, (" ".join(text.split()) for text in texts)))
+        return tuple(dict.fromkeys(found)) if unique else found
 
     return Widget(draw, lambda request: {key: between.join(getattr(request, field))})
+
+
+def toggle_field(field: str, label: str, *, key: str = "", help: str) -> Widget:
+    """An option that is off at the start."""
+    return Widget(
+        lambda _: st.toggle(label, key=key or field, bind=url_state.BOUND, help=help),
+        kept(field, key),
+    )
+
+
+def slider_field(
+    field: str, label: str, least: int, most: int, first: int, *, key: str = ""
+) -> Widget:
+    """A number."""
+    return Widget(
+        lambda _: st.slider(label, least, most, first, key=key or field, bind=url_state.BOUND),
+        kept(field, key),
+    )
 
 
 def choice_field(

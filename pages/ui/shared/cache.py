@@ -144,9 +144,9 @@ def _batch_key(
     return settings, name, blake2b(texts.encode()).digest(), renormalise
 
 
-def _of_model(request: Any, name: str, since: float = 0.0) -> Hashable:
+def _of_model(request: Any, name: str) -> Hashable:
     """The cache key of a request to one model: the request without its other models."""
-    return replace(request, models=(name,)), since
+    return replace(request, models=(name,))
 
 
 cloze_answer = queued(_positional)(queries.cloze_answer)
@@ -156,7 +156,6 @@ first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
 solution = queued()(queries.solution)
 ranked_answers = queued(_of_model)(queries.ranked_answers)
-generated_text = queued(_of_model)(queries.generated_text)
 
 
 def prepared(request: ModelSettings) -> Any:
@@ -174,7 +173,15 @@ def candidates_for(request: ModelSettings) -> Candidates:
     return candidates_of(request) if isinstance(request, CandidateSettings) else NO_CANDIDATES
 
 
-def answer(kind: QueryKind[R, S, One], request: R, name: str, shared: S, **calls: Any) -> One:
+def answer(
+    kind: QueryKind[R, S, One],
+    request: R,
+    name: str,
+    shared: S,
+    *,
+    since: float = 0.0,
+    **calls: Any,
+) -> One:
     """One model's answer to a query, from the cache or the scoring process.
 
     A request with candidates is cached with all its models, because they determine the words.
@@ -184,10 +191,14 @@ def answer(kind: QueryKind[R, S, One], request: R, name: str, shared: S, **calls
         request: The request, with the models that are installed.
         name: The model.
         shared: What `prepared` returns.
+        since: When the visitor wanted a new answer (`time.time`), for requests with a field
+            `again`; 0 for a stored answer.
         calls: The callbacks of `queries.answer`.
     """
     alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
-    key = (kind.name, alone, name, shared)
+    again: dict[str, Any] = {"again": True} if since else {}
+    alone = replace(alone, **again)
+    key = (kind.name, alone, name, shared, since)
     ask = partial(run_query, _asker(), queries.answer, alone, name, shared, **calls)
     return cast(One, cached_answer(key, ask))
 

@@ -368,7 +368,7 @@ class ExampleField:
             if name not in st.query_params and st.session_state.get(name):
                 links.set_param(name, [st.session_state[name]])
 
-    def type(self, place: DeltaGenerator, label: str, *, help: str) -> str:
+    def type(self, label: str, *, help: str) -> str:
         """Draw the text field and return its text.
 
         When the text changes, the gold answer becomes that of the new example, or empty for other
@@ -382,7 +382,7 @@ class ExampleField:
             if gold in ("", golds.get(st.session_state.get(last, ""))):
                 st.session_state[self.golds] = golds.get(st.session_state[self.texts] or "", "")
 
-        typed = place.text_input(label, key=self.texts, bind=BOUND, on_change=follow, help=help)
+        typed = st.text_input(label, key=self.texts, bind=BOUND, on_change=follow, help=help)
         st.session_state[last] = typed or ""
         return typed or ""
 

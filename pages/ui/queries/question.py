@@ -1,0 +1,187 @@
+"""Question: models answer a question in their own words."""
+
+import time
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from lama_core.queries.blank_answers import GOLD_SEPARATOR
+from lama_core.queries.kind import Answer, Asked
+from lama_core.queries.question import (
+    DEFAULT_MODEL,
+    MOST_TOKENS,
+    AskRequest,
+    ModelText,
+    ask,
+    can_generate,
+)
+from lama_core.queries.question_prompts import MAX_TOKENS
+from lama_core.rounding import fixed
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form, Widget
+from pages.ui.queries.tab import Tab
+from pages.ui.shared import predictions, url_state
+from pages.ui.shared.messages import counted
+from pages.ui.shared.model_columns import Column
+from pages.ui.shared.token_strips import heat_scale, heat_strip
+
+# Questions with their right answers.
+EXAMPLES = (
+    ("What is the capital of Norway?", "Oslo"),
+    ("Who wrote Don Quixote?", "Miguel de Cervantes | Cervantes"),
+    ("What is the largest planet of the solar system?", "Jupiter"),
+    ("Which language do most people speak in Brazil?", "Portuguese"),
+    ("In which year did the First World War begin?", "1914"),
+    ("Is a whale a fish or a mammal?", "mammal"),
+)
+FIELD = url_state.ExampleField("question", "right_texts", lambda: EXAMPLES)
+PROMPTS = {
+    "chat": "asked with its chat template",
+    "question and answer": "asked with “Question: … Answer:”",
+    "plain": "continues the text",
+}
+MARKS = {"match": "✓ ", "no match": "✗ "}
+
+
+def _layout(draw: DrawField) -> None:
+    FIELD.start()
+    text, right = st.columns([3, 1], vertical_alignment="bottom")
+    with text:
+        draw("question")
+    with right:
+        draw("golds")
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        draw("models")
+    with more, st.container(horizontal=True):
+        with st.popover("Examples", icon=":material/lightbulb:"):
+            FIELD.draw_examples()
+        with st.popover("Options", icon=":material/tune:"):
+            for name in ("plain", "max_tokens", "precision"):
+                draw(name)
+
+
+FORM = Form(
+    AskRequest,
+    {
+        "question": Widget(
+            lambda _: FIELD.type(
+                "Question", help="Any question, or with Options a text to continue."
+            ),
+            widgets.kept("question"),
+        ),
+        "golds": widgets.list_field(
+            "golds",
+            "Right answers (optional)",
+            key=FIELD.golds,
+            first=(),
+            between=GOLD_SEPARATOR,
+            unique=True,
+            help=f"The names of the right answer, separated by {GOLD_SEPARATOR}. A text that gives "
+            "one of them in whole words is right.",
+        ),
+        "models": widgets.models_field(key="generators", default=(DEFAULT_MODEL,)),
+        "plain": widgets.toggle_field(
+            "plain",
+            "Continue the text as it is",
+            help="Off: instruct models are asked with their chat template, others with "
+            "`Question: ... Answer:`. On: each model continues the typed text.",
+        ),
+        "max_tokens": widgets.slider_field(
+            "max_tokens", "Tokens per answer (at most)", 1, MOST_TOKENS, MAX_TOKENS, key="longest"
+        ),
+        "precision": widgets.PRECISION,
+    },
+    _layout,
+)
+
+
+def _asked_again() -> dict[AskRequest, float]:
+    """When this visitor last had a server asked again, by request to one model."""
+    times: dict[AskRequest, float] = st.session_state.setdefault("asked servers", {})
+    return times
+
+
+def _since(request: AskRequest, name: str) -> float:
+    """When this visitor last had a model's server asked again; 0 for never."""
+    return _asked_again().get(replace(request, models=(name,)), 0.0)
+
+
+def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
+    """Draw the button that asks servers again, and how to read the answers."""
+    request = answer.asked.request
+    servers = [one.name for one in answer.models if one.generated.made]
+
+    def ask_again() -> None:
+        now = time.time()
+        _asked_again().update({replace(request, models=(name,)): now for name in servers})
+
+    if servers:
+        st.button(
+            "Ask the server again",
+            key="ask server",
+            icon=":material/refresh:",
+            on_click=ask_again,
+            help="A chat server's answer is stored, and shown again for the same question. Ask "
+            "again for a new one.",
+        )
+    st.caption(
+        "Each token is the likeliest one after the text before it; an answer ends at its first "
+        "line break. Probability: the product of its tokens' probabilities, so long texts have "
+        "low ones. **Match**: whole words of the text are a right answer; one that stands in "
+        "the question counts only if it is the whole text."
+    )
+
+
+def _describe(one: ModelText) -> str:
+    details = (predictions.title_of_kind(one.kind), PROMPTS[one.how])
+    return predictions.join_details(*details, precision=one.precision, device=one.device)
+
+
+def _draw_text(_: Asked[AskRequest, None], column: Column[ModelText]) -> None:
+    """Draw a model's text with its verdict, probability and tokens."""
+    one, colour = column.answer, column.colour
+    text, n = one.generated.text.strip(), len(one.generated.tokens)
+    shown = escape(text) if text else '<span class="lx-muted">(an empty text)</span>'
+    parts = [f'<div class="lx-sentence">{shown}</div>']
+    if one.match:
+        verdict = one.match.verdict
+        parts.append(f'<span class="lx-chip">{MARKS.get(verdict, "")}{verdict}</span>')
+    if one.prob is not None:
+        parts.append(
+            f'<div class="lx-muted">prob. {predictions.probability(one.prob)}, log-prob. '
+            f"{fixed(one.log_prob, 2)}, {counted(n, 'token')}</div>"
+        )
+    elif np.isnan(one.log_prob):
+        parts.append(
+            '<div class="lx-muted">probability unknown: the server returns no log-probabilities'
+            "</div>"
+        )
+    parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in one.notes()]
+    if scores := one.token_scores:
+        strip = heat_strip(scores, colour)
+        parts.append(f"<details><summary>Tokens</summary>{heat_scale(colour)}{strip}</details>")
+    st.html("".join(parts))
+
+
+QUESTION = Tab(
+    kind=ask.kind,
+    name="Question",
+    opens={"tab": "Question"},
+    caption="Type a question. Each model answers in its own words; the text is compared with the "
+    "right answers.",
+    form=FORM,
+    draw=_draw_text,
+    describe=_describe,
+    can_answer=can_generate,
+    cannot="Masked models fill blanks and don't generate text; choose a causal or encoder-decoder "
+    "model, or a chat server.",
+    since=_since,
+    per_row=3,
+    language_of=lambda request: request.question,
+    below=_draw_below,
+    exported="question",
+)
