@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from lama_core.api.prompts import paraphrase_prompt as paraphrase_prompt
     from lama_core.api.prompts import select_prompts as select_prompts
     from lama_core.api.prompts import study as study
-    from lama_core.api.queries import analogy as analogy
     from lama_core.api.queries import analogy_questions as analogy_questions
     from lama_core.api.queries import batch as batch
-    from lama_core.api.queries import fill as fill
     from lama_core.api.queries import inspect as inspect
     from lama_core.api.queries import rank as rank
     from lama_core.api.queries import relation as relation
@@ -44,13 +42,15 @@ if TYPE_CHECKING:
     from lama_core.api.runs import read as read
     from lama_core.api.runs import statements as statements
     from lama_core.api.runs import trace as trace
+    from lama_core.queries.analogy import analogy as analogy
+    from lama_core.queries.cloze import fill as fill
     from lama_core.queries.pairs import score_analogies as score_analogies
     from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
 
 __version__ = "0.2.0"
 _MODULES = {
-    "api.queries": "fill relation rank inspect batch analogy analogy_questions",
+    "api.queries": "relation rank inspect batch analogy_questions",
     "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
     "api.generation": "generate",
     "api.results": "results compare",
@@ -59,6 +59,8 @@ _MODULES = {
     "api.data": "list_datasets load_dataset get_data import_data",
     "api.models": "list_models get_model open_model use_device",
     "api.papers": "reproduce",
+    "queries.cloze": "fill",
+    "queries.analogy": "analogy",
     "queries.pairs": "score_analogies",
     "queries.question": "ask",
     "queries.sentences": "sentences",

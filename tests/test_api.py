@@ -24,7 +24,7 @@ from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
-from lama_core.queries.blank_answers import ClozeRequest
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.lenses.table import InspectRequest
 from lama_core.queries.pairs import ScoreRequest
 from lama_core.queries.sentences import SentencesRequest

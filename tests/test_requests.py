@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lama_core.api import data, models, papers, prompts, queries, results, runs
 from lama_core.errors import UserError
 from lama_core.queries.batch import ManyRequest, read_file
-from lama_core.queries.blank_answers import ClozeRequest
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.requests import (
     Function,
     Request,

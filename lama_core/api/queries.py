@@ -12,7 +12,6 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import places_of
 from lama_core.datasets import load_dataset, load_questions
-from lama_core.datasets.passages import load_corpus
 from lama_core.errors import did_you_mean
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
@@ -24,7 +23,6 @@ from lama_core.probes.analogy.multiple_choice import QuestionsRequest, answer_qu
 from lama_core.probes.analogy.multiple_choice import Share as Share
 from lama_core.progress import ignore
 from lama_core.queries.analogy import Solution as Solution
-from lama_core.queries.analogy import SolveRequest, solve
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE as DEFAULT_TEMPLATE
 from lama_core.queries.answers import RankAnswer as RankAnswer
 from lama_core.queries.answers import RankRequest, rank_answers
@@ -33,8 +31,6 @@ from lama_core.queries.batch import BatchAnswer as BatchAnswer
 from lama_core.queries.batch import BatchModelAnswers as BatchModelAnswers
 from lama_core.queries.batch_texts import generate_lines
 from lama_core.queries.blank_answers import BlankAnswer as BlankAnswer
-from lama_core.queries.blank_answers import ClozeAnswer as ClozeAnswer
-from lama_core.queries.blank_answers import ClozeRequest, query_models
 from lama_core.queries.blank_answers import Prediction as Prediction
 from lama_core.queries.lenses.layers import ModelLayers as ModelLayers
 from lama_core.queries.lenses.lens import TRACKED_ANSWER as TRACKED_ANSWER
@@ -58,13 +54,10 @@ from lama_core.queries.wordings import (
 )
 from lama_core.queries.wordings import first_answers as first_answers
 from lama_core.requests import Function
-from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.retrieval import FoundPassage, OpenBook, open_index
-from lama_core.scoring.shared_fields import ClozeSettings, check_segments, load_models
+from lama_core.scoring.shared_fields import ClozeSettings, load_models
 from lama_core.scoring.shared_fields import ModelSettings as ModelSettings
 from lama_core.scoring.statement_scores import shown_tokens as shown_tokens
-from lama_core.types import Query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,66 +87,6 @@ def _load_with_words(
 def _options(request: ClozeSettings, *more: str) -> dict[str, Any]:
     names = ("context", "renormalise", "n_rescored", *more)
     return {name: getattr(request, name) for name in names}
-
-
-def _passage(request: ClozeRequest, query: Query) -> FoundPassage | None:
-    """Retrieve the open-book passage for a query, and report it or its absence."""
-    if request.open_book is None:
-        return None
-    corpus = load_corpus(request.open_book)
-    open_index(corpus, request.on_progress)
-    found = OpenBook(corpus).look_up(query)
-    if found is None:
-        request.on_note(
-            f"The query has no open-book passage: no passage of {request.open_book} shares a word "
-            "with it."
-        )
-    else:
-        request.on_note(
-            f"Open-book passage of {request.open_book}, score {fixed(found.score, 2)}: "
-            f"{found.passage}"
-        )
-    return found
-
-
-def _fill(request: ClozeRequest) -> ClozeAnswer:
-    query = parse_query(request.text)
-    passage = _passage(request, query)
-    models, words = _load_with_words(request)
-    kinds = {model.name: model.kind for model in models}
-    check_segments(request.segments, request.open_book, kinds)
-    return query_models(
-        models,
-        query,
-        words,
-        passage=passage,
-        segments=request.segments,
-        **_options(request, "top_k", "gold"),
-    )
-
-
-fill = Function(
-    ClozeRequest,
-    _fill,
-    frame_of,
-    """Fill the blanks of a text with each model's most probable words.
-
-    Returns:
-        A DataFrame with a row for each model, blank and word: rank, prob, log_prob, and the gold
-        answer's rank if `gold` is given.
-
-    Raises:
-        UserError: If the text has no blank, or a model or candidate list is unknown.
-
-    >>> import lama_core as lama
-    >>> found = lama.fill("The capital of Norway is ___.", top_k=3, gold="Oslo")
-    >>> found[["rank", "word", "prob", "gold_rank"]].round(2)
-       rank       word  prob  gold_rank
-    0     1       oslo  0.78          1
-    1     2     norway  0.02          1
-    2     3  norwegian  0.01          1
-    """,
-)
 
 
 def _relation(request: RelationRequest) -> RelationAnswer:
@@ -304,36 +237,6 @@ batch = Function(
 
     Raises:
         UserError: If the file can't be read or has no sentences, or a model is unknown.
-    """,
-)
-
-
-def _analogy(request: SolveRequest) -> Solution:
-    question = request.question()
-    models, words = _load_with_words(request)
-    options = _options(request, "keep_query_words", "top_k", "gold")
-    return solve(models, question, words, **options)
-
-
-analogy = Function(
-    SolveRequest,
-    _analogy,
-    frame_of,
-    """Complete an analogy with each model, and by vector arithmetic on its input embeddings.
-
-    Returns:
-        A DataFrame with a row for each model, method (`model`, `3CosAdd`, `3CosMul`) and word.
-
-    Raises:
-        UserError: If the analogy doesn't have exactly one blank, or a model is unknown.
-
-    >>> import lama_core as lama
-    >>> found = lama.analogy(["Oslo", "Norway", "Paris", "___"], top_k=1)
-    >>> found[["method", "rank", "word"]]
-        method  rank    word
-    0    model     1   saint
-    1  3CosAdd     1  france
-    2  3CosMul     1  france
     """,
 )
 

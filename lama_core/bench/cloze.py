@@ -36,7 +36,7 @@ from lama_core.models.cache import CACHE, load_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fetch, locate
 from lama_core.paths import APP_FILE
-from lama_core.queries.blank_answers import query_model, query_models
+from lama_core.queries.blank_answers import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -152,7 +152,10 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
         for run_passes in passes:
             run_passes()
 
-    ways: list[Way] = [bare, partial(query_models, [masked, causal], query, candidates)]
+    ways: list[Way] = [
+        bare,
+        lambda: [query_model(model, query, candidates) for model in (masked, causal)],
+    ]
     limit, ours = medians(ways, repetitions)
     what = f"warm top 5, {CAUSAL} and a BERT-base-sized model"
     return [BenchRow(what, "s", ours, None, "", limit, "bare forward passes")]

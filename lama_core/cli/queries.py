@@ -1,6 +1,5 @@
 """Commands that query models with one text or file: `cloze`, `relation`, `rank`, `inspect`, ..."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from cyclopts import App
@@ -10,8 +9,6 @@ from lama_core.api import queries
 from lama_core.api.queries import (
     BatchAnswer,
     BatchModelAnswers,
-    BlankAnswer,
-    ClozeAnswer,
     InspectionAnswer,
     QuestionAnswer,
     QuestionsAnswer,
@@ -20,49 +17,12 @@ from lama_core.api.queries import (
     RelationModelAnswers,
     RelationQuestion,
     Share,
-    Solution,
     first_answers,
     shown_tokens,
 )
 from lama_core.cli import commands, output
 from lama_core.queries.kind import Answer, QueryFunction
 from lama_core.rounding import counted, fixed
-
-
-def print_cloze(answer: ClozeAnswer) -> None:
-    """Print a table of predictions for each blank and model."""
-    first = answer.models[0].blanks[0].asked
-    for number in range(len(answer.models[0].blanks)):
-        for model in answer.models:
-            which = f", blank {number + 1}" if len(model.blanks) > 1 else ""
-            settings = f"context {model.context}, {model.n_candidates:,} candidates"
-            settings += f" ({answer.candidates.name})" + model.computed
-            blank = model.blanks[number]
-            if number and blank.asked != first:
-                which += f", queried as {blank.asked!r}"
-            _print_answers(blank, f"{model.name}{which}: {settings}")
-            print()
-
-
-def _print_answers(blank: BlankAnswer, title: str) -> None:
-    """Print a model's predictions for a blank, best first, and the gold answer's rank."""
-    rows: list[Sequence[object]] = [
-        (
-            item.rank,
-            f"{item.token} ({item.begins})" if item.begins else item.token,
-            fixed(item.prob, 3),
-            fixed(item.log_prob, 2),
-        )
-        for item in blank.predictions
-    ]
-    if gold := blank.gold:
-        is_token = len(gold.pieces) == 1 and not gold.is_changed
-        note = "" if is_token else f" ({' + '.join(gold.pieces)})"
-        rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
-    heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
-    output.print_table(heads, rows, title=title)
-    for note in blank.notes():
-        print(note)
 
 
 def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
@@ -195,23 +155,6 @@ def _first_cells(model: BatchModelAnswers, row: int) -> tuple[str, str, str]:
     )
 
 
-def print_solution(solution: Solution) -> None:
-    """Print the predictions of each model and of vector arithmetic for an analogy."""
-    print(solution.question.query.text("___") + "\n")
-    for answer in solution.cloze.models:
-        settings = f"context {answer.context}, {answer.n_candidates:,} candidates"
-        settings += answer.computed
-        _print_answers(answer.blanks[0], f"{answer.name}: {settings}")
-        for baseline in solution.baselines:
-            if baseline.name == answer.name:
-                words = ", ".join(item.token for item in baseline.predictions)
-                rank = f" (gold: rank {baseline.gold_rank})" if baseline.gold_rank else ""
-                print(f"{baseline.method} on its input embeddings: {words}{rank}")
-        print()
-    if solution.note:
-        print(solution.note)
-
-
 def print_answer(answer: Answer[Any, Any, Any]) -> None:
     """Print the tables and lines of an answer."""
     for part in answer.kind.printed(answer):
@@ -282,11 +225,7 @@ def _chosen_cell(answer: QuestionAnswer) -> str:
     return f"{chosen} ✓" if answer.is_right else f"{chosen} (right one: rank {answer.rank})"
 
 
-cloze = commands.make(
-    queries.fill,
-    print_cloze,
-    'cloze "Dante was born in ___." --model minilm-mlm --model smollm2-135m',
-)
+cloze = make(lama.fill)
 relation = commands.make(queries.relation, print_relation, "relation P36 --subject France")
 rank = commands.make(
     queries.rank,
@@ -302,10 +241,8 @@ batch = commands.make(
     queries.batch, print_batch, "batch sentences.csv --model minilm-mlm --model smollm2-135m"
 )
 sentences = make(lama.sentences)
-solve = commands.make(
-    queries.analogy, print_solution, 'analogy solve "Tokyo is to Japan as Paris is to ___"'
-)
 ask = make(lama.ask)
+solve = make(lama.analogy)
 score = make(lama.score_analogies)
 questions = commands.make(
     queries.analogy_questions,

@@ -20,9 +20,10 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_error, read_file
 from lama_core.metrics.slices import DOMAIN, ORIGIN, PAIR_SEEN, SLICINGS, WORDING_SEEN
 from lama_core.paths import ASSETS, data_dir
+from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.shared_fields import ClozeSettings
 
 ENDING = ".toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -30,6 +31,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 MODEL = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?(@[\w.-]+)?")
 MAX_FILE = 1 << 20  # bytes
 MAX_LESSONS = 200
+N_BEST = 5  # words that the step `ask` shows
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 
 Figure = Literal[
@@ -164,10 +166,12 @@ class Live(ModelStep, frozen=True, kw_only=True):
 
     context: Context = "auto"
 
-    def settings(self, models: tuple[str, ...]) -> ClozeSettings:
-        """Return the settings of queries to some models, as on the page Ask."""
+    def cloze_request(self, text: str, gold: str = "", top_k: int = 1) -> ClozeRequest:
+        """Return a cloze query to the step's models. gold: "" without a gold answer."""
         context = None if self.context == "auto" else self.context
-        return ClozeSettings(models=models, context=context)
+        return ClozeRequest(
+            text, models=self.models, context=context, gold=gold or None, top_k=top_k
+        )
 
 
 class Ask(Live, frozen=True, kw_only=True, tag="ask"):
@@ -175,6 +179,11 @@ class Ask(Live, frozen=True, kw_only=True, tag="ask"):
 
     query: Words
     gold: Words = ""
+
+    @property
+    def request(self) -> ClozeRequest:
+        """The query."""
+        return self.cloze_request(self.query, self.gold, N_BEST)
 
     def check(self) -> None:
         """Raise ValueError unless the query has exactly one blank."""
@@ -193,6 +202,11 @@ class Compare(Live, frozen=True, kw_only=True, tag="compare"):
     queries: Annotated[Texts, AtMost12]
     golds: Texts = ()
     wrong: Texts = ()
+
+    @property
+    def requests(self) -> dict[str, ClozeRequest]:
+        """Query -> its request."""
+        return {text: self.cloze_request(text, gold) for text, gold in self.gold_of.items()}
 
     @property
     def gold_of(self) -> dict[str, str]:
@@ -228,6 +242,22 @@ class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
 
     analogies: Annotated[tuple[Texts, ...], AtMost12]
     template: Words = DEFAULT_TEMPLATE
+
+    @property
+    def requests(self) -> dict[str, SolveRequest]:
+        """Row -> its request, with the blank at D."""
+        context = None if self.context == "auto" else self.context
+        return {
+            row: SolveRequest(
+                (*words[:3], "___"),
+                models=self.models,
+                context=context,
+                template=self.template,
+                gold=words[3],
+                top_k=1,
+            )
+            for row, words in zip(self.rows, self.analogies, strict=True)
+        }
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ the mean of their vectors (ours).
 Source: Mikolov et al. 2013; Levy and Goldberg 2014.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -28,9 +28,21 @@ from lama_core.queries.analogy_templates import (
     make_analogy_question,
     parse_analogy,
 )
-from lama_core.queries.blank_answers import ClozeAnswer, query_model
+from lama_core.queries.blank_answers import (
+    ModelAnswer,
+    answer_json,
+    candidates_json,
+    describe_gold,
+    describe_ranked,
+    query_model,
+    tables_of_blank,
+)
+from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
+from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.model_info import AboutModel, model_fields
+from lama_core.tables import Column, Table
 
 ArithmeticMethod = Literal["3CosAdd", "3CosMul"]
 ARITHMETIC_METHODS: tuple[ArithmeticMethod, ...] = ("3CosAdd", "3CosMul")
@@ -136,90 +148,70 @@ class VectorAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
-    """All models' answers to one analogy. note: Why there is no vector arithmetic; else empty."""
+class Solution(AboutModel):
+    """One model's answers to an analogy, and those of vector arithmetic on its embeddings."""
 
-    question: AnalogyQuestion
-    cloze: ClozeAnswer
+    answer: ModelAnswer
     baselines: tuple[VectorAnswer, ...]
-    note: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON of `cloze --json` with `analogy`, `baselines` and `note` added."""
-        return self.cloze.to_json() | {
-            "analogy": {"words": self.question.words, "template": self.question.template},
-            "baselines": [asdict(answer) for answer in self.baselines],
-            "note": self.note,
-        }
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per model, method and answer."""
-        names = ("model", "method", "rank", "word", "prob", "log_prob", "score", "text")
-        text = self.cloze.text
-        of_models = [
-            (model.name, "model", item.rank, item.token, item.prob, item.log_prob, None, text)
-            for model in self.cloze.models
-            for item in model.blanks[0].predictions
-        ]
-        of_vectors = [
-            (answer.name, answer.method, item.rank, item.token, None, None, item.score, text)
-            for answer in self.baselines
-            for item in answer.predictions
-        ]
-        return [dict(zip(names, row, strict=True)) for row in (*of_models, *of_vectors)]
+@dataclass(frozen=True, slots=True)
+class AnalogyRow:
+    """One answer of a model, or of vector arithmetic on its input embeddings."""
+
+    method: Annotated[str, Column("model, 3CosAdd or 3CosMul.")]
+    rank: Annotated[int, Column("Rank among the candidates.")]
+    word: Annotated[str, Column("The word.")]
+    prob: Annotated[float | None, Column("Its probability.")]
+    log_prob: Annotated[float | None, Column("Its natural log-probability.")]
+    score: Annotated[float | None, Column("A cosine, or a ratio of cosines.")]
 
 
 def solve(
-    models: Sequence[BlankFiller],
+    model: BlankFiller,
     question: AnalogyQuestion,
     candidates: Candidates,
-    *,
-    keep_query_words: bool = False,
-    top_k: int = 5,
-    gold: str | None = None,
-    **options: Any,
+    request: SolveRequest,
+    limits: Limits = UNLIMITED,
 ) -> Solution:
-    """Return every model's `top_k` best words for the blank, in the models' order.
+    """Return one model's best words for the blank.
 
     Args:
-        models: The models.
+        model: The model.
         question: The analogy.
-        candidates: The candidates.
-        keep_query_words: Whether the three given words may be answers. By default they are
-            excluded, as is usual in vector arithmetic since Mikolov et al. 2013.
-        top_k: Number of answers.
-        gold: The gold answer, if any.
-        **options: Further options of `query_model`.
+        candidates: The candidates; the three given words are excluded unless the request keeps
+            them, as is usual in vector arithmetic since Mikolov et al. 2013.
+        request: The options.
+        limits: Limits on the cost.
 
     Raises:
         UserError: If the text doesn't fit a model, or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
-    if words and not keep_query_words:
+    if words and not request.keep_query_words:
         candidates = WithoutWords(
             candidates.name, candidates.words, candidates.fold_case, left_out=words
         )
-    answers = []
+    columns = candidates.columns(model.vocabulary, places_of(question.query))
+    answer = query_model(
+        model,
+        question.query,
+        candidates,
+        top_k=request.top_k,
+        gold=request.gold,
+        context=request.context,
+        renormalise=request.renormalise,
+        n_rescored=request.n_rescored,
+        columns=columns,
+        limits=limits,
+    )
     baselines: list[VectorAnswer] = []
-    for model in models:
-        columns = candidates.columns(model.vocabulary, places_of(question.query))
-        shared: dict[str, Any] = {"top_k": top_k, "gold": gold}
-        answers.append(
-            query_model(model, question.query, candidates, columns=columns, **shared, **options)
-        )
-        if question.words and isinstance(model, WordEmbedder):
-            baselines += [
-                vector_answer(model, question, columns, method, **shared)
-                for method in ARITHMETIC_METHODS
-            ]
-    note = ""
-    if question.words is None:
-        note = (
-            "The sentence matches none of the six templates, so its words A, B, C and D are "
-            "unknown. Vector arithmetic is not available, and words of the sentence may be answers."
-        )
-    answer_to_all = ClozeAnswer(question.query.text(), candidates, tuple(answers))
-    return Solution(question, answer_to_all, tuple(baselines), note)
+    if question.words and isinstance(model, WordEmbedder):
+        baselines = [
+            vector_answer(model, question, columns, method, top_k=request.top_k, gold=request.gold)
+            for method in ARITHMETIC_METHODS
+        ]
+    return Solution(answer=answer, baselines=tuple(baselines), **model_fields(model))
 
 
 def vector_answer(
@@ -275,3 +267,128 @@ def arithmetic_scores(
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+
+
+AnalogyAsked = Asked[SolveRequest, AnalogyQuestion]
+AnalogyAnswers = Answer[SolveRequest, AnalogyQuestion, Solution]
+
+
+class AnalogyKind(QueryKind[SolveRequest, AnalogyQuestion, Solution]):
+    """An analogy with a missing word."""
+
+    name = "analogy"
+    example = 'analogy solve "Tokyo is to Japan as Paris is to ___"'
+    row = AnalogyRow
+    answer_field = "word"
+
+    def prepare(self, request: SolveRequest, limits: Limits) -> AnalogyQuestion:
+        """Return the analogy. Raises UserError unless exactly one word is missing."""
+        return request.question()
+
+    def answer(self, model: BlankFiller, asked: AnalogyAsked, calls: Calls) -> Solution:
+        """Return one model's answers, and those of vector arithmetic."""
+        return solve(model, asked.shared, asked.candidates, asked.request, calls.limits)
+
+    def rows(self, asked: AnalogyAsked, one: Solution) -> list[AnalogyRow]:
+        """Return the model's answers, then those of vector arithmetic."""
+        of_model = [
+            AnalogyRow("model", item.rank, item.token, item.prob, item.log_prob, None)
+            for item in one.answer.blanks[0].predictions
+        ]
+        of_vectors = [
+            AnalogyRow(answer.method, item.rank, item.token, None, None, item.score)
+            for answer in one.baselines
+            for item in answer.predictions
+        ]
+        return of_model + of_vectors
+
+    def constants(self, asked: AnalogyAsked, one: Solution) -> dict[str, Any]:
+        """Return the text."""
+        return {"text": asked.shared.query.text()}
+
+    def head(self, answer: AnalogyAnswers) -> dict[str, Any]:
+        """Return the text and the candidates."""
+        sizes = [one.answer.n_candidates for one in answer.models]
+        return {
+            "text": answer.asked.shared.query.text(),
+            "candidates": candidates_json(answer.asked.candidates, sizes),
+        }
+
+    def json(self, asked: AnalogyAsked, one: Solution) -> dict[str, Any]:
+        """Return the model's answers."""
+        return answer_json(one.answer)
+
+    def foot(self, answer: AnalogyAnswers) -> dict[str, Any]:
+        """Return the words, the answers of vector arithmetic, and why there are none."""
+        question = answer.asked.shared
+        return {
+            "analogy": {"words": question.words, "template": question.template},
+            "baselines": [asdict(found) for one in answer.models for found in one.baselines],
+            "note": note_on(question),
+        }
+
+    def printed(self, answer: AnalogyAnswers) -> Iterator[Table | str]:
+        """Yield the sentence, then each model's answers and those of vector arithmetic."""
+        question = answer.asked.shared
+        yield question.query.text("___")
+        yield ""
+        yield from super().printed(answer)
+        if note := note_on(question):
+            yield note
+
+    def tables(self, asked: AnalogyAsked, one: Solution) -> Iterator[Table | str]:
+        """Yield one model's answers, and those of vector arithmetic."""
+        found = one.answer
+        settings = f"context {found.context}, {found.n_candidates:,} candidates{one.computed}"
+        yield from tables_of_blank(found.blanks[0], f"{one.name}: {settings}")
+        for baseline in one.baselines:
+            words = ", ".join(item.token for item in baseline.predictions)
+            rank = f" (gold: rank {baseline.gold_rank})" if baseline.gold_rank else ""
+            yield f"{baseline.method} on its input embeddings: {words}{rank}"
+
+    def title(self, request: SolveRequest) -> str:
+        """Return the sentence."""
+        return request.question().query.text("___")
+
+    def settings(self, asked: AnalogyAsked, one: Solution) -> dict[str, str]:
+        """Return the candidates, what their probabilities are over, and the context."""
+        settings = describe_ranked(one.answer, asked.candidates)
+        if not asked.request.keep_query_words:
+            settings["ranked"] += ", without the given words"
+        return settings
+
+    def gold(self, asked: AnalogyAsked, one: Solution) -> str:
+        """Return the right answer and its rank."""
+        return describe_gold(one.answer)
+
+
+def note_on(question: AnalogyQuestion) -> str:
+    """Return why there is no vector arithmetic; empty if there is."""
+    if question.words is not None:
+        return ""
+    return (
+        "The sentence matches none of the six templates, so its words A, B, C and D are unknown. "
+        "Vector arithmetic is not available, and words of the sentence may be answers."
+    )
+
+
+analogy = QueryFunction(
+    SolveRequest,
+    AnalogyKind(),
+    """Complete an analogy with each model, and by vector arithmetic on its input embeddings.
+
+    Returns:
+        A DataFrame with a row for each model, method (`model`, `3CosAdd`, `3CosMul`) and word.
+
+    Raises:
+        UserError: If the analogy doesn't have exactly one blank, or a model is unknown.
+
+    >>> import lama_core as lama
+    >>> found = lama.analogy(["Oslo", "Norway", "Paris", "___"], top_k=1)
+    >>> found[["method", "rank", "word"]]
+        method  rank    word
+    0    model     1   saint
+    1  3CosAdd     1  france
+    2  3CosMul     1  france
+    """,
+)

@@ -1,4 +1,4 @@
-"""Cloze queries: the answers of several models at the blanks of one text.
+"""A model's answers at the blanks of a text.
 
 prob(word) = exp(log_prob(word)), over the model's whole vocabulary; with `renormalise`, over
 the candidates.
@@ -6,9 +6,9 @@ the candidates.
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -29,13 +29,12 @@ from lama_core.models.protocols import (
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
-from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import choose_context, plan_batches
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.ranking import best_candidates, rank_gold
-from lama_core.scoring.retrieval import FoundPassage, with_passage
 from lama_core.scoring.shared_fields import MAX_TOP_K
+from lama_core.tables import Column, Table
 from lama_core.types import Query
 
 # Maximum subword tokens of a gold answer: each takes one forward pass.
@@ -58,6 +57,8 @@ OVER_AS_TEXT: dict[Over, str] = {
     "answers": "the answers",
     "found": "the words found",
 }
+# What a model sees, as text.
+CONTEXTS: dict[Context, str] = {"left": "sees the left side only", "both": "sees both sides"}
 # Text for each set, after its number of words.
 OVER: dict[Over, str] = {
     "vocabulary": "tokens",
@@ -73,21 +74,6 @@ Golds = Annotated[
     str | None,
     option("The gold (right) answer: its rank is shown. For several blanks: one each, split by |."),
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClozeRequest(shared_fields.ClozeSettings):
-    """The fields of `cloze`: a text with blanks, and options."""
-
-    command: ClassVar[tuple[str, ...]] = ("cloze",)
-    python: ClassVar[str] = "fill"
-
-    text: Text = field(kw_only=False)
-    top_k: shared_fields.TopK = 5
-    gold: Golds = None
-    renormalise: shared_fields.Renormalise = False
-    open_book: shared_fields.OpenBook = None
-    segments: shared_fields.Segments = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,58 +223,6 @@ class ModelAnswer(AboutModel):
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ClozeAnswer:
-    """All models' answers to one text; passage: the open-book context, if any."""
-
-    text: str
-    candidates: Candidates
-    models: tuple[ModelAnswer, ...]
-    passage: FoundPassage | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `cloze --json` prints."""
-        sizes = [model.n_candidates for model in self.models]
-        return {
-            "text": self.text,
-            **({"passage": asdict(self.passage)} if self.passage else {}),
-            "candidates": candidates_json(self.candidates, sizes),
-            "models": [
-                {
-                    **model.model_json(),
-                    "context": model.context,
-                    "blanks": [blank_json(blank) for blank in model.blanks],
-                }
-                for model in self.models
-            ],
-        }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row of plain values for each model, blank and answer."""
-        return [
-            {
-                "model": model.name,
-                "context": model.context,
-                "blank": number,
-                "rank": item.rank,
-                "word": item.token,
-                "begins": item.begins,
-                "prob": item.prob,
-                "prob_of": blank.shown_over(),
-                "log_prob": item.log_prob,
-                **gold_columns(blank.gold),
-                "precision": model.precision,
-                "device": model.device,
-                "text": self.text,
-                "candidates": self.candidates.name,
-                **({"passage": self.passage.passage} if self.passage else {}),
-            }
-            for model in self.models
-            for number, blank in enumerate(model.blanks, start=1)
-            for item in blank.predictions
-        ]
-
-
 def _shown(item: Prediction) -> str:
     complete = f" (start of “{item.begins}”)" if item.begins else ""
     return f"“{item.token}”{complete} with probability {fixed(item.prob, 3)}"
@@ -315,6 +249,50 @@ def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, A
     words = candidates.words
     size = len(words) if words is not None else max(sizes, default=0)
     return {"name": candidates.name, "size": size}
+
+
+def answer_json(answer: ModelAnswer) -> dict[str, Any]:
+    """Return a model's answers as JSON values."""
+    blanks = [blank_json(blank) for blank in answer.blanks]
+    return {**answer.model_json(), "context": answer.context, "blanks": blanks}
+
+
+def describe_ranked(answer: ModelAnswer, candidates: Candidates) -> dict[str, str]:
+    """Return setting -> value, for what a model's first answers depend on."""
+    words = candidates.words
+    size = "each model's own tokens" if words is None else f"{len(words):,} words"
+    return {
+        "ranked": f"{candidates.name}, {size}",
+        "log-probabilities over": OVER_AS_TEXT[answer.blanks[0].over],
+        "context": CONTEXTS[answer.context],
+    }
+
+
+def describe_gold(answer: ModelAnswer) -> str:
+    """Return the right answer at the first blank and its rank as text; empty if there is none."""
+    first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
+    gold = answer.blanks[0].gold
+    return f"Right answer {gold.word}: rank {gold.rank:,}{first}" if gold else first
+
+
+def tables_of_blank(blank: BlankAnswer, title: str) -> Iterator[Table | str]:
+    """Yield a table of the predictions, best first, with the gold answer's rank; then the notes."""
+    rows: list[tuple[object, ...]] = [
+        (
+            item.rank,
+            f"{item.token} ({item.begins})" if item.begins else item.token,
+            fixed(item.prob, 3),
+            fixed(item.log_prob, 2),
+        )
+        for item in blank.predictions
+    ]
+    if gold := blank.gold:
+        is_token = len(gold.pieces) == 1 and not gold.is_changed
+        note = "" if is_token else f" ({' + '.join(gold.pieces)})"
+        rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
+    heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
+    yield Table(tuple(Column("", head) for head in heads), tuple(rows), title)
+    yield from blank.notes()
 
 
 def gold_answers(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
@@ -674,30 +652,6 @@ def _log_rest(log_prob: float) -> np.float32:
     """
     with np.errstate(divide="ignore"):
         return np.float32(np.log(-np.expm1(np.float64(min(log_prob, -SMALLEST)))))
-
-
-def query_models(
-    models: Sequence[BlankFiller],
-    query: Query,
-    candidates: Candidates,
-    *,
-    passage: FoundPassage | None = None,
-    segments: bool = False,
-    **options: Any,
-) -> ClozeAnswer:
-    """Return every model's answers to a text.
-
-    Args:
-        models: The models.
-        query: The text.
-        candidates: The candidates.
-        passage: Open-book context that precedes the text, if any.
-        segments: Whether passage and text are two segments.
-        **options: Further options of `query_model`.
-    """
-    with_context = with_passage(query, passage, segments=segments)
-    answers = tuple(query_model(model, with_context, candidates, **options) for model in models)
-    return ClozeAnswer(query.text(), candidates, answers, passage)
 
 
 def query_in_batches(

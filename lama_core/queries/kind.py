@@ -116,6 +116,10 @@ class QueryKind(ABC, Generic[R, S, One]):
         """Return what comes before the models in the JSON."""
         return {}
 
+    def foot(self, answer: "Answer[R, S, One]") -> dict[str, Any]:
+        """Return what comes after the models in the JSON."""
+        return {}
+
     def details(self, asked: Asked[R, S], one: One) -> dict[str, Any]:
         """Return what comes before the rows in a model's JSON."""
         return {}
@@ -153,7 +157,7 @@ class Answer(Generic[R, S, One]):
     def to_json(self) -> dict[str, Any]:
         """Return what the command prints with `--json`; unknown values are None."""
         models = [self.kind.json(self.asked, one) for one in self.models]
-        return {**self.kind.head(self), "models": models}
+        return {**self.kind.head(self), "models": models, **self.kind.foot(self)}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row of plain values for each model and row."""

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from lama_core.queries import pairs, question, sentences
+from lama_core.queries import analogy, cloze, pairs, question, sentences
 from lama_core.queries.kind import QueryFunction, QueryKind
 from lama_core.requests import Request
 
 QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
+    cloze.fill,
     sentences.sentences,
     question.ask,
+    analogy.analogy,
     pairs.score_analogies,
 )
 _KINDS = {query.request: query.kind for query in QUERIES}

@@ -21,13 +21,12 @@ from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.progress import OnProgress, ignore
 from lama_core.queries.batch import BatchLine, BatchModelAnswers
-from lama_core.queries.blank_answers import ModelAnswer, OnAnswer, extended_words, query_model
+from lama_core.queries.blank_answers import extended_words
 from lama_core.queries.kind import NO_CANDIDATES, Asked, Calls
 from lama_core.queries.wordings import RelationModelAnswers, RelationQuestion, query_wordings
 from lama_core.queue import PASSES, LoadQueue, nothing
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import load_page_limits
-from lama_core.scoring.retrieval import FoundPassage, with_passage
 from lama_core.scoring.shared_fields import (
     CandidateSettings,
     ClozeSettings,
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from lama_core.models.protocols import Context
     from lama_core.probes.prompts.accuracy_growth import PromptTrial
     from lama_core.probes.prompts.fact_queries import PreparedFacts
-    from lama_core.queries.analogy import Solution
-    from lama_core.queries.analogy_templates import AnalogyQuestion
     from lama_core.queries.answers import ModelRanking, RankRequest
     from lama_core.scoring.ranking import Ranking
 
@@ -180,35 +177,6 @@ def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str,
     }
 
 
-def cloze_answer(
-    settings: ClozeSettings,
-    name: str,
-    text: str,
-    gold: str,
-    top_k: int,
-    renormalise: bool,
-    passage: FoundPassage | None = None,
-    *,
-    on_first: OnAnswer | None = None,
-) -> ModelAnswer:
-    """One model's answers to a text.
-
-    Args:
-        settings: The compared models, which together determine the candidates, and their options.
-        name: The model; one of the compared models.
-        text: The text with its blanks.
-        gold: The right answer, or empty.
-        top_k: The number of answers per blank.
-        renormalise: Whether probabilities are over the candidates only.
-        passage: The open-book passage before the text.
-        on_first: Draws a preliminary answer, as for `query_model`; not called for a cached answer.
-    """
-    query, candidates = with_passage(parse_query(text), passage), candidates_of(settings)
-    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
-    options["on_first"] = on_first
-    return query_model(loaded_model(name, settings.precision), query, candidates, **options)
-
-
 def relation_answer(
     settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
 ) -> RelationModelAnswers:
@@ -266,23 +234,6 @@ def complete_words(
     """
     loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
     return extended_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
-
-
-def solution(
-    settings: ClozeSettings,
-    name: str,
-    question: "AnalogyQuestion",
-    gold: str,
-    keep_query_words: bool,
-    top_k: int,
-    renormalise: bool,
-) -> "Solution":
-    """One model's answers to an analogy; arguments as for `cloze_answer`."""
-    from lama_core.queries.analogy import solve
-
-    models, candidates = [loaded_model(name, settings.precision)], candidates_of(settings)
-    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
-    return solve(models, question, candidates, keep_query_words=keep_query_words, **options)
 
 
 def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":

@@ -4,7 +4,7 @@ import pytest
 from calling import printed, told
 
 from lama_core.errors import UserError
-from lama_core.queries.blank_answers import ClozeRequest
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.lenses.table import InspectRequest
 from lama_core.requests import arguments
 

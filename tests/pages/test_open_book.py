@@ -117,7 +117,7 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
         read.append(reference)
         return load_corpus(reference)
 
-    monkeypatch.setattr("pages.ui.ask.open_book.load_corpus", load)
+    monkeypatch.setattr("pages.ui.queries.open_book.load_corpus", load)
     app = opened(book=str(secret))
     assert set(read) <= {"starter"}
     assert "secret" not in shown(app)

@@ -10,16 +10,16 @@ from opening import ROOT, TIMEOUT, html, open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
+from lama_core.queries import cloze
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
-from lama_core.queries.blank_answers import ClozeRequest
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.pairs import ScoreRequest
 from lama_core.queries.question import AskRequest
 from lama_core.queries.sentences import SentencesRequest
 from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request
-from lama_core.service import queries
 from lama_core.types import Query
 from pages.ui.queries import history, pins
 from pages.ui.shared import links, screens, visitors
@@ -28,7 +28,7 @@ from pages.ui.shared.messages import plain
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
 M = (MODEL,)
-PIN: dict[str, Any] = {"kind": "sentence", "models": [MODEL], "text": "Rome is in ___."}
+PIN: dict[str, Any] = {"kind": "cloze", "models": [MODEL], "text": "Rome is in ___."}
 WORDS: dict[str, Any] = {"candidates": "full", "context": "left", "n_rescored": 40,
                          "renormalise": True, "precision": "bf16"}  # fmt: skip
 ASKED: tuple[history.Entry, ...] = (
@@ -125,7 +125,7 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     again = open_page("analogy", models=MODEL, pin=pin)
     assert f'<td class="word">{word}</td>' in html(again)
     again.button(key="analogy pin").click().run()
-    assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["sentence", "analogy"]
+    assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["cloze", "analogy"]
     said = captions(again)
     assert "Differ between pins (in bold): ranked." in said
     assert "**ranked: common, 22" in said and "precision: fp32" in said
@@ -163,17 +163,21 @@ def test_twelve_are_pinned_and_no_more() -> None:
     assert app.button(key="cloze pin").disabled
 
 
+def test_a_pin_of_an_earlier_version_opens() -> None:
+    assert pins.read_pin({**PIN, "kind": "sentence"}) == pins.read_pin(PIN)
+
+
 def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    ask = queries.query_model
+    ask = cloze.query_model
 
     def counted(model: Any, query: Query, *words: Any, **more: Any) -> Any:
         asked.append(query.text("___"))
         return ask(model, query, *words, **more)
 
-    monkeypatch.setattr(queries, "query_model", counted)
+    monkeypatch.setattr(cloze, "query_model", counted)
     monkeypatch.setattr(pins, "N_ASKED", 2)
     texts = [f"The {n}th pin is ___." for n in range(5)]
     link = [json.dumps({**PIN, "text": text}) for text in texts]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from asking import ask_loaded
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
@@ -15,8 +16,8 @@ from lama_core.queries.blank_answers import (
     ModelAnswer,
     query_in_batches,
     query_model,
-    query_models,
 )
+from lama_core.queries.cloze import fill
 from lama_core.queue import PASSES
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.blanks import parse_query
@@ -257,8 +258,7 @@ def test_a_number_of_answers_out_of_range_is_refused(top_k: int, tiny_model: Mod
 def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
     models = [tiny_model("bert-uncased"), tiny_model("gpt2")]
     candidates = common_vocabulary([model.vocabulary for model in models])
-    answer = query_models(models, parse_query(TEXT), candidates, top_k=2, gold="Paris")
-    told = answer.to_json()
+    told = ask_loaded(fill, models, TEXT, top_k=2, gold="Paris").to_json()
     assert set(told) == {"text", "candidates", "models"}
     assert candidates.words is not None
     assert told["candidates"] == {"name": "common", "size": len(candidates.words)}
@@ -275,7 +275,7 @@ def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
             "predictions", "gold", "over", "n_over", "asked", "outside", "first", "with_full_stop",
         }  # fmt: skip
     without = query_model(models[0], parse_query(TEXT), candidates)
-    answer = query_models([models[0]], parse_query(TEXT), candidates).to_json()
+    answer = ask_loaded(fill, models[:1], TEXT).to_json()
     assert "gold" not in answer["models"][0]["blanks"][0]
     assert without.blanks[0].gold is None
 

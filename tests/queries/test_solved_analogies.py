@@ -6,18 +6,33 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import ask_loaded
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
-from lama_core.queries.analogy import arithmetic_scores, solve, vector_answer
+from lama_core.queries.analogy import (
+    Solution,
+    SolveRequest,
+    analogy,
+    arithmetic_scores,
+    note_on,
+    solve,
+    vector_answer,
+)
 from lama_core.queries.analogy_templates import make_analogy_question, parse_analogy
-from lama_core.queries.blank_answers import query_models
+from lama_core.queries.blank_answers import query_model
+from lama_core.queries.cloze import fill
 
 Models = Callable[..., Any]
 QUESTION = make_analogy_question(("Paris", "France", "Rome", "___"), "to-as")
 FAMILIES = ("bert-cased", "bert-uncased", "roberta", "gpt2", "llama")
+
+
+def solved(model: Any, question: Any, candidates: Candidates, **options: Any) -> Solution:
+    """A model's answers to an analogy; the options are fields of the request."""
+    return solve(model, question, candidates, SolveRequest((), **options))
 
 
 def words_of(answer: Any) -> list[str]:
@@ -28,8 +43,8 @@ def words_of(answer: Any) -> list[str]:
 def test_kept_query_words_give_the_cloze_answer(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     candidates = common_vocabulary([model.vocabulary])
-    solution = solve([model], QUESTION, candidates, keep_query_words=True, gold="Italy")
-    assert solution.cloze == query_models([model], QUESTION.query, candidates, gold="Italy")
+    solution = solved(model, QUESTION, candidates, keep_query_words=True, gold="Italy")
+    assert solution.answer == query_model(model, QUESTION.query, candidates, gold="Italy")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -42,9 +57,7 @@ def test_removed_query_words_are_gone_and_the_others_keep_their_order(
         common_vocabulary([model.vocabulary]) if name == "common" else Candidates("full", None)
     )
     kept, removed = (
-        words_of(
-            solve([model], QUESTION, candidates, keep_query_words=keep, top_k=50).cloze.models[0]
-        )
+        words_of(solved(model, QUESTION, candidates, keep_query_words=keep, top_k=50).answer)
         for keep in (True, False)
     )
     query = {"paris", "france", "rome"}
@@ -58,11 +71,11 @@ def test_the_gold_moves_up_by_the_words_that_are_removed(tiny_model: Models) -> 
     candidates = Candidates("list", ("Paris", "France", "Rome", "Italy", "Oslo", "Peru"))
     ranks = {}
     for keep in (True, False):
-        answer = solve([model], QUESTION, candidates, keep_query_words=keep, gold="Italy")
-        gold = answer.cloze.models[0].blanks[0].gold
+        answer = solved(model, QUESTION, candidates, keep_query_words=keep, gold="Italy")
+        gold = answer.answer.blanks[0].gold
         assert gold is not None
         ranks[keep] = gold.rank
-        every = words_of(answer.cloze.models[0])
+        every = words_of(answer.answer)
         if keep:
             above = every[: every.index("Italy")] if "Italy" in every else every
             n_query = len({"Paris", "France", "Rome"} & set(above))
@@ -71,7 +84,7 @@ def test_the_gold_moves_up_by_the_words_that_are_removed(tiny_model: Models) -> 
 
 def test_candidates_of_query_words_only_are_refused(tiny_model: Models) -> None:
     with pytest.raises(UserError, match="contain only words of the query"):
-        solve([tiny_model("bert-cased")], QUESTION, Candidates("list", ("Paris", "Rome")))
+        solved(tiny_model("bert-cased"), QUESTION, Candidates("list", ("Paris", "Rome")))
 
 
 @pytest.mark.parametrize("blank", range(4))
@@ -121,18 +134,18 @@ def test_arithmetic_equals_its_formula_on_the_models_own_embeddings(
 def test_a_free_sentence_is_answered_without_arithmetic(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     question = parse_analogy("Paris belongs to France just like Rome belongs to ___.")
-    solution = solve([model], question, common_vocabulary([model.vocabulary]))
-    assert len(solution.cloze.models[0].blanks[0].predictions) == 5
+    solution = solved(model, question, common_vocabulary([model.vocabulary]))
+    assert len(solution.answer.blanks[0].predictions) == 5
     assert solution.baselines == ()
-    assert "none of the six templates" in solution.note
+    assert "none of the six templates" in note_on(question)
 
 
 def test_the_json_is_that_of_cloze_with_the_baselines_besides(tiny_model: Models) -> None:
     models = [tiny_model("bert-cased"), tiny_model("gpt2")]
-    candidates = common_vocabulary([model.vocabulary for model in models])
-    solution = solve(models, QUESTION, candidates, gold="Italy")
+    words = ("Paris", "France", "Rome", "___")
+    solution = ask_loaded(analogy, models, words, gold="Italy")
     printed = json.loads(json.dumps(solution.to_json(), allow_nan=False))
-    cloze = query_models(models, QUESTION.query, candidates, gold="Italy").to_json()
+    cloze = ask_loaded(fill, models, QUESTION.query.text(), gold="Italy").to_json()
     assert list(printed)[:3] == list(cloze) == ["text", "candidates", "models"]
     for ours, theirs in zip(printed["models"], cloze["models"], strict=True):
         assert ours.keys() == theirs.keys()

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -30,18 +31,30 @@ from lama_core.models.server.completions import RequestRefused
 from lama_core.paths import IMPORT_ROOT
 from lama_core.probes.prompts.accuracy_growth import PromptTrial
 from lama_core.progress import Progress
-from lama_core.queries.analogy_templates import parse_analogy
+from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.blank_answers import ModelAnswer
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.lenses.table import InspectRequest
-from lama_core.scoring.shared_fields import ClozeSettings
+from lama_core.queries.table import kind_of
+from lama_core.scoring.limits import UNLIMITED
+from lama_core.scoring.shared_fields import CandidateSettings
 from lama_core.service import process, queries
 from lama_core.service.process import ScoringProcess
 from lama_core.service.queries import LOCAL, Visitor
 from lama_core.types import Fact, Relation
 
 EMBEDDED = "minilm-mlm"
-SETTINGS = ClozeSettings(models=(EMBEDDED,))
-CLOZE = (SETTINGS, EMBEDDED, "Dante was born in ___.", "Florence", 5, False)
+
+
+SETTINGS = CandidateSettings(models=(EMBEDDED,))
+
+
+def asked(request: Any) -> tuple[Any, ...]:
+    """The arguments of a query to the embedded model."""
+    return request, EMBEDDED, kind_of(request).prepare(request, UNLIMITED)
+
+
+CLOZE = asked(ClozeRequest("Dante was born in ___.", models=(EMBEDDED,), gold="Florence"))
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +69,11 @@ def scorer() -> Iterator[ScoringProcess]:
 
 def test_answers_are_those_of_the_calling_process(scorer: ScoringProcess) -> None:
     here, there = (
-        run(LOCAL, queries.cloze_answer, CLOZE, {}) for run in (queries.answer_query, scorer.run)
+        run(LOCAL, queries.answer, CLOZE, {}) for run in (queries.answer_query, scorer.run)
     )
     assert isinstance(there, ModelAnswer) and there == here
-    question = parse_analogy("rome : italy :: paris : ___")
-    asked = (SETTINGS, EMBEDDED, question, "", False, 5, False)
-    solved = [run(LOCAL, queries.solution, asked, {}) for run in (queries.answer_query, scorer.run)]
+    analogy = asked(SolveRequest(("rome", "italy", "paris", "___"), models=(EMBEDDED,)))
+    solved = [run(LOCAL, queries.answer, analogy, {}) for run in (queries.answer_query, scorer.run)]
     assert solved[0] == solved[1]
     first, second = (
         run(LOCAL, queries.candidates_of, (SETTINGS,), {})
@@ -159,7 +171,7 @@ def test_after_an_unexpected_end_the_next_query_is_answered(scorer: ScoringProce
         scorer.run(LOCAL, end, (), {})
     psutil.Process(first).wait(60)
     assert scorer.run(LOCAL, process_id, (), {}) != first
-    assert scorer.run(LOCAL, queries.cloze_answer, CLOZE, {}).blanks[0].predictions
+    assert scorer.run(LOCAL, queries.answer, CLOZE, {}).blanks[0].predictions
 
 
 def test_a_socket_that_was_deleted_is_made_again(scorer: ScoringProcess) -> None:

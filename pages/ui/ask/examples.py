@@ -11,6 +11,8 @@ import streamlit as st
 from lama_core import rounding
 from lama_core.papers.published import SOURCES, PublishedExample, published_examples
 from lama_core.queries.blank_answers import ModelAnswer
+from lama_core.queries.cloze import ClozeRequest, fill
+from lama_core.requests import field_values
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.ask.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
@@ -24,22 +26,6 @@ ALL = "both"
 PAPER_MODEL = "BERT-large, published"
 # URL parameters that a link to one of the queries replaces or drops.
 REPLACED = ("tab", "of_source", "text", "gold")
-PYTHON = """from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates, load_models
-from lama_core.papers.published import published_examples
-from lama_core.queries.blank_answers import ask_all
-
-settings = {settings}
-models = load_models(settings)
-candidates = choose_candidates(settings, models)
-options = {{"context": settings.context, "n_rescored": settings.n_rescored,
-           "renormalise": {renormalise}}}
-answers = [
-    ask_all(models, parse_query(one.query), candidates, gold=one.gold, **options)
-    for one in published_examples()
-]
-"""
-
 Answers = tuple[ModelAnswer, ...]
 
 
@@ -77,6 +63,19 @@ class Answerer:
     def summary(self) -> str:
         """How often the model is right, and which words its probabilities are over."""
         return f"{count_right(self.lists)} Probabilities {self.over}."
+
+
+def request_for(
+    example: PublishedExample, settings: ClozeSettings, renormalise: bool
+) -> ClozeRequest:
+    """The request that gives a model's best words for an example."""
+    return ClozeRequest(
+        example.query,
+        **field_values(settings),
+        top_k=TOP_K,
+        gold=example.gold,
+        renormalise=renormalise,
+    )
 
 
 def count_right(lists: Sequence[RankedList]) -> str:
@@ -143,9 +142,7 @@ def _query_in_columns(
         answers = []
         for number, example in enumerate(examples, start=1):
             answers.append(
-                cache.cloze_answer(
-                    settings, name, example.query, example.gold, TOP_K, choice.renormalise
-                )
+                cache.answer(fill.kind, request_for(example, settings, choice.renormalise), name)
             )
             bar.progress(number / len(examples), f"{number} of {len(examples)} queries")
         lists = tuple(map(_ranked_list, answers))
@@ -240,7 +237,7 @@ def _draw_export(
         "from the paper, which ranked other candidates."
     )
     made = made_with({"settings": settings, "renormalise": renormalise}, first)
-    how = PYTHON.format(settings=settings, renormalise=renormalise)
+    how = tuple(request_for(one, settings, renormalise) for one in examples)
     draw_export("paper-examples", lambda: _rows(examples, answerers), made, how)
 
 

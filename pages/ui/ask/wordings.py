@@ -14,6 +14,7 @@ from lama_core.datasets import Dataset
 from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS, Context, Kind
+from lama_core.queries.blank_answers import CONTEXTS
 from lama_core.queries.wordings import (
     MAX_SUBJECT,
     RelationAnswer,
@@ -236,7 +237,7 @@ def describe_contexts(
     n_left = contexts.count("left")
     seen = f"sees the left side only in {n_left} of {len(contexts)} {queries}"
     if n_left in (0, len(contexts)):
-        seen = predictions.CONTEXTS[contexts[0]]
+        seen = CONTEXTS[contexts[0]]
     return predictions.join_details(KINDS[kind].title, seen, precision=precision, device=device)
 
 

@@ -5,6 +5,7 @@ Each function returns what it showed, for the summary and the handouts.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -17,13 +18,14 @@ from lama_core.api.series import find_series, place_of
 from lama_core.api.stored_answers import Stored
 from lama_core.errors import did_you_mean
 from lama_core.lessons.chart_data import FIGURES, OF_SERIES, figure_table, missing_relations_note
-from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
+from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import Shown
 from lama_core.metrics import METRICS
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.plan import ProbeRequest
-from lama_core.queries.analogy_templates import make_analogy_question
+from lama_core.queries.analogy import SolveRequest, analogy
 from lama_core.queries.blank_answers import ModelAnswer, Prediction
+from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.reports.html import grid
 from lama_core.requests import command_line
 from lama_core.rounding import percent
@@ -40,7 +42,6 @@ from pages.ui.shared.model_columns import Column, query_models, reserve_line
 from pages.ui.shared.run_choice import pick_runs
 from pages.ui.shared.url_state import BOUND, title_of
 
-N_BEST = 5
 CLOZE_KINDS = ("cloze", "contrast")  # kinds of run that query a blank for each fact
 NO_FACTS = "These runs have no facts for this chart."
 MARKS = {"gold": " ✓", "wrong": " ✗", "": ""}
@@ -58,23 +59,23 @@ PAGES = {
 
 def draw_ask(step: Ask, key: str) -> Shown:
     """Draw each model's five best words for a query, side by side."""
-    return _draw_query(step, step.query, step.gold)
+    return _draw_query(step.request)
 
 
-def _draw_query(step: Live, text: str, gold: str) -> Shown:
+def _draw_query(request: ClozeRequest) -> Shown:
+    text, gold = request.text, request.gold or ""
     query = parse_query(text)
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
     st.html(f'<div class="lx-sentence">{blank.join(map(escape, query.parts))}</div>')
 
     def query_model(name: str, installed: tuple[str, ...]) -> ModelAnswer:
-        settings = step.settings(installed)
-        return cache.cloze_answer(settings, name, query.text(), gold, N_BEST, False)
+        return cache.answer(fill.kind, replace(request, models=installed), name)
 
-    names = available_models(step.models)
+    names = available_models(request.models)
     line = reserve_line(text)
-    found = cache.stored_answers(step.settings(step.models), (text,))
+    found = cache.stored_answers(request, (text,))
     stored = {name: answers[text] for name, answers in found.items()}
-    shown = [name for name in step.models if name in names or name in stored]
+    shown = [name for name in request.models if name in names or name in stored]
     columns = query_models(shown, query_model, predictions.describe, stored=stored)
     with line:
         predictions.draw_first_answers(tuple(column.answer for column in columns.values()), 0)
@@ -84,7 +85,7 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
         best[name] = [(item.token, item.prob) for item in answers.predictions]
         with column.place.container():
             predictions.draw_answers(answers, column.colour)
-    notes = [_describe_candidates(step, columns)] if columns else []
+    notes = [_describe_candidates(request, columns)] if columns else []
     for name, answer in stored.items():
         best[name] = _word_probs(answer)
         notes.append(f"{title_of(name)}: from the stored run {answer.run}.")
@@ -102,9 +103,9 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
     )
 
 
-def _describe_candidates(step: Live, columns: Mapping[str, Column[Any]]) -> str:
+def _describe_candidates(request: ClozeSettings, columns: Mapping[str, Column[Any]]) -> str:
     """Which words were ranked, in a sentence."""
-    candidates = cache.candidates_of(step.settings(tuple(columns)))
+    candidates = cache.candidates_of(replace(request, models=tuple(columns)))
     if candidates.words is None:
         return "Ranked: each model's whole vocabulary."
     return f"Ranked: the {len(candidates.words):,} words that are one token in each of the models."
@@ -127,54 +128,46 @@ def _word_probs(stored: Stored) -> list[tuple[str, float]]:
 
 def draw_compare(step: Compare, key: str) -> Shown:
     """Draw each model's first answers to several queries."""
-    golds, queries = step.gold_of, {text: parse_query(text) for text in step.queries}
+    sentences = {text: parse_query(text).parts for text in step.queries}
 
-    def query_row(settings: ClozeSettings, name: str, text: str) -> ModelAnswer:
-        return cache.cloze_answer(settings, name, queries[text].text(), golds[text], 1, False)
+    def first(request: ClozeRequest, name: str) -> Prediction:
+        return cache.answer(fill.kind, request, name).blanks[0].predictions[0]
 
-    sentences = {text: query.parts for text, query in queries.items()}
-    return _draw_firsts(step, sentences, golds, step.wrong_of, query_row)
+    return _draw_firsts(step.requests, sentences, step.wrong_of, first)
 
 
 def draw_analogy(step: Analogy, key: str) -> Shown:
     """Draw each model's first answers to several analogies."""
-    rows = dict(zip(step.rows, step.analogies, strict=True))
-    questions = {
-        row: make_analogy_question([*words[:3], None], step.template) for row, words in rows.items()
-    }
-    golds = {row: words[3] for row, words in rows.items()}
+    sentences = {row: request.question().query.parts for row, request in step.requests.items()}
 
-    def query_row(settings: ClozeSettings, name: str, row: str) -> ModelAnswer:
-        answer = cache.solution(settings, name, questions[row], golds[row], False, 1, False)
-        return answer.cloze.models[0]
+    def first(request: SolveRequest, name: str) -> Prediction:
+        return cache.answer(analogy.kind, request, name).answer.blanks[0].predictions[0]
 
-    sentences = {row: question.query.parts for row, question in questions.items()}
-    return _draw_firsts(step, sentences, golds, {}, query_row)
+    return _draw_firsts(step.requests, sentences, {}, first)
 
 
 def _draw_firsts(
-    step: Live,
+    requests: Mapping[str, ClozeRequest | SolveRequest],
     sentences: Mapping[str, Sequence[str]],
-    golds: Mapping[str, str],
     wrong: Mapping[str, str],
-    query_row: Callable[[ClozeSettings, str, str], ModelAnswer],
+    first: Callable[[Any, str], Prediction],
 ) -> Shown:
     """Draw each model's first words in some sentences.
 
     Args:
-        step: The step, which names the models.
-        sentences: Row (a query or an analogy) -> the sentence's parts around the blank.
-        golds: Row -> the gold answer, or "".
+        requests: Row (a query or an analogy) -> its request.
+        sentences: Row -> the sentence's parts around the blank.
         wrong: Row -> the answer that a negation rules out.
-        query_row: Settings, model name and row -> the model's answer.
+        first: A request to the installed models, and a model's name -> the model's first word.
     """
+    one = next(iter(requests.values()))
+    golds = {row: request.gold or "" for row, request in requests.items()}
 
     def query_model(name: str, installed: tuple[str, ...]) -> tuple[Prediction, ...]:
-        settings = step.settings(installed)
-        return tuple(query_row(settings, name, row).blanks[0].predictions[0] for row in sentences)
+        return tuple(first(replace(each, models=installed), name) for each in requests.values())
 
     detail = f"first answers to {len(sentences)} queries"
-    columns = query_models(available_models(step.models), query_model, lambda _: detail)
+    columns = query_models(available_models(one.models), query_model, lambda _: detail)
     firsts: dict[tuple[str, str], tuple[str, float]] = {}
     for name, column in columns.items():
         firsts |= {
@@ -183,12 +176,8 @@ def _draw_firsts(
         }
         with column.place.container():
             _draw_column(name, sentences, golds, wrong, firsts)
-    notes = [_describe_candidates(step, columns)] if columns else []
-    stored = (
-        {}
-        if isinstance(step, Analogy)
-        else cache.stored_answers(step.settings(step.models), sentences)
-    )
+    notes = [_describe_candidates(one, columns)] if columns else []
+    stored = cache.stored_answers(one, sentences) if isinstance(one, ClozeRequest) else {}
     for name, found in stored.items():
         firsts |= {(row, name): _word_probs(answer)[0] for row, answer in found.items()}
         note = f"{title_of(name)} isn't installed: answers from its stored run."
@@ -198,7 +187,7 @@ def _draw_firsts(
         notes.append(note)
     st.caption(plain(notes[0]) if columns else "")
     answered = {name for _, name in firsts}
-    shown = [name for name in step.models if name in answered]
+    shown = [name for name in one.models if name in answered]
     with_gold = any(golds.values())
 
     def cell(row: str, name: str) -> str:
@@ -437,7 +426,7 @@ def draw_try(step: Try, key: str) -> Shown:
             help="Write ___ where a word is missing.",
         )
         if (own or "").strip():
-            shown = _draw_query(step, own or "", "")
+            shown = _draw_query(step.cloze_request(own or "", top_k=N_BEST))
     if not step.query or step.page not in ("ask", "cloze") or step.params:
         _draw_link(f"Continue in {PAGES[step.page]}", step.page, step.params)
     return shown

@@ -10,6 +10,7 @@ from lama_core.queries.kind import Answer, Asked
 from pages.ui.queries import history, pins
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions
+from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import draw_language_note, query_models
@@ -32,18 +33,20 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         history.add_entry(request)
         asked = Asked(request, shared)
         draw_language_note(tab.language_of(request), request.models)
-        line = tab.above(asked)
+        place = tab.above(asked)
+        colours = model_colours(request.models)
         columns = query_models(
             request.models,
             lambda name, here: cache.answer(
                 tab.kind,
                 replace(request, models=here),
                 name,
-                shared,
                 since=tab.since(request, name),
+                **tab.calls(colours[name]),
             ),
             tab.describe,
             per_row=tab.per_row,
+            stored=tab.stored(asked),
         )
         for column in columns.values():
             with column.place.container():
@@ -55,10 +58,11 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         request = replace(request, models=tuple(columns))
         asked = Asked(request, shared, cache.candidates_for(request))
         answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
-        tab.below(answer, line)
+        tab.below(answer, place)
         pin = partial(pins.draw_pin, request, key=f"{tab.exported} pin")
         can_pin = bool(tab.kind.answer_field)
         draw_answer_export(tab.exported, answer, request, pin if can_pin else None)
+        tab.after(answer)
 
 
 def _draw_unable(tab: Tab[Any, Any, Any], names: tuple[str, ...]) -> None:

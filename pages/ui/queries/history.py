@@ -10,11 +10,8 @@ from typing import Any, cast
 
 import streamlit as st
 
-from lama_core.queries.analogy import SolveRequest
-from lama_core.queries.analogy_templates import SLOTS, template_label
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
-from lama_core.queries.blank_answers import ClozeRequest
 from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request, field_values
 from pages.ui.queries.tab import Tab
@@ -101,14 +98,6 @@ def _context_params(request: Any) -> dict[str, Any]:
     return {"context": request.context or "auto"}
 
 
-def _solve_params(request: SolveRequest) -> dict[str, Any]:
-    at = request.text.index("___")
-    words = [request.gold if number == at else word for number, word in enumerate(request.text)]
-    slots = {slot.lower(): word for slot, word in zip(SLOTS, words, strict=True)}
-    template = {"template": template_label(request.template) if request.template else None}
-    return slots | template | {"blank": SLOTS[at]} | _context_params(request)
-
-
 def _batch_title(entry: Entry) -> str:
     n = sum(bool(line.strip()) for line in entry.text.split("\n"))
     return f"{counted(n, 'sentence')}: {entry.text[:MAX_TITLE]}"
@@ -132,13 +121,6 @@ WORDS = PRECISION | {
     "renormalise": "renormalise",
 }
 VIEWS: dict[type, View] = {
-    ClozeRequest: View(
-        "Sentence",
-        {},
-        _title_format("{text}"),
-        WORDS | {"text": "text", "gold": "gold", "k": "top_k", "book": "open_book"},
-        _context_params,
-    ),
     RelationRequest: View(
         "Wordings",
         {"tab": "Wordings"},
@@ -162,13 +144,6 @@ VIEWS: dict[type, View] = {
     ),
     # The sentences may be too long for a URL: `take_text` returns them.
     ManyRequest: View("Batch", {"tab": "Batch"}, _batch_title, WORDS, _context_params),
-    SolveRequest: View(
-        "Analogy",
-        screens.ANALOGIES,
-        lambda entry: cast(SolveRequest, entry.request).question().query.text("___"),
-        WORDS | {"keep": "keep_query_words", "k": "top_k"},
-        _solve_params,
-    ),
 }
 
 

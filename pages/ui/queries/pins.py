@@ -22,13 +22,11 @@ from lama_core.errors import UserError
 from lama_core.models.devices import settings_text
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.answers import RankRequest
-from lama_core.queries.blank_answers import OVER_AS_TEXT, ClozeRequest, gold_answers
+from lama_core.queries.blank_answers import OVER_AS_TEXT
 from lama_core.queries.kind import Asked, QueryKind
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
-from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.queries import history
 from pages.ui.queries.table import TABS
@@ -36,7 +34,6 @@ from pages.ui.shared import cache, links, url_state, visitors
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain, show_error
-from pages.ui.shared.predictions import CONTEXTS
 from pages.ui.shared.query_queue import if_cached, queue_last
 
 MAX_PINS = 12
@@ -54,10 +51,9 @@ ASKED, ALLOWED = "pins asked", "pins allowed"
 HEAD = '<thead><tr><th>#</th><th>answer</th><th class="num">log-prob.</th></tr></thead>'
 
 KINDS: dict[str, type[ModelSettings]] = {
-    "sentence": ClozeRequest,
     "answers": RankRequest,
-    "analogy": SolveRequest,
 } | {tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field}
+FORMER_KINDS = {"sentence": "cloze"}  # as pins of earlier versions name them
 
 
 T = TypeVar("T")
@@ -140,18 +136,16 @@ def read_pin(given: object) -> Request:
         UserError: If the record isn't valid, or names a model or text that this visitor can't use.
     """
     fields = dict(given) if isinstance(given, dict) else {}
-    kind = KINDS.get(str(fields.pop("kind", "")))
+    name = str(fields.pop("kind", ""))
+    kind = KINDS.get(FORMER_KINDS.get(name, name))
     if kind is None:
         raise UserError(f"it has no known kind of query. Set `kind` to one of {', '.join(KINDS)}.")
     request = cast(Any, from_record(cast(Any, kind), fields))
     request.check()
     url_state.check_named(request, getattr(request, "open_book", None))
-    if isinstance(request, ClozeRequest):
-        gold_answers(request.gold, parse_query(request.text).n_blanks)
-    if isinstance(request, SolveRequest):
-        request.question()
-        if request.text.count("___") != 1:
-            raise UserError("an analogy has four words; write one of them as ___.")
+    if kind in TABS:
+        cache.prepared(request)
+        TABS[kind].form.params(request)  # it can be opened on its tab
     return cast(Request, request)
 
 
@@ -359,58 +353,20 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     """A model's first answers, scored as on the tab of the request."""
     if type(request) in TABS:
         return _first_answers(TABS[type(request)].kind, cast(Any, request), name, here)
-    if isinstance(request, RankRequest):
-        ranking = cache.ranked_answers(request, name)
-        gold = ranking.find(request.gold) if request.gold else None
-        return PinnedAnswers(
-            name,
-            tuple((one.rank, one.answer, one.log_prob) for one in ranking.answers[:N_SHOWN]),
-            f"Right answer {request.gold}: rank {gold.rank or 'unknown'}" if gold else "",
-            {
-                "ranked": f"{len(ranking.answers):,} answers by the {request.aggregate} over the "
-                f"{request.part}",
-                "log-probabilities over": OVER_AS_TEXT["answers"],
-            },
-            ranking.precision,
-            ranking.device,
-        )
-    blanks = cast(ClozeRequest | SolveRequest, request)
-    settings = replace(cache.settings_of(blanks), models=here)
-    top_k, gold_word, book = max(blanks.top_k, N_SHOWN), blanks.gold or "", ""
-    if isinstance(blanks, SolveRequest):
-        answer = cache.solution(
-            settings,
-            name,
-            blanks.question(),
-            gold_word,
-            blanks.keep_query_words,
-            top_k,
-            blanks.renormalise,
-        ).cloze.models[0]
-    else:
-        query, book = parse_query(blanks.text), blanks.open_book or ""
-        passage = cache.passage_before(query, book) if book else None
-        answer = cache.cloze_answer(
-            settings, name, query.text(), gold_word, top_k, blanks.renormalise, passage
-        )
-    candidates = cache.candidates_of(settings)
-    blank = answer.blanks[0]
-    first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
-    words = candidates.words
-    size = "each model's own tokens" if words is None else f"{len(words):,} words"
-    without = isinstance(blanks, SolveRequest) and not blanks.keep_query_words
+    asked = cast(RankRequest, request)
+    ranking = cache.ranked_answers(asked, name)
+    gold = ranking.find(asked.gold) if asked.gold else None
     return PinnedAnswers(
         name,
-        tuple((one.rank, one.token, one.log_prob) for one in blank.predictions[:N_SHOWN]),
-        f"Right answer {blank.gold.word}: rank {blank.gold.rank:,}{first}" if blank.gold else first,
+        tuple((one.rank, one.answer, one.log_prob) for one in ranking.answers[:N_SHOWN]),
+        f"Right answer {asked.gold}: rank {gold.rank or 'unknown'}" if gold else "",
         {
-            "ranked": f"{candidates.name}, {size}{', without the given words' * without}",
-            "log-probabilities over": OVER_AS_TEXT[blank.over],
-            "context": CONTEXTS[answer.context],
-            "open book": book,
+            "ranked": f"{len(ranking.answers):,} answers by the {asked.aggregate} over the "
+            f"{asked.part}",
+            "log-probabilities over": OVER_AS_TEXT["answers"],
         },
-        answer.precision,
-        answer.device,
+        ranking.precision,
+        ranking.device,
     )
 
 
@@ -418,9 +374,12 @@ def _first_answers(
     kind: QueryKind[Any, Any, Any], request: ModelSettings, name: str, here: tuple[str, ...]
 ) -> PinnedAnswers:
     """The first answers of one model, from its rows."""
-    shared, compared = cache.prepared(request), replace(request, models=here)
-    one = cache.answer(kind, compared, name, shared)
-    asked = Asked(compared, shared, cache.candidates_for(compared))
+    more: dict[str, Any] = {"models": here}
+    if hasattr(request, "top_k"):
+        more["top_k"] = max(request.top_k, N_SHOWN)
+    compared = replace(request, **more)
+    one = cache.answer(kind, compared, name)
+    asked = Asked(compared, cache.prepared(compared), cache.candidates_for(compared))
     answers = kind.first_answers(asked, one, N_SHOWN)
     gold, settings = kind.gold(asked, one), kind.settings(asked, one)
     return PinnedAnswers(name, answers, gold, settings, one.precision, one.device)

@@ -3,10 +3,12 @@
 from typing import Any
 
 from lama_core.requests import Request
+from pages.ui.queries.analogy import ANALOGY
+from pages.ui.queries.cloze import SENTENCE
 from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
 from pages.ui.queries.tab import Tab
 
-_TABS: tuple[Tab[Any, Any, Any], ...] = (SENTENCES, QUESTION, PAIRS)
+_TABS: tuple[Tab[Any, Any, Any], ...] = (SENTENCE, SENTENCES, QUESTION, ANALOGY, PAIRS)
 TABS: dict[type[Request], Tab[Any, Any, Any]] = {tab.form.request: tab for tab in _TABS}

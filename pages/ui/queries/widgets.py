@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
 from lama_core.glossary import explain
-from lama_core.models.protocols import HIDINGS
+from lama_core.models.protocols import HIDINGS, RESCORED, Context
 from lama_core.queries.analogy_templates import TEMPLATES, template_label, template_name
-from pages.ui.queries.form import Widget
+from pages.ui.queries.form import DrawField, Widget
 from pages.ui.shared import url_state
 from pages.ui.shared.messages import plain
 
@@ -76,13 +76,14 @@ def toggle_field(field: str, label: str, *, key: str = "", help: str) -> Widget:
 
 
 def slider_field(
-    field: str, label: str, least: int, most: int, first: int, *, key: str = ""
+    field: str, label: str, least: int, most: int, first: int, step: int = 1, *, key: str = ""
 ) -> Widget:
     """A number."""
-    return Widget(
-        lambda _: st.slider(label, least, most, first, key=key or field, bind=url_state.BOUND),
-        kept(field, key),
-    )
+
+    def draw(_: Any) -> int:
+        return st.slider(label, least, most, first, step, key=key or field, bind=url_state.BOUND)
+
+    return Widget(draw, kept(field, key))
 
 
 def choice_field(
@@ -93,6 +94,20 @@ def choice_field(
         lambda _: url_state.pick(label, options, key=key or field, help=explain(term)),
         kept(field, key),
     )
+
+
+def example_field(examples: url_state.ExampleField, field: str, label: str, *, help: str) -> Widget:
+    """A line of text with examples; when it changes, the right answer follows."""
+    return Widget(lambda _: examples.type(label, help=help), kept(field, examples.texts))
+
+
+def optional_field(field: str, label: str, *, key: str = "", help: str) -> Widget:
+    """A line of text; None if it is empty."""
+
+    def draw(_: Any) -> str | None:
+        return st.text_input(label, key=key or field, bind=url_state.BOUND, help=help) or None
+
+    return Widget(draw, kept(field, key))
 
 
 def models_field(*, key: str = "models", **options: Any) -> Widget:
@@ -123,9 +138,44 @@ def template_field(default: str, key: str) -> Widget:
     return Widget(draw, params)
 
 
+def _choose_context(_: Any) -> Context | None:
+    chosen = url_state.pick(
+        "Causal models see",
+        url_state.CONTEXTS,
+        key="context",
+        first="auto",
+        help=explain("Context"),
+    )
+    return None if chosen == "auto" else cast(Context, chosen)
+
+
 MODELS = models_field()
 PRECISION = Widget(lambda _: url_state.choose_precision(), kept("precision"))
 HIDING = choice_field("hiding", "Hidden with a token", HIDINGS, term="Masked together with a token")
+# The widgets of `ClozeSettings` and of what all its requests have, for `draw_cloze_options`.
+CLOZE_OPTIONS = {
+    "candidates": Widget(lambda _: url_state.choose_candidates(), kept("candidates")),
+    "context": Widget(_choose_context, lambda request: {"context": request.context or "auto"}),
+    "n_rescored": slider_field(
+        "n_rescored", "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored"
+    ),
+    "renormalise": toggle_field(
+        "renormalise",
+        "Probabilities over the candidates only",
+        help="Off: probabilities over the model's whole vocabulary, as in the paper. On: divided "
+        "by their sum over the candidates.",
+    ),
+    "precision": PRECISION,
+}
+TOP_K = slider_field("top_k", "Answers per model", 1, 20, 5, key="k")
+
+
+def draw_cloze_options(draw: DrawField) -> None:
+    """Draw the widgets of `CLOZE_OPTIONS`."""
+    draw("candidates")
+    with st.expander("Advanced"):
+        for name in ("context", "n_rescored", "renormalise", "precision"):
+            draw(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,10 @@ from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.queries import unavailable_prompts
 from lama_core.scoring.ranking import Ranking
-from lama_core.scoring.retrieval import FoundPassage, OpenBook, is_indexed
+from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
-from lama_core.types import Query
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
 
@@ -58,7 +57,6 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.probes.prompts.gains import Gain
 
 R = TypeVar("R", bound=ModelSettings)
-S = TypeVar("S")
 One = TypeVar("One", bound=AboutModel)
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -149,17 +147,20 @@ def _of_model(request: Any, name: str) -> Hashable:
     return replace(request, models=(name,))
 
 
-cloze_answer = queued(_positional)(queries.cloze_answer)
 relation_answer = queued()(queries.relation_answer)
 inspection = queued(_positional)(queries.inspection)
 first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
-solution = queued()(queries.solution)
 ranked_answers = queued(_of_model)(queries.ranked_answers)
 
 
 def prepared(request: ModelSettings) -> Any:
     """What a query's kind prepares from its request; made again after datasets are changed."""
+    book = getattr(request, "open_book", None)
+    if book is not None and not is_indexed(load_corpus(book)):
+        raise UserError(
+            f"The open-book text {book!r} has no search index. Choose it on the tab Sentence."
+        )
     return _prepared(repr(request), _changed(datasets_dir()), request)
 
 
@@ -174,13 +175,7 @@ def candidates_for(request: ModelSettings) -> Candidates:
 
 
 def answer(
-    kind: QueryKind[R, S, One],
-    request: R,
-    name: str,
-    shared: S,
-    *,
-    since: float = 0.0,
-    **calls: Any,
+    kind: QueryKind[R, Any, One], request: R, name: str, *, since: float = 0.0, **calls: Any
 ) -> One:
     """One model's answer to a query, from the cache or the scoring process.
 
@@ -190,11 +185,11 @@ def answer(
         kind: The kind of the query.
         request: The request, with the models that are installed.
         name: The model.
-        shared: What `prepared` returns.
         since: When the visitor wanted a new answer (`time.time`), for requests with a field
             `again`; 0 for a stored answer.
         calls: The callbacks of `queries.answer`.
     """
+    shared = prepared(request)
     alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
     again: dict[str, Any] = {"again": True} if since else {}
     alone = replace(alone, **again)
@@ -212,30 +207,6 @@ def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> 
 def about_models(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
     """Return the result of one of `queries` that needs no forward pass; it isn't queued."""
     return run_query(queries.Visitor(), query, *arguments, **options)
-
-
-def passage_before(query: Query, book: str) -> FoundPassage | None:
-    """The open-book passage for a query; None if no passage shares a word with it.
-
-    Args:
-        query: The query.
-        book: The name or path of the open-book text.
-
-    Raises:
-        UserError: If the text has no search index, or the query has more words than the limit of
-            tokens.
-    """
-    corpus = load_corpus(book)
-    if not is_indexed(corpus):
-        raise UserError(
-            f"The open-book text {book!r} has no search index. Choose it on the tab Sentence."
-        )
-    load_page_limits().check_tokens(sum(len(part.split()) for part in query.parts), "retrieval")
-
-    def look_up() -> tuple[FoundPassage | None]:
-        return (OpenBook(corpus).look_up(query),)
-
-    return cached_answer(("passage", query, corpus.digest), look_up)[0]
 
 
 def settings_of(request: ClozeSettings) -> ClozeSettings:

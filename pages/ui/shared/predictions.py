@@ -13,7 +13,7 @@ from lama_core.api.stored_answers import Stored
 from lama_core.candidates.columns import Candidates
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
-from lama_core.queries.blank_answers import BlankAnswer, Gold, ModelAnswer, Prediction
+from lama_core.queries.blank_answers import CONTEXTS, BlankAnswer, Gold, ModelAnswer, Prediction
 from lama_core.rounding import fixed
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
@@ -27,7 +27,6 @@ PRELIMINARY = (
     f"Preliminary: the {FIRST_RESCORED} likeliest words given the left context. The ranking of all "
     "rescored words follows."
 )
-CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
 
 
 def draw_head(name: str, title: str, colour: str, detail: str) -> None:

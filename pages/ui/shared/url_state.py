@@ -408,16 +408,10 @@ def choose_precision() -> Precision:
     return cast(Precision, chosen)
 
 
-def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> ClozeChoice:
-    """Draw the options of a cloze query and return the choice.
-
-    Args:
-        models: The chosen models.
-        lists: Whether the tab shows more than each model's first answer.
-    """
-    top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND) if lists else 1
+def choose_candidates() -> str:
+    """Draw the choice of the ranked words and return their name."""
     typed = visitors.may("paths")
-    candidates = choose_or_type(
+    return choose_or_type(
         "Candidates",
         list_names(of_relations=False),
         key="candidates",
@@ -427,6 +421,17 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         + " Or type `file:PATH` for your own list, one word per line." * typed,
         refused="URLs can't reference a file of this machine: type the candidates under Options.",
     )
+
+
+def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> ClozeChoice:
+    """Draw the options of a cloze query and return the choice.
+
+    Args:
+        models: The chosen models.
+        lists: Whether the tab shows more than each model's first answer.
+    """
+    top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND) if lists else 1
+    candidates = choose_candidates()
     with st.expander("Advanced"):
         context = pick(
             "Causal models see", CONTEXTS, key="context", first="auto", help=explain("Context")

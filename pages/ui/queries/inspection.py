@@ -30,11 +30,11 @@ from lama_core.api.queries import (
 from lama_core.errors import UserError
 from lama_core.progress import Progress
 from lama_core.progress import describe as describe_progress
-from lama_core.queries.blank_answers import GOLD_SEPARATOR, ClozeRequest, ModelAnswer, check_gold
+from lama_core.queries.blank_answers import GOLD_SEPARATOR, ModelAnswer, check_gold
+from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
-from lama_core.types import Query
 from pages.ui.shared import cache, links, predictions, url_state
 from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
@@ -52,7 +52,7 @@ EDITED_FROM = "the text that was changed"  # in the session: the sentence that i
 Columns = dict[str, Column[LensResult]]
 
 
-def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+def draw_inspection(text: str, asked: ClozeRequest) -> None:
     """Draw the choice of a view, and the chosen view."""
     links.replace_values("look", FORMER_VIEWS)
     views = {
@@ -70,19 +70,18 @@ def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None
     if not view:
         return
     with errors_shown():
-        views[view](text, gold, choice)
+        views[view](text, asked)
 
 
-def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -> InspectRequest:
+def _request(text: str, asked: ClozeRequest, **lens: Any) -> InspectRequest:
     """A checked request with the form's settings that apply to an inspection."""
-    settings = choice.settings
     request = InspectRequest(
         text,
-        models=settings.models,
-        precision=settings.precision,
-        candidates=settings.candidates,
-        top_k=choice.top_k,
-        gold=gold or None,
+        models=asked.models,
+        precision=asked.precision,
+        candidates=asked.candidates,
+        top_k=asked.top_k,
+        gold=asked.gold,
         **lens,
     )
     request.check()
@@ -133,9 +132,9 @@ def _query_columns(request: InspectRequest, shows_progress: bool) -> Columns:
     return query_models(request.models, inspect, describe, per_row=2)
 
 
-def _draw_other(name: str, text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+def _draw_other(name: str, text: str, asked: ClozeRequest) -> None:
     """Draw a lens that has no drawing here: its table."""
-    _draw_lens(_request(text, gold, choice, lens=name), _draw_rows)
+    _draw_lens(_request(text, asked, lens=name), _draw_rows)
 
 
 def _draw_rows(found: LensResult, _: str) -> None:
@@ -144,14 +143,14 @@ def _draw_rows(found: LensResult, _: str) -> None:
         st.caption(plain(note))
 
 
-def _draw_layers(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
-    request = _request(text, gold, choice, lens="layers")
-    from pages.ui.ask.layers import draw_layers
+def _draw_layers(text: str, asked: ClozeRequest) -> None:
+    request = _request(text, asked, lens="layers")
+    from pages.ui.queries.layers import draw_layers
 
     _draw_lens(request, draw_layers)
 
 
-def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+def _draw_words(text: str, asked: ClozeRequest) -> None:
     left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
     method = url_state.pick(
         "By",
@@ -174,8 +173,7 @@ def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         )
     request = _request(
         text,
-        gold,
-        choice,
+        asked,
         lens="tokens",
         method=method,
         answer=tracked or None,
@@ -205,7 +203,7 @@ def _draw_attribution(found: ModelAttribution, _: str) -> None:
         )
 
 
-def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+def _draw_trace(text: str, asked: ClozeRequest) -> None:
     left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
     name, _ = _known_name(text)
     subject = left.text_input(
@@ -228,8 +226,7 @@ def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         return
     request = _request(
         text,
-        gold,
-        choice,
+        asked,
         lens="trace",
         subject=subject,
         answer=tracked or None,
@@ -243,12 +240,12 @@ def _draw_trace(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
             "the time limit of a query."
         )
         return
-    from pages.ui.ask.lens_charts import draw_trace
+    from pages.ui.queries.lens_charts import draw_trace
 
     _draw_lens(request, draw_trace, shows_progress=True)
 
 
-def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+def _draw_logit(text: str, asked: ClozeRequest) -> None:
     left, right, _ = st.columns([2, 2, 2], vertical_alignment="bottom")
     tracked = _choose_tracked(left)
     against = right.text_input(
@@ -260,13 +257,12 @@ def _draw_logit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     )
     request = _request(
         text,
-        gold,
-        choice,
+        asked,
         lens="logit",
         answer=tracked or None,
         against=" ".join((against or "").split()) or None,
     )
-    from pages.ui.ask.lens_charts import draw_logit
+    from pages.ui.queries.lens_charts import draw_logit
 
     _draw_lens(request, draw_logit)
 
@@ -282,7 +278,7 @@ def _choose_tracked(place: DeltaGenerator) -> str:
     return " ".join((typed or "").split())
 
 
-def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+def _draw_edit(text: str, asked: ClozeRequest) -> None:
     example = _example_edit(text)
     if st.session_state.get(EDITED_FROM, text) != text:
         st.session_state["changed"] = example  # the user typed another sentence above
@@ -302,16 +298,13 @@ def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         raise UserError(f"The {TRACKED_ANSWER} is one word: remove {GOLD_SEPARATOR}.")
 
     def query_model(name: str, installed: tuple[str, ...]) -> tuple[ModelAnswer, ModelAnswer]:
-        settings = replace(choice.settings, models=installed)
+        def answer(text: str, word: str | None) -> ModelAnswer:
+            request = replace(asked, text=text, gold=word, models=installed, open_book=None)
+            return cache.answer(fill.kind, request, name)
 
-        def answer(query: Query, word: str) -> ModelAnswer:
-            return cache.cloze_answer(
-                settings, name, query.text(), word, choice.top_k, choice.renormalise
-            )
-
-        word = tracked or answer(queries[0], gold).blanks[0].predictions[0].token
+        word = tracked or answer(text, asked.gold).blanks[0].predictions[0].token
         before, after = (
-            answer(query, word + GOLD_SEPARATOR * (query.n_blanks - 1)) for query in queries
+            answer(query.text(), word + GOLD_SEPARATOR * (query.n_blanks - 1)) for query in queries
         )
         return before, after
 
@@ -320,25 +313,20 @@ def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         "after the edit minus before."
     )
     columns = query_models(
-        choice.settings.models, query_model, lambda pair: predictions.describe(pair[1]), per_row=2
+        asked.models, query_model, lambda pair: predictions.describe(pair[1]), per_row=2
     )
     for column in columns.values():
         with column.place.container():
             st.html(_before_and_after(*column.answer))
     if columns:
-        settings = replace(choice.settings, models=tuple(columns))
-        options = {
-            "top_k": choice.top_k,
-            "gold": tracked or None,
-            "renormalise": choice.renormalise,
-        }
         texts = dict.fromkeys((text, edited or ""))
         requests = tuple(
-            ClozeRequest(**field_values(settings) | options, text=one) for one in texts
+            replace(asked, text=one, gold=tracked or None, models=tuple(columns), open_book=None)
+            for one in texts
         )
         answers = {name: column.answer for name, column in columns.items()}
-        asked = {"before": field_values(requests[0]), "after": field_values(requests[-1])}
-        made = made_with(asked, [after for _, after in answers.values()])
+        texts_asked = {"before": field_values(requests[0]), "after": field_values(requests[-1])}
+        made = made_with(texts_asked, [after for _, after in answers.values()])
         draw_export("what-if", lambda: _edit_rows(answers), made, requests)
 
 

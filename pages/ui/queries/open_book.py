@@ -1,16 +1,11 @@
 """Open-book context: a retrieved passage before the sentence, which may contain the answer."""
 
-import streamlit as st
-
 from lama_core.datasets.passages import STARTER, load_corpus
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.paths import corpus_files
-from lama_core.rounding import fixed
-from lama_core.scoring.retrieval import FoundPassage, is_indexed
-from lama_core.types import Query
-from pages.ui.shared import cache, url_state, visitors
-from pages.ui.shared.messages import plain
+from lama_core.scoring.retrieval import is_indexed
+from pages.ui.shared import url_state, visitors
 
 CLOSED = "closed"
 
@@ -41,20 +36,3 @@ def choose_book() -> str | None:
             "PATH`."
         )
     return chosen
-
-
-def draw_passage(query: Query, corpus: str | None) -> FoundPassage | None:
-    """Draw and return the best passage for a query; None without a corpus or a match."""
-    if corpus is None:
-        return None
-    found = cache.passage_before(query, corpus)
-    if found is None:
-        st.caption(
-            "Open book: no passage shares a word with the sentence, so it is asked without context."
-        )
-    else:
-        st.markdown(
-            f":material/menu_book: **Open-book context** "
-            f"({plain(corpus)}, score {fixed(found.score, 2)}): {plain(found.passage)}"
-        )
-    return found

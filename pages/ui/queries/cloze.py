@@ -1,0 +1,162 @@
+"""The tab Sentence: a sentence with blanks, and the words that each model ranks there."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from lama_core.api.stored_answers import Stored
+from lama_core.models.protocols import KINDS
+from lama_core.queries.blank_answers import ModelAnswer
+from lama_core.queries.cloze import ClozeAsked, ClozeRequest, ClozeText, fill
+from lama_core.queries.kind import Answer
+from lama_core.rounding import fixed
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.retrieval import with_passage
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form, Widget
+from pages.ui.queries.inspection import draw_inspection
+from pages.ui.queries.open_book import choose_book
+from pages.ui.queries.outside_candidates import draw_outside_candidates
+from pages.ui.queries.tab import Tab
+from pages.ui.shared import cache, predictions, url_state
+from pages.ui.shared.messages import plain
+from pages.ui.shared.model_columns import Column, reserve_line
+
+
+def _layout(draw: DrawField) -> None:
+    url_state.SENTENCE.start()
+    sentence, word = st.columns([3, 1], vertical_alignment="bottom")
+    with sentence:
+        draw("text")
+    with word:
+        draw("gold")
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        draw("models")
+    with more, st.container(horizontal=True):
+        with st.popover("Examples", icon=":material/lightbulb:"):
+            st.caption("From Petroni et al. 2019, Figure 1 and Table 3")
+            with st.container(height=380, border=False, gap=None):
+                url_state.SENTENCE.draw_examples()
+        with st.popover("Options", icon=":material/tune:"):
+            draw("top_k")
+            widgets.draw_cloze_options(draw)
+            draw("open_book")
+
+
+FORM = Form(
+    ClozeRequest,
+    {
+        "text": widgets.example_field(
+            url_state.SENTENCE,
+            "text",
+            "Sentence with a blank",
+            help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
+            "With several blanks, each blank gets its own list.",
+        ),
+        "gold": widgets.optional_field(
+            "gold",
+            "Right answer (optional)",
+            help="The word that should fill the blank. Its rank is shown for every model, even if "
+            "it is far down the list. A word of several subword tokens is scored token by token. "
+            "For several blanks, give one answer each with | between them.",
+        ),
+        "models": widgets.MODELS,
+        "top_k": widgets.TOP_K,
+        **widgets.CLOZE_OPTIONS,
+        "open_book": Widget(lambda _: choose_book(), widgets.kept("open_book", "book")),
+    },
+    _layout,
+)
+
+
+def _heading(number: int, n_blanks: int) -> str:
+    return f"Blank {number + 1} of {n_blanks}" if n_blanks > 1 else ""
+
+
+def _draw_above(asked: ClozeAsked) -> list[DeltaGenerator]:
+    """Draw the open-book passage; return a placeholder for a line about each blank."""
+    book, passage = asked.request.open_book, asked.shared.passage
+    if book is not None and passage is None:
+        st.caption(
+            "Open book: no passage shares a word with the sentence, so it is asked without context."
+        )
+    elif book is not None and passage is not None:
+        st.markdown(
+            f":material/menu_book: **Open-book context** "
+            f"({plain(book)}, score {fixed(passage.score, 2)}): {plain(passage.passage)}"
+        )
+    return [reserve_line(f"blank {number}") for number in range(asked.shared.query.n_blanks)]
+
+
+def _draw_answers(asked: ClozeAsked, column: Column[ModelAnswer]) -> None:
+    """Draw a model's answers at each blank."""
+    blanks = column.answer.blanks
+    for number, answers in enumerate(blanks):
+        with st.container() if number == 0 else column.box.container():
+            if heading := _heading(number, len(blanks)):
+                st.caption(heading)
+            if number and not KINDS[column.answer.kind].fills_together:
+                filled = plain(answers.asked.replace("[MASK]", "___"))
+                st.caption(f"Query with the model's own first answers filled in: {filled}")
+            predictions.draw_answers(answers, column.colour)
+
+
+def _draw_below(
+    answer: Answer[ClozeRequest, ClozeText, ModelAnswer], lines: list[DeltaGenerator]
+) -> None:
+    """Draw the models' first answers at each blank, the ranked words and the models' notes."""
+    models, candidates = answer.models, answer.asked.candidates
+    for number, line in enumerate(lines):
+        with line.container(horizontal=True, vertical_alignment="center"):
+            if heading := _heading(number, len(lines)):
+                st.caption(heading, width="content")
+            warned = draw_outside_candidates(models, number, candidates.name)
+            if not warned:
+                predictions.draw_first_answers(models, number)
+        if warned and len(models) > 1:
+            predictions.draw_first_answers(models, number)
+    caption = predictions.describe_candidates(candidates, [one.n_candidates for one in models])
+    for one in models:
+        if one.blanks[0].over == "rescored":
+            title = plain(url_state.title_of(one.name))
+            caption += f" {title} ranks only the {one.blanks[0].n_over:,} words it rescores."
+    if {one.name for one in models} >= predictions.TWINS:
+        caption += f" {predictions.TWIN_NOTE}"
+    st.caption(caption)
+    for one in models:
+        if one.notes:
+            st.caption(f"{plain(url_state.title_of(one.name))}: {plain(' '.join(one.notes))}")
+
+
+def _stored(asked: ClozeAsked) -> dict[str, Stored]:
+    """The answers of models that aren't installed, from finished runs without a passage."""
+    if asked.shared.passage:
+        return {}
+    text = asked.shared.query.text()
+    found = cache.stored_answers(asked.request, (text,))
+    return {name: answers[text] for name, answers in found.items()}
+
+
+def _draw_inspection(answer: Answer[ClozeRequest, ClozeText, ModelAnswer]) -> None:
+    asked = answer.asked
+    passage = asked.shared.passage
+    text = with_passage(asked.shared.query, passage).text() if passage else asked.request.text
+    draw_inspection(text, asked.request)
+
+
+SENTENCE = Tab(
+    kind=fill.kind,
+    name="Sentence",
+    opens={},
+    caption="Type a sentence with a blank. Each model ranks the words that could fill it.",
+    form=FORM,
+    language_of=lambda request: " ".join(parse_query(request.text).parts),
+    above=_draw_above,
+    stored=_stored,
+    calls=lambda colour: {"on_first": predictions.preliminary_drawer(colour)},
+    draw=_draw_answers,
+    describe=predictions.describe,
+    below=_draw_below,
+    exported="cloze",
+    after=_draw_inspection,
+)
