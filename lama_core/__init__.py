@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from lama_core.api.queries import batch as batch
     from lama_core.api.queries import inspect as inspect
     from lama_core.api.queries import rank as rank
-    from lama_core.api.queries import relation as relation
     from lama_core.api.results import compare as compare
     from lama_core.api.results import results as results
     from lama_core.api.runs import analogy_probe as analogy_probe
@@ -47,10 +46,11 @@ if TYPE_CHECKING:
     from lama_core.queries.pairs import score_analogies as score_analogies
     from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
+    from lama_core.queries.wordings import relation as relation
 
 __version__ = "0.2.0"
 _MODULES = {
-    "api.queries": "relation rank inspect batch analogy_questions",
+    "api.queries": "rank inspect batch analogy_questions",
     "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
     "api.generation": "generate",
     "api.results": "results compare",
@@ -64,6 +64,7 @@ _MODULES = {
     "queries.pairs": "score_analogies",
     "queries.question": "ask",
     "queries.sentences": "sentences",
+    "queries.wordings": "relation",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 __all__ = ["__version__", *sorted(_MODULE_OF)]

@@ -36,6 +36,11 @@ def decimals(n: int, *, none: str = "", signed: bool = False) -> Callable[[float
     return written
 
 
+def thousands(value: int | None) -> str:
+    """Return a whole number with separators; empty for None."""
+    return "" if value is None else f"{value:,}"
+
+
 def plain(value: Any) -> Any:
     """Return a value for JSON: None for NaN and infinity, a list for a tuple."""
     if isinstance(value, tuple):

@@ -8,13 +8,13 @@ import streamlit as st
 from pages.ui.ask.answers import draw_ranking
 from pages.ui.ask.batch import draw_batch
 from pages.ui.ask.examples import draw_published_examples
-from pages.ui.ask.wordings import draw_wordings
 from pages.ui.queries.analogy import ANALOGY
 from pages.ui.queries.cloze import SENTENCE
 from pages.ui.queries.draw import draw_query
 from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
+from pages.ui.queries.wordings import WORDINGS
 from pages.ui.router import draw_page, draw_tabs
 from pages.ui.shared import links, screens, url_state
 
@@ -47,7 +47,7 @@ def main() -> None:
         )
     tabs: dict[str, Callable[[], object]] = {
         "Sentence": partial(draw_query, SENTENCE),
-        "Wordings": draw_wordings,
+        "Wordings": partial(draw_query, WORDINGS),
         "Answers": draw_answers,
         "Question": partial(draw_query, QUESTION),
         "Analogy": draw_analogy,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import places_of
-from lama_core.datasets import load_dataset, load_questions
-from lama_core.errors import did_you_mean
+from lama_core.datasets import load_questions
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
 from lama_core.models.protocols import KINDS as KINDS
@@ -44,15 +43,6 @@ from lama_core.queries.lenses.tokens import AS_NEEDED as AS_NEEDED
 from lama_core.queries.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_METHODS
 from lama_core.queries.lenses.tokens import ModelAttribution as ModelAttribution
 from lama_core.queries.lenses.trace import ModelTrace as ModelTrace
-from lama_core.queries.wordings import RelationAnswer as RelationAnswer
-from lama_core.queries.wordings import RelationModelAnswers as RelationModelAnswers
-from lama_core.queries.wordings import RelationQuestion as RelationQuestion
-from lama_core.queries.wordings import (
-    RelationRequest,
-    make_relation_question,
-    query_wordings_of_models,
-)
-from lama_core.queries.wordings import first_answers as first_answers
 from lama_core.requests import Function
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings, load_models
@@ -87,44 +77,6 @@ def _load_with_words(
 def _options(request: ClozeSettings, *more: str) -> dict[str, Any]:
     names = ("context", "renormalise", "n_rescored", *more)
     return {name: getattr(request, name) for name in names}
-
-
-def _relation(request: RelationRequest) -> RelationAnswer:
-    dataset = load_dataset(request.dataset)
-    question = make_relation_question(
-        dataset, request.relation, request.subject, request.gold, mined=request.mined
-    )
-    if not question.objects:
-        known = dict.fromkeys(fact.subject for fact in dataset.facts_of(request.relation))
-        request.on_note(
-            f"{dataset.name} has no fact of {request.relation} with the subject "
-            f"{request.subject!r}{did_you_mean(request.subject, known)}."
-        )
-    models, words = _load_with_words(request)
-    return query_wordings_of_models(models, question, words, **_options(request))
-
-
-relation = Function(
-    RelationRequest,
-    _relation,
-    frame_of,
-    """Query models for a relation of a subject, in every wording in the dataset.
-
-    Returns:
-        A DataFrame with a row for each model and wording: its first word, and the gold answer's
-        rank.
-
-    Raises:
-        UserError: If the dataset, relation, model or candidate list is unknown.
-
-    >>> import lama_core as lama
-    >>> found = lama.relation("P36", subject="Norway")
-    >>> found[["kind", "word", "gold_rank"]].head(2)
-             kind    word  gold_rank
-    0      manual    oslo          1
-    1  paraphrase  norway          6
-    """,
-)
 
 
 def _rank(request: RankRequest) -> RankAnswer:

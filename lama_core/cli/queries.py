@@ -13,11 +13,7 @@ from lama_core.api.queries import (
     QuestionAnswer,
     QuestionsAnswer,
     RankAnswer,
-    RelationAnswer,
-    RelationModelAnswers,
-    RelationQuestion,
     Share,
-    first_answers,
     shown_tokens,
 )
 from lama_core.cli import commands, output
@@ -28,50 +24,6 @@ from lama_core.rounding import counted, fixed
 def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
     """Return a score with `digits` decimals; a dash for None."""
     return "-" if value is None else fixed(value, digits, signed=signed)
-
-
-def print_relation(answer: RelationAnswer) -> None:
-    """Print the known objects, then each model's predictions for every wording."""
-    question = answer.question
-    known = ", ".join(question.objects) or "none"
-    gold = question.gold or "-"
-    print(f"{question.relation} {question.label} of {question.subject}, gold answer: {gold}")
-    print(f"objects in {question.dataset}: {known}")
-    if question.n_left_out:
-        n_wordings = len(question.wordings)
-        print(f"queried: the first {n_wordings} of {n_wordings + question.n_left_out} wordings")
-    for model in answer.models:
-        print()
-        _print_wordings(question, model, answer.candidates.name)
-
-
-def _print_wordings(question: RelationQuestion, model: RelationModelAnswers, words: str) -> None:
-    """Print a row for each wording; the title counts the wordings with the commonest answer."""
-    rows = [
-        (
-            f"{wording.kind} ({wording.source})",
-            wording.query(question.subject).text("___"),
-            answer.first.token
-            + (f" → {answer.first.begins}" if answer.first.begins else "")
-            + (" ✓" if question.is_right(wording, answer.first.token) else ""),
-            fixed(answer.first.prob, 3),
-            f"{answer.gold.rank:,}" if answer.gold else None,
-            answer.note,
-        )
-        for wording, answer in zip(question.wordings, model.answers, strict=True)
-    ]
-    word, n = first_answers(question, model)[0]
-    total = question.n_agreeing
-    same = f"the first answer is {word} in {n} of {total} wordings"
-    if 1 == n < total:
-        same = f"the first answers in {total} wordings all differ"
-    settings = f"{model.n_candidates:,} candidates ({words})"
-    settings += model.computed
-    output.print_table(
-        ("wording", "sentence", "first answer", "prob", "rank of the gold answer", "note"),
-        rows,
-        title=f"{model.name}: {same}, not counting the negated wording; {settings}",
-    )
 
 
 def print_rank(answer: RankAnswer) -> None:
@@ -226,7 +178,7 @@ def _chosen_cell(answer: QuestionAnswer) -> str:
 
 
 cloze = make(lama.fill)
-relation = commands.make(queries.relation, print_relation, "relation P36 --subject France")
+relation = make(lama.relation)
 rank = commands.make(
     queries.rank,
     print_rank,

@@ -228,6 +228,11 @@ def _shown(item: Prediction) -> str:
     return f"“{item.token}”{complete} with probability {fixed(item.prob, 3)}"
 
 
+def marked_answer(word: str, begins: str | None, right: bool | None) -> str:
+    """Return an answer with the longer word that it begins, and ✓ if it is right."""
+    return f"{word}{f' → {begins}' if begins else ''}{' ✓' if right else ''}"
+
+
 def gold_columns(gold: Gold | None) -> dict[str, Any]:
     """Return the gold answer as columns of a table."""
     values = (gold.word, gold.rank, gold.log_prob) if gold else (None,) * 3

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lama_core.queries import analogy, cloze, pairs, question, sentences
+from lama_core.queries import analogy, cloze, pairs, question, sentences, wordings
 from lama_core.queries.kind import QueryFunction, QueryKind
 from lama_core.requests import Request
 
@@ -10,6 +10,7 @@ QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
     cloze.fill,
     sentences.sentences,
     question.ask,
+    wordings.relation,
     analogy.analogy,
     pairs.score_analogies,
 )

@@ -10,30 +10,32 @@ The gold answer is wrong for a negated sentence, so negated wordings don't count
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from lama_core.candidates.columns import Candidates
-from lama_core.datasets import Dataset, pararel
+from lama_core.datasets import Dataset, load_dataset, pararel
 from lama_core.datasets.library.installed import STARTER, installed_dir
 from lama_core.datasets.prompt_sets import load_pool, normalise_template
-from lama_core.errors import UserError
+from lama_core.errors import UserError, did_you_mean
 from lama_core.models.protocols import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
 from lama_core.queries.blank_answers import (
     Gold,
     Prediction,
     check_gold,
-    gold_columns,
+    marked_answer,
     query_in_batches,
 )
+from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import BLANK, fill, shows_subject
+from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.queries import gather_knowledge
+from lama_core.tables import Column, Table, decimals, json_row, make_table, thousands
 from lama_core.types import Prompt, Query, Relation
 
 MAX_WORDINGS = 60
@@ -163,64 +165,35 @@ class RelationModelAnswers(AboutModel):
 
 
 @dataclass(frozen=True, slots=True)
-class RelationAnswer:
-    """All models' answers to all wordings."""
+class WordingRow:
+    """A row of the table of one model's answers."""
 
-    question: RelationQuestion
-    candidates: Candidates
-    models: tuple[RelationModelAnswers, ...]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row of plain values for each wording and model, wording by wording."""
-        question = self.question
-        return [
-            {
-                "model": model.name,
-                "kind": wording.kind,
-                "source": wording.source,
-                "template": wording.template,
-                "text": wording.query(question.subject).text(),
-                "context": answer.context,
-                "note": answer.note,
-                "precision": model.precision,
-                "device": model.device,
-                "word": answer.first.token,
-                "begins": answer.first.begins,
-                "prob": answer.first.prob,
-                "prob_of": answer.over,
-                "log_prob": answer.first.log_prob,
-                "right": question.is_right(wording, answer.first.token),
-                **gold_columns(answer.gold),
-                "gold": question.gold,
-            }
-            for number, wording in enumerate(question.wordings)
-            for model in self.models
-            for answer in (model.answers[number],)
-        ]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `relation --json` prints."""
-        plain = asdict(self.question)
-        n_wordings = len(plain.pop("wordings"))
-        return {
-            **plain,
-            "n_wordings": n_wordings,
-            "n_agreeing": self.question.n_agreeing,
-            "candidates": self.candidates.name,
-            "models": [
-                {
-                    "name": model.name,
-                    "kind": model.kind,
-                    "n_candidates": model.n_candidates,
-                    "first_answers": [
-                        {"word": word, "wordings": n}
-                        for word, n in first_answers(self.question, model)
-                    ],
-                }
-                for model in self.models
-            ],
-            "answers": self.rows(),
-        }
+    model: Annotated[str, Column("The model.", in_frame=False)]
+    kind: Annotated[WordingKind, Column("The kind of wording.")]
+    source: Annotated[str, Column("The wording's dataset, or rule.")]
+    template: Annotated[str, Column("The wording, with [X] and [Y].")]
+    text: Annotated[str, Column("The wording with the subject and [MASK].")]
+    context: Annotated[Context, Column("The context that the model saw.")]
+    note: Annotated[str, Column("A note if the model doesn't see the subject.")]
+    precision: Annotated[str, Column("The model's precision.", in_frame=False)]
+    device: Annotated[str, Column("The model's device.", in_frame=False)]
+    word: Annotated[str, Column("The first answer.")]
+    begins: Annotated[str | None, Column("The longer word that it begins, if any.")]
+    prob: Annotated[float, Column("Its probability.", format=decimals(3))]
+    prob_of: Annotated[str, Column("The words over which probabilities sum to 1.")]
+    log_prob: Annotated[float, Column("Its natural log-probability.")]
+    right: Annotated[bool | None, Column("Whether it is right; None if that isn't known.")]
+    gold: Annotated[str | None, Column("The gold answer.")]
+    gold_rank: Annotated[
+        int | None, Column("The gold answer's rank.", "rank of the gold answer", thousands)
+    ]
+    gold_log_prob: Annotated[float | None, Column("The gold answer's log-probability.")]
+    wording: Annotated[str, Column("Kind and source.", in_json=False, in_frame=False)]
+    sentence: Annotated[str, Column("The text with ___.", in_json=False, in_frame=False)]
+    answer: Annotated[
+        str,
+        Column("The first answer, with marks.", "first answer", in_json=False, in_frame=False),
+    ]
 
 
 def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWording, ...]:
@@ -323,31 +296,6 @@ def make_relation_question(
     )
 
 
-def query_wordings(
-    model: BlankFiller, question: RelationQuestion, candidates: Candidates, **options: Any
-) -> RelationModelAnswers:
-    """Return one model's first answer to each wording; options as for `query_in_batches`."""
-    answers = query_in_batches(model, question.queries, candidates, gold=question.gold, **options)
-    found = []
-    for wording, answer in zip(question.wordings, answers, strict=True):
-        blank, note = answer.blanks[0], wording.note(model.kind, answer.context)
-        first, over = blank.predictions[0], blank.shown_over()
-        found.append(WordingAnswer(answer.context, note, first, blank.gold, over))
-    n = answers[0].n_candidates
-    return RelationModelAnswers(n_candidates=n, answers=tuple(found), **model_fields(model))
-
-
-def query_wordings_of_models(
-    models: Iterable[BlankFiller],
-    question: RelationQuestion,
-    candidates: Candidates,
-    **options: Any,
-) -> RelationAnswer:
-    """Return every model's answers; options as for `query_wordings`."""
-    answers = tuple(query_wordings(model, question, candidates, **options) for model in models)
-    return RelationAnswer(question, candidates, answers)
-
-
 def first_answers(
     question: RelationQuestion, model: RelationModelAnswers
 ) -> tuple[tuple[str, int], ...]:
@@ -363,3 +311,180 @@ def first_answers(
     spellings = {word.lower(): word for word in reversed(words)}
     counts = Counter(word.lower() for word in words)
     return tuple((spellings[word], n) for word, n in counts.most_common())
+
+
+AskedRelation = Asked[RelationRequest, RelationQuestion]
+RelationAnswer = Answer[RelationRequest, RelationQuestion, RelationModelAnswers]
+
+
+class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAnswers]):
+    """A relation of a subject, in every wording.
+
+    Args:
+        load: Loads a dataset by its name.
+    """
+
+    name = "wordings"
+    example = "relation P36 --subject France"
+    row = WordingRow
+
+    def __init__(self, load: Callable[[str], Dataset] = load_dataset) -> None:
+        self._load = load
+
+    def prepare(self, request: RelationRequest, limits: Limits) -> RelationQuestion:
+        """Return the wordings; a subject that the dataset doesn't have is a note.
+
+        Raises:
+            UserError: As `make_relation_question`, or if the dataset can't be loaded.
+        """
+        dataset = self._load(request.dataset)
+        question = make_relation_question(
+            dataset, request.relation, request.subject, request.gold, mined=request.mined
+        )
+        if not question.objects:
+            known = subjects_of(dataset, request.relation)
+            request.on_note(
+                f"{dataset.name} has no fact of {request.relation} with the subject "
+                f"{request.subject!r}{did_you_mean(request.subject, known)}."
+            )
+        return question
+
+    def answer(
+        self, model: BlankFiller, asked: AskedRelation, calls: Calls
+    ) -> RelationModelAnswers:
+        """Return one model's first answer to each wording."""
+        request, question = asked.request, asked.shared
+        answers = query_in_batches(
+            model,
+            question.queries,
+            asked.candidates,
+            gold=question.gold,
+            context=request.context,
+            renormalise=request.renormalise,
+            n_rescored=request.n_rescored,
+            limits=calls.limits,
+        )
+        found = []
+        for wording, answer in zip(question.wordings, answers, strict=True):
+            blank, note = answer.blanks[0], wording.note(model.kind, answer.context)
+            first, over = blank.predictions[0], blank.shown_over()
+            found.append(WordingAnswer(answer.context, note, first, blank.gold, over))
+        n = answers[0].n_candidates
+        return RelationModelAnswers(n_candidates=n, answers=tuple(found), **model_fields(model))
+
+    def rows(self, asked: AskedRelation, one: RelationModelAnswers) -> Sequence[WordingRow]:
+        """Return a row for each wording."""
+        question = asked.shared
+        rows = []
+        for wording, answer in zip(question.wordings, one.answers, strict=True):
+            query, first, gold = wording.query(question.subject), answer.first, answer.gold
+            right = question.is_right(wording, first.token)
+            rows.append(
+                WordingRow(
+                    model=one.name,
+                    kind=wording.kind,
+                    source=wording.source,
+                    template=wording.template,
+                    text=query.text(),
+                    context=answer.context,
+                    note=answer.note,
+                    precision=one.precision,
+                    device=one.device,
+                    word=first.token,
+                    begins=first.begins,
+                    prob=first.prob,
+                    prob_of=answer.over,
+                    log_prob=first.log_prob,
+                    right=right,
+                    gold=question.gold,
+                    gold_rank=gold.rank if gold else None,
+                    gold_log_prob=gold.log_prob if gold else None,
+                    wording=f"{wording.kind} ({wording.source})",
+                    sentence=query.text("___"),
+                    answer=marked_answer(first.token, first.begins, right),
+                )
+            )
+        return rows
+
+    def printed(self, answer: RelationAnswer) -> Iterator[Table | str]:
+        """Yield the known objects, then each model's table."""
+        question = answer.asked.shared
+        known = ", ".join(question.objects) or "none"
+        gold = question.gold or "-"
+        yield f"{question.relation} {question.label} of {question.subject}, gold answer: {gold}"
+        yield f"objects in {question.dataset}: {known}"
+        if question.n_left_out:
+            n = len(question.wordings)
+            yield f"queried: the first {n} of {n + question.n_left_out} wordings"
+        for one in answer.models:
+            yield ""
+            yield from self.tables(answer.asked, one)
+
+    def tables(self, asked: AskedRelation, one: RelationModelAnswers) -> Iterator[Table | str]:
+        """Yield the answers; the title counts the wordings with the most frequent answer."""
+        word, n = first_answers(asked.shared, one)[0]
+        total = asked.shared.n_agreeing
+        same = f"the first answer is {word} in {n} of {total} wordings"
+        if 1 == n < total:
+            same = f"the first answers in {total} wordings all differ"
+        settings = f"{one.n_candidates:,} candidates ({asked.candidates.name}){one.computed}"
+        yield make_table(
+            WordingRow,
+            self.rows(asked, one),
+            "wording sentence answer prob gold_rank note",
+            title=f"{one.name}: {same}, not counting the negated wording; {settings}",
+        )
+
+    def title(self, request: RelationRequest) -> str:
+        """Return the relation and the subject."""
+        return f"{request.relation} of {request.subject}"
+
+    def head(self, answer: RelationAnswer) -> dict[str, Any]:
+        """Return the question, without its wordings, and the name of the candidates."""
+        question = answer.asked.shared
+        found = asdict(question)
+        del found["wordings"]
+        return {
+            **found,
+            "n_wordings": len(question.wordings),
+            "n_agreeing": question.n_agreeing,
+            "candidates": answer.asked.candidates.name,
+        }
+
+    def json(self, asked: AskedRelation, one: RelationModelAnswers) -> dict[str, Any]:
+        """Return the number of candidates, and how often each first answer was given."""
+        counts = first_answers(asked.shared, one)
+        return {
+            "name": one.name,
+            "kind": one.kind,
+            "n_candidates": one.n_candidates,
+            "first_answers": [{"word": word, "wordings": n} for word, n in counts],
+        }
+
+    def foot(self, answer: RelationAnswer) -> dict[str, Any]:
+        """Return the rows of all models, wording by wording."""
+        tables = [self.rows(answer.asked, one) for one in answer.models]
+        rows = [json_row(row) for rows in zip(*tables, strict=True) for row in rows]
+        return {"answers": rows}
+
+
+relation = QueryFunction(
+    RelationRequest,
+    RelationKind(),
+    """Query models for a relation of a subject, in every wording in the dataset.
+
+    Returns:
+        A DataFrame with a row for each model and wording: its first word, and the gold answer's
+        rank.
+
+    Raises:
+        UserError: If the dataset, relation, model or candidate list is unknown.
+
+    >>> import lama_core as lama
+    >>> found = lama.relation("P36", subject="Norway")
+    >>> found[["kind", "word", "gold_rank"]].head(2)
+             kind    word  gold_rank
+    0      manual    oslo          1
+    1  paraphrase  norway          6
+    """,
+)

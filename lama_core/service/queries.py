@@ -23,7 +23,6 @@ from lama_core.progress import OnProgress, ignore
 from lama_core.queries.batch import BatchLine, BatchModelAnswers
 from lama_core.queries.blank_answers import extended_words
 from lama_core.queries.kind import NO_CANDIDATES, Asked, Calls
-from lama_core.queries.wordings import RelationModelAnswers, RelationQuestion, query_wordings
 from lama_core.queue import PASSES, LoadQueue, nothing
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import load_page_limits
@@ -175,14 +174,6 @@ def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str,
         "n_rescored": settings.n_rescored,
         "limits": load_page_limits(),
     }
-
-
-def relation_answer(
-    settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
-) -> RelationModelAnswers:
-    """One model's answers to a relation's wordings; arguments as for `cloze_answer`."""
-    model, candidates = loaded_model(name, settings.precision), candidates_of(settings)
-    return query_wordings(model, question, candidates, **_options(settings, name, renormalise))
 
 
 def inspection(

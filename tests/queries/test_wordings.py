@@ -16,16 +16,18 @@ from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
 from lama_core.errors import UserError
 from lama_core.queries.blank_answers import query_model
+from lama_core.queries.kind import Asked, Calls
 from lama_core.queries.wordings import (
     BLIND,
     MAX_SUBJECT,
     MAX_WORDINGS,
     PICKED_BLIND,
+    RelationQuestion,
+    RelationRequest,
     RelationWording,
     first_answers,
     make_relation_question,
-    query_wordings,
-    query_wordings_of_models,
+    relation,
     relation_wordings,
 )
 from lama_core.types import Fact, Prompt, Relation
@@ -139,23 +141,29 @@ def filler() -> TableFiller:
     return TableFiller(table, WORDS)
 
 
+def asked_about(question: RelationQuestion, candidates: Candidates, **options: Any) -> Any:
+    request = RelationRequest(question.relation, subject=question.subject, **options)
+    return Asked(request, question, candidates)
+
+
 def test_every_wording_has_its_first_answer_and_the_golds_rank() -> None:
     question = make_relation_question(data(), "P47", "France")
-    answer = query_wordings_of_models([filler()], question, Candidates("x", WORDS))
-    rows = answer.rows()
-    assert [(row["word"], row["right"], row["gold_rank"]) for row in rows] == [
+    asked = asked_about(question, Candidates("x", WORDS))
+    rows = relation.kind.rows(asked, relation.kind.answer(filler(), asked, Calls()))
+    assert [(row.word, row.right, row.gold_rank) for row in rows] == [
         ("Spain", True, 1),
         ("spain", True, 3),
         ("Peru", False, 2),
         ("Spain", None, 1),
     ]
-    assert [row["log_prob"] for row in rows] == pytest.approx([-1.0, -1.5, -0.5, -0.1])
-    assert {row["note"] for row in rows} == {""}, "a masked model sees both sides"
+    assert [row.log_prob for row in rows] == pytest.approx([-1.0, -1.5, -0.5, -0.1])
+    assert {row.note for row in rows} == {""}, "a masked model sees both sides"
 
 
 def test_the_agreement_leaves_the_negated_wording_aside_and_ignores_case() -> None:
     question = make_relation_question(data(), "P47", "France")
-    answer = query_wordings(filler(), question, Candidates("x", WORDS))
+    asked = asked_about(question, Candidates("x", WORDS))
+    answer = relation.kind.answer(filler(), asked, Calls())
     assert first_answers(question, answer) == (("Spain", 2), ("Peru", 1))
 
 
@@ -168,7 +176,8 @@ def test_batched_wordings_get_the_numbers_of_single_sentences(
     for family in ("bert-cased", "smollm2"):
         model = tiny_model(family)
         candidates = common_vocabulary([model.vocabulary])
-        together = query_wordings(model, question, candidates, context=context)
+        asked = asked_about(question, candidates, context=context)
+        together = relation.kind.answer(model, asked, Calls())
         for query, one in zip(question.queries, together.answers, strict=True):
             alone = query_model(model, query, candidates, gold=gold, context=context)
             first, (blank,) = alone.blanks[0].predictions[0], alone.blanks

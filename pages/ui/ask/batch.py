@@ -31,8 +31,8 @@ from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.shared_fields import ClozeSettings
-from pages.ui.ask.answer_table import draw_answer_table, shown_answer
 from pages.ui.queries import history
+from pages.ui.queries.answer_table import draw_answer_table, shown_answer
 from pages.ui.shared import cache, links, predictions, url_state, visitors
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import counted, plain, show_error

@@ -14,7 +14,7 @@ from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values
 from lama_core.scoring.shared_fields import ClozeSettings
-from pages.ui.ask.wordings import describe_contexts
+from pages.ui.queries.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import Rows, draw_export, made_with

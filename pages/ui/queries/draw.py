@@ -29,7 +29,7 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
             return
         request = replace(request, models=asked_models)
         request.check()
-        shared = cache.prepared(request)
+        shared = cache.prepared(tab.kind, request)
         history.add_entry(request)
         asked = Asked(request, shared)
         draw_language_note(tab.language_of(request), request.models)

@@ -12,13 +12,11 @@ import streamlit as st
 
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
-from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request, field_values
 from pages.ui.queries.tab import Tab
 from pages.ui.queries.table import TABS
-from pages.ui.shared import cache, links, screens, url_state
+from pages.ui.shared import links, screens, url_state
 from pages.ui.shared.messages import counted, errors_shown, plain
-from pages.ui.shared.run_choice import relation_label
 
 MAX_ENTRIES = 50
 MAX_TITLE = 70
@@ -89,11 +87,6 @@ def _url_value(value: object) -> str | list[str]:
     return list(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _relation_params(request: RelationRequest) -> dict[str, Any]:
-    relation = cache.dataset_of(request.dataset).relation(request.relation)
-    return {"relation": relation_label(relation.name, relation.label)} | _context_params(request)
-
-
 def _context_params(request: Any) -> dict[str, Any]:
     return {"context": request.context or "auto"}
 
@@ -121,13 +114,6 @@ WORDS = PRECISION | {
     "renormalise": "renormalise",
 }
 VIEWS: dict[type, View] = {
-    RelationRequest: View(
-        "Wordings",
-        {"tab": "Wordings"},
-        _title_format("{relation} of {subject}"),
-        WORDS | {"data": "dataset", "subject": "subject", "object": "gold", "mined": "mined"},
-        _relation_params,
-    ),
     RankRequest: View(
         "Answers",
         {"tab": "Answers"},

@@ -144,7 +144,7 @@ def read_pin(given: object) -> Request:
     request.check()
     url_state.check_named(request, getattr(request, "open_book", None))
     if kind in TABS:
-        cache.prepared(request)
+        cache.prepared(TABS[kind].kind, request)
         TABS[kind].form.params(request)  # it can be opened on its tab
     return cast(Request, request)
 
@@ -379,7 +379,7 @@ def _first_answers(
         more["top_k"] = max(request.top_k, N_SHOWN)
     compared = replace(request, **more)
     one = cache.answer(kind, compared, name)
-    asked = Asked(compared, cache.prepared(compared), cache.candidates_for(compared))
+    asked = Asked(compared, cache.prepared(kind, compared), cache.candidates_for(compared))
     answers = kind.first_answers(asked, one, N_SHOWN)
     gold, settings = kind.gold(asked, one), kind.settings(asked, one)
     return PinnedAnswers(name, answers, gold, settings, one.precision, one.device)

@@ -9,6 +9,14 @@ from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
 from pages.ui.queries.tab import Tab
+from pages.ui.queries.wordings import WORDINGS
 
-_TABS: tuple[Tab[Any, Any, Any], ...] = (SENTENCE, SENTENCES, QUESTION, ANALOGY, PAIRS)
+_TABS: tuple[Tab[Any, Any, Any], ...] = (
+    SENTENCE,
+    WORDINGS,
+    SENTENCES,
+    QUESTION,
+    ANALOGY,
+    PAIRS,
+)
 TABS: dict[type[Request], Tab[Any, Any, Any]] = {tab.form.request: tab for tab in _TABS}

@@ -30,10 +30,9 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
+from lama_core.progress import ignore
 from lama_core.queries.batch import BatchLine
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
-from lama_core.queries.table import kind_of
-from lama_core.queries.wordings import RelationQuestion, make_relation_question
 from lama_core.requests import request_fields
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.limits import load_page_limits
@@ -57,6 +56,7 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.probes.prompts.gains import Gain
 
 R = TypeVar("R", bound=ModelSettings)
+S = TypeVar("S")
 One = TypeVar("One", bound=AboutModel)
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -147,26 +147,25 @@ def _of_model(request: Any, name: str) -> Hashable:
     return replace(request, models=(name,))
 
 
-relation_answer = queued()(queries.relation_answer)
 inspection = queued(_positional)(queries.inspection)
 first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
 ranked_answers = queued(_of_model)(queries.ranked_answers)
 
 
-def prepared(request: ModelSettings) -> Any:
+def prepared(kind: QueryKind[R, S, Any], request: R) -> S:
     """What a query's kind prepares from its request; made again after datasets are changed."""
     book = getattr(request, "open_book", None)
     if book is not None and not is_indexed(load_corpus(book)):
         raise UserError(
             f"The open-book text {book!r} has no search index. Choose it on the tab Sentence."
         )
-    return _prepared(repr(request), _changed(datasets_dir()), request)
+    return _prepared(repr(request), _changed(datasets_dir()), kind, request)
 
 
 @cached(500)
-def _prepared(mark: str, changed: float, _request: ModelSettings) -> Any:
-    return kind_of(_request).prepare(_request, load_page_limits())
+def _prepared(mark: str, changed: float, _kind: QueryKind[R, S, Any], _request: R) -> S:
+    return _kind.prepare(replace(_request, on_note=ignore), load_page_limits())
 
 
 def candidates_for(request: ModelSettings) -> Candidates:
@@ -189,7 +188,7 @@ def answer(
             `again`; 0 for a stored answer.
         calls: The callbacks of `queries.answer`.
     """
-    shared = prepared(request)
+    shared = prepared(kind, request)
     alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
     again: dict[str, Any] = {"again": True} if since else {}
     alone = replace(alone, **again)
@@ -359,20 +358,6 @@ def content_of(listed: Listed) -> Dataset | AnalogyDataset | QuestionDataset:
     if listed.kind == "questions":
         return questions_of(listed.name)
     return analogies_of(listed.name) if listed.kind == "analogies" else dataset_of(listed.name)
-
-
-@cached(500)
-def _question(
-    changed: float, data: str, relation: str, subject: str, gold: str, mined: bool
-) -> RelationQuestion:
-    return make_relation_question(dataset_of(data), relation, subject, gold, mined=mined)
-
-
-def relation_question(
-    data: str, relation: str, subject: str, gold: str, mined: bool
-) -> RelationQuestion:
-    """A relation's wordings for a subject; made again after datasets are added or removed."""
-    return _question(_changed(datasets_dir()), data, relation, subject, gold, mined)
 
 
 def relations_of(name: str) -> dict[str, str]:

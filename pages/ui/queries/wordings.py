@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
 from typing import Any
@@ -10,31 +9,32 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.datasets import Dataset
 from lama_core.datasets.library.installed import STARTER, dataset_names
+from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS, Context, Kind
 from lama_core.queries.blank_answers import CONTEXTS
 from lama_core.queries.wordings import (
     MAX_SUBJECT,
+    AskedRelation,
     RelationAnswer,
+    RelationKind,
     RelationModelAnswers,
-    RelationQuestion,
     RelationRequest,
     first_answers,
     relations_with_templates,
     subjects_of,
 )
-from lama_core.requests import field_values
-from lama_core.scoring.shared_fields import ClozeSettings
-from pages.ui.ask.answer_table import draw_answer_table, shown_answer
-from pages.ui.queries import history
+from pages.ui.queries import widgets
+from pages.ui.queries.answer_table import draw_answer_table
+from pages.ui.queries.form import DrawField, Form, Values, Widget
+from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions, url_state
-from pages.ui.shared.export import draw_answer_export
-from pages.ui.shared.messages import counted, plain, show_note
-from pages.ui.shared.model_columns import Column, query_models
+from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.model_columns import Column
 from pages.ui.shared.run_choice import relation_label
 
+KIND = RelationKind(load=cache.dataset_of)
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
 MAX_SUGGESTED = 2000
 SUGGESTED = "suggested subject"
@@ -45,61 +45,22 @@ PROB_HELP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FormInput:
-    """The form's values: `data` is a data set's name, `gold` the typed answer or empty."""
-
-    data: str
-    question: RelationQuestion
-    gold: str
-    mined: bool
-    choice: url_state.ClozeChoice
-
-    def request(self, settings: ClozeSettings) -> RelationRequest:
-        """The request that gives the same answers on the command line."""
-        return RelationRequest(
-            **field_values(settings),
-            relation=self.question.relation,
-            subject=self.question.subject,
-            dataset=self.data,
-            mined=self.mined,
-            gold=self.gold or None,
-            renormalise=self.choice.renormalise,
-        )
+def _layout(draw: DrawField) -> None:
+    places = st.columns([2, 3, 3, 2], vertical_alignment="bottom")
+    for name, place in zip(("dataset", "relation", "subject", "gold"), places, strict=True):
+        with place:
+            draw(name)
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        draw("models")
+    with more, st.popover("Options", icon=":material/tune:"):
+        draw("mined")
+        widgets.draw_cloze_options(draw)
 
 
-def draw_wordings() -> None:
-    """Draw the tab."""
-    given = _draw_form()
-    if given is None:
-        return
-    given.choice.settings.check()
-    history.add_entry(given.request(given.choice.settings))
-    _draw_fact(given)
-    columns = _draw_columns(given)
-    if not columns:
-        return
-    settings = replace(given.choice.settings, models=tuple(columns))
-    candidates = cache.candidates_of(settings)
-    answers = tuple(column.answer for column in columns.values())
-    answer = RelationAnswer(given.question, candidates, answers)
-    _draw_table(answer)
-    sizes = [model.n_candidates for model in answer.models]
-    st.caption(predictions.describe_candidates(candidates, sizes))
-    draw_answer_export("wordings", answer, given.request(settings))
-
-
-def _draw_form() -> FormInput | None:
-    """Draw the form; return its values, or None if no relation of the data has a template."""
-    st.caption(
-        "Choose a relation and type a subject. The relation's template, its paraphrases and its "
-        "negation are asked at once. A model that knows the fact answers every wording correctly."
-    )
-    left, relation_box, subject_box, gold_box = st.columns(
-        [2, 3, 3, 2], vertical_alignment="bottom"
-    )
+def _choose_data(_: Values) -> str:
     names = dataset_names()
-    data = left.selectbox(
+    return st.selectbox(
         "Data",
         names,
         index=names.index(STARTER),
@@ -107,23 +68,25 @@ def _draw_form() -> FormInput | None:
         bind=url_state.BOUND,
         help="The data set that the relations, templates and suggested subjects come from.",
     )
-    dataset = cache.dataset_of(data)
+
+
+def _choose_relation(values: Values) -> str:
+    """Draw the choice of a relation. Raises UserError if no relation of the data has a template."""
     labels = {
         relation.name: relation_label(relation.name, relation.label)
-        for relation in relations_with_templates(dataset)
+        for relation in relations_with_templates(cache.dataset_of(values["dataset"]))
     }
     if not labels:
-        show_note(
+        raise UserError(
             "No relation of this data has a template. Its facts have their own sentences: ask them "
             "on the Sentence tab."
         )
-        return None
     relations = list(labels)
     url_state.drop_stale("relation", labels)
     first = FIRST_RELATION if FIRST_RELATION in labels else relations[0]
     kept = st.session_state.get("relation", first)
     url_state.note_unknown("Relation", "relation", labels, labels[kept])
-    relation = relation_box.selectbox(
+    return st.selectbox(
         "Relation",
         relations,
         key="relation",
@@ -132,40 +95,20 @@ def _draw_form() -> FormInput | None:
         format_func=lambda name: labels[name],
         help="Only relations with a template are listed.",
     )
-    with subject_box:
-        subject = _choose_subject(dataset, relation)
-    gold = gold_box.text_input(
-        "Right answer (optional)",
-        key="object",
-        bind=url_state.BOUND,
-        placeholder="as in the data",
-        help="The word whose rank is shown. If empty, the data's first object for this subject is "
-        "used; if there is none, no rank is shown.",
-    )
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        chosen = url_state.choose_models()
-    with more, st.popover("Options", icon=":material/tune:"):
-        mined = st.toggle(
-            "Mined prompts, too",
-            key="mined",
-            bind=url_state.BOUND,
-            help="Also query prompts extracted from texts, and their paraphrases: those of LPAQA "
-            "if installed, and for some relations those of the starter facts. Many of them "
-            "express another relation.",
-        )
-        choice = url_state.choose_cloze_options(chosen, lists=False)
-    gold = (gold or "").strip()
-    question = cache.relation_question(data, relation, subject, gold, bool(mined))
-    return FormInput(data, question, gold, bool(mined), choice)
 
 
-def _choose_subject(dataset: Dataset, relation: str) -> str:
+def _relation_params(request: RelationRequest) -> dict[str, Any]:
+    relation = cache.dataset_of(request.dataset).relation(request.relation)
+    return {"relation": relation_label(relation.name, relation.label)}
+
+
+def _choose_subject(values: Values) -> str:
     """Draw the choice of a subject, one of the relation's or any other text; return the subject.
 
     When the relation changes, a typed subject stays. A suggested subject that the new relation has
     no fact about is replaced by the new relation's first suggestion.
     """
+    relation, dataset = values["relation"], cache.dataset_of(values["dataset"])
     subjects = subjects_of(dataset, relation)
     best = [FIRST_SUBJECT] if FIRST_SUBJECT in subjects else []
     suggested = list(islice(dict.fromkeys((*best, *subjects)), MAX_SUGGESTED))
@@ -185,17 +128,50 @@ def _choose_subject(dataset: Dataset, relation: str) -> str:
     )
     known = subject in subjects
     st.session_state[SUGGESTED] = (dataset.name, relation, subject) if known else None
-    return subject or ""
+    return " ".join((subject or "").split())
 
 
-def _draw_fact(given: FormInput) -> None:
+def _type_gold(_: Values) -> str | None:
+    typed = st.text_input(
+        "Right answer (optional)",
+        key="object",
+        bind=url_state.BOUND,
+        placeholder="as in the data",
+        help="The word whose rank is shown. If empty, the data's first object for this subject is "
+        "used; if there is none, no rank is shown.",
+    )
+    return (typed or "").strip() or None
+
+
+FORM = Form(
+    RelationRequest,
+    {
+        "dataset": Widget(_choose_data, widgets.kept("dataset", "data")),
+        "relation": Widget(_choose_relation, _relation_params),
+        "subject": Widget(_choose_subject, widgets.kept("subject")),
+        "gold": Widget(_type_gold, widgets.kept("gold", "object")),
+        "models": widgets.MODELS,
+        "mined": widgets.toggle_field(
+            "mined",
+            "Mined prompts, too",
+            help="Also query prompts extracted from texts, and their paraphrases: those of LPAQA "
+            "if installed, and for some relations those of the starter facts. Many of them "
+            "express another relation.",
+        ),
+        **widgets.CLOZE_OPTIONS,
+    },
+    _layout,
+)
+
+
+def _draw_fact(asked: AskedRelation) -> None:
     """Draw the subject's objects in the data, and which wordings are queried."""
-    question = given.question
+    request, question = asked.request, asked.shared
     what = f"{plain(question.subject)}, {plain(relation_label(question.relation, question.label))}"
     if question.objects:
-        text = f"**{what}**: {', '.join(map(plain, question.objects))} ({plain(given.data)})."
+        text = f"**{what}**: {', '.join(map(plain, question.objects))} ({plain(request.dataset)})."
     else:
-        text = f"**{what}**: {plain(given.data)} has no such fact."
+        text = f"**{what}**: {plain(request.dataset)} has no such fact."
     if question.gold is None:
         text += " Type a right answer to see its rank."
     elif len(question.objects) > 1 or (question.gold not in question.objects):
@@ -203,26 +179,11 @@ def _draw_fact(given: FormInput) -> None:
     n_queried = len(question.wordings)
     if question.n_left_out:
         text += f" Asked: the first {n_queried} of {n_queried + question.n_left_out} wordings."
-    if question.n_mined and not given.mined:
+    if question.n_mined and not request.mined:
         text += f" To ask {question.n_mined} mined prompts, too, see Options."
-    elif given.mined and not question.n_mined:
+    elif request.mined and not question.n_mined:
         text += " No mined prompts are installed for this relation."
     st.markdown(text)
-
-
-def _draw_columns(given: FormInput) -> dict[str, Column[RelationModelAnswers]]:
-    """Draw a box per model: how far its answers agree across wordings; or a download button."""
-    choice, question = given.choice, given.question
-
-    def query_model(name: str, installed: tuple[str, ...]) -> RelationModelAnswers:
-        settings = replace(choice.settings, models=installed)
-        return cache.relation_answer(settings, name, question, choice.renormalise)
-
-    columns = query_models(choice.settings.models, query_model, _describe)
-    for column in columns.values():
-        with column.place.container():
-            _draw_agreement(question, column.answer)
-    return columns
 
 
 def _describe(model: RelationModelAnswers) -> str:
@@ -241,8 +202,9 @@ def describe_contexts(
     return predictions.join_details(KINDS[kind].title, seen, precision=precision, device=device)
 
 
-def _draw_agreement(question: RelationQuestion, model: RelationModelAnswers) -> None:
+def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) -> None:
     """Draw the most frequent first answer, the frequencies of the others, and notes."""
+    question, model = asked.shared, column.answer
     counts = first_answers(question, model)
     total = question.n_agreeing
     word, n = counts[0]
@@ -279,31 +241,27 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
 
     A kind of model that doesn't see the subject in some wordings has a column with notes on this.
     """
-    question = answer.question
+    asked = answer.asked
+    tables = [(one, KIND.rows(asked, one)) for one in answer.models]
+    rows = tables[0][1]
     columns: dict[str, list[Any]] = {
-        "sentence": [query.text("___") for query in question.queries],
-        "wording": [f"{one.kind} ({one.source})" for one in question.wordings],
+        "sentence": [row.sentence for row in rows],
+        "wording": [row.wording for row in rows],
     }
-    for model in answer.models:
-        if any(one.note for one in model.answers):
-            columns[KINDS[model.kind].title] = [one.note for one in model.answers]
-    for model in answer.models:
-        columns[f"{model.name} answer"] = [
-            shown_answer(one.first, right=bool(question.is_right(wording, one.first.token)))
-            for wording, one in zip(question.wordings, model.answers, strict=True)
-        ]
-        columns[f"{model.name} prob"] = [
-            predictions.probability(one.first.prob) for one in model.answers
-        ]
-        if question.gold:
-            columns[f"{model.name} rank"] = [
-                one.gold.rank if one.gold else None for one in model.answers
-            ]
+    for one, rows in tables:
+        if any(row.note for row in rows):
+            columns[KINDS[one.kind].title] = [row.note for row in rows]
+    for one, rows in tables:
+        columns[f"{one.name} answer"] = [row.answer for row in rows]
+        columns[f"{one.name} prob"] = [predictions.probability(row.prob) for row in rows]
+        if asked.shared.gold:
+            columns[f"{one.name} rank"] = [row.gold_rank for row in rows]
     return pd.DataFrame(columns)
 
 
-def _draw_table(answer: RelationAnswer) -> None:
-    question = answer.question
+def _draw_table(answer: RelationAnswer, _: Any) -> None:
+    """Draw the table of all wordings, and which words are ranked."""
+    question = answer.asked.shared
     models = tuple(model.name for model in answer.models)
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     if question.n_agreeing < len(question.wordings):
@@ -333,3 +291,20 @@ def _draw_table(answer: RelationAnswer) -> None:
         },
         key=f"wordings {hash((question, models))}",
     )
+    sizes = [model.n_candidates for model in answer.models]
+    st.caption(predictions.describe_candidates(answer.asked.candidates, sizes))
+
+
+WORDINGS = Tab(
+    kind=KIND,
+    name="Wordings",
+    opens={"tab": "Wordings"},
+    caption="Choose a relation and type a subject. The relation's template, its paraphrases and "
+    "its negation are asked at once. A model that knows the fact answers every wording correctly.",
+    form=FORM,
+    draw=_draw_agreement,
+    describe=_describe,
+    above=_draw_fact,
+    below=_draw_table,
+    exported="wordings",
+)
