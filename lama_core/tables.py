@@ -92,6 +92,12 @@ class Table:
         ]
 
 
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> Table:
+    """Return a table whose columns are given by hand. heads: the heads of the columns."""
+    columns = tuple(Column("", head) for head in heads)
+    return Table(columns, tuple(map(tuple, rows)), title)
+
+
 @cache
 def columns_of(kind: Any) -> dict[str, Column]:
     """Return field -> its column, for the fields of a row class that declare one."""

@@ -5,12 +5,10 @@ Log-probabilities are natural logarithms. Models stay in memory between calls.
 
 import sys
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
-from lama_core.candidates.spelling import places_of
 from lama_core.datasets import load_questions
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
@@ -36,7 +34,6 @@ from lama_core.queries.lenses.lens import TRACKED_ANSWER as TRACKED_ANSWER
 from lama_core.queries.lenses.lens import LensResult as LensResult
 from lama_core.queries.lenses.logit import ModelLogit as ModelLogit
 from lama_core.queries.lenses.table import LENSES as LENSES
-from lama_core.queries.lenses.table import InspectionAnswer as InspectionAnswer
 from lama_core.queries.lenses.table import InspectRequest as InspectRequest
 from lama_core.queries.lenses.table import inspect_model as inspect_model
 from lama_core.queries.lenses.tokens import AS_NEEDED as AS_NEEDED
@@ -44,7 +41,6 @@ from lama_core.queries.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_M
 from lama_core.queries.lenses.tokens import ModelAttribution as ModelAttribution
 from lama_core.queries.lenses.trace import ModelTrace as ModelTrace
 from lama_core.requests import Function
-from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings, load_models
 from lama_core.scoring.shared_fields import ModelSettings as ModelSettings
 from lama_core.scoring.statement_scores import shown_tokens as shown_tokens
@@ -106,47 +102,6 @@ rank = Function(
     0     1              Egypt   1.0
     1     2  the United States   0.0
     2     3              Japan   0.0
-    """,
-)
-
-
-def _inspect(request: InspectRequest) -> InspectionAnswer:
-    query = parse_query(request.text)
-    models, words = _load_with_words(request)
-    found = [
-        inspect_model(m, query, words.columns(m.vocabulary, places_of(query)), request)
-        for m in models
-    ]
-    return InspectionAnswer(request, query.text(), tuple(found))
-
-
-_ROWS_OF_LENSES = "\n        ".join(
-    wrap(" ".join(f"Lens {lens.name}: {lens.rows}." for lens in LENSES.values()), width=92)
-)
-inspect = Function(
-    InspectRequest,
-    _inspect,
-    frame_of,
-    f"""Show how models reach their answer, by one of several lenses.
-
-    Returns:
-        A DataFrame.
-        {_ROWS_OF_LENSES}
-
-    Raises:
-        UserError: If the text doesn't have exactly one blank, or a model doesn't support the lens.
-
-    >>> import lama_core as lama
-    >>> found = lama.inspect("The capital of Norway is ___.", lens="tokens")
-    >>> found[["word", "token", "value"]].round(1)
-       word    token  value
-    0  oslo      the    0.0
-    1  oslo  capital    8.7
-    2  oslo       of    0.0
-    3  oslo   norway    4.7
-    4  oslo       is    0.0
-    5  oslo      ___    NaN
-    6  oslo        .   -0.0
     """,
 )
 

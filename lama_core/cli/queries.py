@@ -9,7 +9,6 @@ from lama_core.api import queries
 from lama_core.api.queries import (
     BatchAnswer,
     BatchModelAnswers,
-    InspectionAnswer,
     QuestionAnswer,
     QuestionsAnswer,
     RankAnswer,
@@ -53,19 +52,6 @@ def print_rank(answer: RankAnswer) -> None:
             + model.computed,
         )
         for note in model.notes(gold):
-            print(note)
-        print()
-
-
-def print_inspected(answer: InspectionAnswer) -> None:
-    """Print the lens's result for each model."""
-    for model in answer.models:
-        for part in model.text():
-            if isinstance(part, str):
-                print(part)
-            else:
-                output.print_table(part.columns, part.rows, title=part.title)
-        for note in model.remarks():
             print(note)
         print()
 
@@ -184,11 +170,7 @@ rank = commands.make(
     print_rank,
     'rank "The capital of Brazil is ___." --answer "Rio de Janeiro" --answer Brasília',
 )
-inspect = commands.make(
-    queries.inspect,
-    print_inspected,
-    'inspect "The capital of Norway is ___." --lens tokens --method gradients',
-)
+inspect = make(lama.inspect)
 batch = commands.make(
     queries.batch, print_batch, "batch sentences.csv --model minilm-mlm --model smollm2-135m"
 )

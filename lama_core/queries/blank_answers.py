@@ -34,7 +34,7 @@ from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.ranking import best_candidates, rank_gold
 from lama_core.scoring.shared_fields import MAX_TOP_K
-from lama_core.tables import Column, Table
+from lama_core.tables import Table, table_of
 from lama_core.types import Query
 
 # Maximum subword tokens of a gold answer: each takes one forward pass.
@@ -296,7 +296,7 @@ def tables_of_blank(blank: BlankAnswer, title: str) -> Iterator[Table | str]:
         note = "" if is_token else f" ({' + '.join(gold.pieces)})"
         rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
     heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
-    yield Table(tuple(Column("", head) for head in heads), tuple(rows), title)
+    yield table_of(heads, rows, title=title)
     yield from blank.notes()
 
 

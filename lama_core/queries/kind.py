@@ -129,6 +129,19 @@ class QueryKind(ABC, Generic[R, S, One]):
         rows = [json_row(row) for row in self.rows(asked, one)]
         return {**one.model_json(), **self.details(asked, one), self.items: rows}
 
+    def frame_rows(self, asked: Asked[R, S], one: One) -> list[dict[str, Any]]:
+        """Return the rows of one model's answer as plain values, for the DataFrame and CSV."""
+        return [
+            {
+                "model": one.name,
+                **frame_row(row),
+                **self.constants(asked, one),
+                "precision": one.precision,
+                "device": one.device,
+            }
+            for row in self.rows(asked, one)
+        ]
+
     def constants(self, asked: Asked[R, S], one: One) -> dict[str, Any]:
         """Return the columns that have the same value in all rows of a model."""
         return {}
@@ -161,17 +174,7 @@ class Answer(Generic[R, S, One]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row of plain values for each model and row."""
-        return [
-            {
-                "model": one.name,
-                **frame_row(row),
-                **self.kind.constants(self.asked, one),
-                "precision": one.precision,
-                "device": one.device,
-            }
-            for one in self.models
-            for row in self.kind.rows(self.asked, one)
-        ]
+        return [row for one in self.models for row in self.kind.frame_rows(self.asked, one)]
 
     def frame(self) -> "pd.DataFrame":
         """Return the rows as a DataFrame."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lama_core.queries import analogy, cloze, pairs, question, sentences, wordings
+from lama_core.queries import analogy, cloze, inspect, pairs, question, sentences, wordings
 from lama_core.queries.kind import QueryFunction, QueryKind
 from lama_core.requests import Request
 
@@ -13,6 +13,7 @@ QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
     wordings.relation,
     analogy.analogy,
     pairs.score_analogies,
+    inspect.inspect,
 )
 _KINDS = {query.request: query.kind for query in QUERIES}
 

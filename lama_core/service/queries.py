@@ -10,12 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.spelling import places_of
 from lama_core.models import devices
 from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
 from lama_core.models.sources.catalog import find_model
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lama_core.api.queries import InspectRequest, LensResult
     from lama_core.models.protocols import Context
     from lama_core.probes.prompts.accuracy_growth import PromptTrial
     from lama_core.probes.prompts.fact_queries import PreparedFacts
@@ -174,22 +172,6 @@ def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str,
         "n_rescored": settings.n_rescored,
         "limits": load_page_limits(),
     }
-
-
-def inspection(
-    request: "InspectRequest", name: str, *, on_progress: OnProgress = ignore
-) -> "LensResult":
-    """One model's result of an inspection; `name` as for `cloze_answer`."""
-    from lama_core.api.queries import inspect_model
-
-    request = replace(request, on_progress=on_progress)
-    shown = ClozeSettings(
-        models=request.models, precision=request.precision, candidates=request.candidates
-    )
-    candidates = candidates_of(shown)
-    model, query = loaded_model(name, request.precision), parse_query(request.text)
-    used = candidates.columns(model.vocabulary, places_of(query))
-    return inspect_model(model, query, used, request, load_page_limits())
 
 
 def first_answers(

@@ -113,9 +113,7 @@ def test_progress_is_reported_while_a_query_runs(scorer: ScoringProcess) -> None
         subject="Oslo",
     )
     steps: list[Progress] = []
-    found = scorer.run(
-        LOCAL, queries.inspection, (request, EMBEDDED), {"on_progress": steps.append}
-    )
+    found = scorer.run(LOCAL, queries.answer, asked(request), {"on_progress": steps.append})
     assert found.name == EMBEDDED
     assert steps and all(isinstance(step, Progress) for step in steps)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.candidates.lists import COMMON
 from lama_core.candidates.spelling import places_of
 from lama_core.models.protocols import LayerReader
 from lama_core.queries.blank_answers import gold_answers
@@ -18,20 +17,19 @@ from lama_core.queries.lenses.lens import (
     Lens,
     LensRequest,
     LensResult,
-    TextTable,
 )
 from lama_core.rounding import fixed
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import best_candidates, rank_gold
+from lama_core.tables import Table, table_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerRequest(LensRequest):
+class LayerRequest(LensRequest, shared_fields.CandidateSettings):
     """The fields of lens layers."""
 
     top_k: shared_fields.TopK = 5
     gold: shared_fields.Gold = None
-    candidates: shared_fields.Candidates = COMMON
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class ModelLayers(LensResult):
             for word in self.words
         ]
 
-    def text(self) -> Iterator[TextTable]:
+    def text(self) -> Iterator[Table | str]:
         rows = [
             (
                 layer.title,
@@ -114,7 +112,7 @@ class ModelLayers(LensResult):
         ]
         heads = [f"rank of {word.word}" + " (gold)" * word.is_gold for word in self.words]
         title = f"{self.name}: {self.n_candidates:,} candidates ({self.candidates}){self.computed}"
-        yield TextTable(("layer", "first answer", "log-prob", *heads), rows, title)
+        yield table_of(("layer", "first answer", "log-prob", *heads), rows, title=title)
 
 
 def read_layers(inspection: Inspection[LayerRequest]) -> ModelLayers:

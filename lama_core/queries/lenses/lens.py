@@ -5,7 +5,7 @@ inspected. A causal model sees only the text left of the blank.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.ranking import best_candidates
+from lama_core.tables import Table
 from lama_core.types import Query
 
 TRACKED_ANSWER = "answer to track"  # label of the word to explain
@@ -46,15 +47,6 @@ class AnswerRequest(LensRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class TextTable:
-    """A table in a lens's text output."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class LensResult(AboutModel, ABC):
     """Result of a lens for one model; notes: Notes for users."""
 
@@ -69,7 +61,7 @@ class LensResult(AboutModel, ABC):
         """Return the rows of the Python API's table, with plain values."""
 
     @abstractmethod
-    def text(self) -> Iterator[TextTable | str]:
+    def text(self) -> Iterator[Table | str]:
         """Yield the tables and sentences that `inspect` prints before the remarks."""
 
     def remarks(self) -> tuple[str, ...]:

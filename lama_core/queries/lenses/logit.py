@@ -16,10 +16,10 @@ from lama_core.queries.lenses.lens import (
     Inspection,
     Lens,
     LensResult,
-    TextTable,
 )
 from lama_core.requests import option
 from lama_core.rounding import fixed
+from lama_core.tables import Table, table_of
 
 N_HEADS = 10  # attention heads to show
 
@@ -77,7 +77,7 @@ class ModelLogit(LensResult):
         about = {"model": self.name, "answer": self.answer, "against": self.against}
         return [about | asdict(part) | {"logit": self.logit} for part in self.parts]
 
-    def text(self) -> Iterator[TextTable | str]:
+    def text(self) -> Iterator[Table | str]:
         of_layers = {(part.layer, part.part): part.value for part in self.parts}
         layers = sorted({part.layer for part in self.parts if part.layer}, reverse=True)
         rows = [
@@ -90,7 +90,7 @@ class ModelLogit(LensResult):
         ]
         against = f" minus that of {self.against}" if self.against else ""
         title = f"{self.name}: logit of {self.answer}{against}: {fixed(self.logit, 3)}"
-        yield TextTable(("layer", "attention adds", "MLP adds"), rows, title + self.computed)
+        yield table_of(("layer", "attention adds", "MLP adds"), rows, title=title + self.computed)
         others = ", ".join(
             f"{part.part} {fixed(part.value, 3, signed=True)}"
             for part in self.parts
@@ -102,7 +102,7 @@ class ModelLogit(LensResult):
             for one in self.neurons
         ]
         heads = ("layer", "neuron", "adds", "promotes")
-        yield TextTable(heads, neurons, "Strongest MLP neurons")
+        yield table_of(heads, neurons, title="Strongest MLP neurons")
         shown = ", ".join(
             f"{one.layer}.{one.head} {fixed(one.value, 3, signed=True)}"
             for one in self.strongest_heads()

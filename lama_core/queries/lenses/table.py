@@ -1,4 +1,4 @@
-"""The table of lenses, the request of `inspect`, and its answer.
+"""The table of lenses, and the request of `inspect`.
 
 A new lens is a file and a row in `LENSES`. If it has options of its own, `InspectRequest` also
 inherits from its request.
@@ -71,24 +71,6 @@ class InspectRequest(
         LENSES[self.lens].check(self)
         if self.answer:
             check_gold(self.answer, TRACKED_ANSWER)
-
-
-@dataclass(frozen=True, slots=True)
-class InspectionAnswer:
-    """The inspection of all models, for the same text."""
-
-    request: InspectRequest
-    text: str
-    models: tuple[LensResult, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `inspect --json` prints."""
-        models = [model.model_json() | model.to_json() for model in self.models]
-        return {"text": self.text, "models": models}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of all models: plain values, as the lens defines them."""
-        return [row for model in self.models for row in model.rows()]
 
 
 def inspect_model(

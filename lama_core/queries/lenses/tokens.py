@@ -16,10 +16,10 @@ from lama_core.queries.lenses.lens import (
     Inspection,
     Lens,
     LensResult,
-    TextTable,
 )
 from lama_core.requests import option
 from lama_core.rounding import fixed, percent
+from lama_core.tables import Table, table_of
 
 AttributionMethod = Literal["erasure", "gradients"]
 ATTRIBUTION_METHODS: tuple[AttributionMethod, ...] = ("erasure", "gradients")
@@ -156,13 +156,13 @@ class ModelAttribution(LensResult):
             )
         ]
 
-    def text(self) -> Iterator[TextTable]:
+    def text(self) -> Iterator[Table | str]:
         rows = [
             (token, "" if value is None else fixed(value, 3, signed=True))
             for token, value in zip(self.tokens, self.values, strict=True)
         ]
         title = f"{self.name}: {self.method}, log-prob of {self.word}: {fixed(self.log_prob, 3)}"
-        yield TextTable(("token", "adds to log-prob"), rows, title + self.computed)
+        yield table_of(("token", "adds to log-prob"), rows, title=title + self.computed)
 
     def remarks(self) -> tuple[str, ...]:
         return tuple(filter(None, (*self.notes, self.completeness())))

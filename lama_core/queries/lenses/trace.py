@@ -19,10 +19,10 @@ from lama_core.queries.lenses.lens import (
     Inspection,
     Lens,
     LensResult,
-    TextTable,
 )
 from lama_core.requests import option
 from lama_core.rounding import fixed
+from lama_core.tables import Table, table_of
 
 DRAWS, MAX_DRAWS, SEED = 10, 100, 1  # the draws and the seed are those of the paper's code
 Restore = Annotated[
@@ -146,7 +146,7 @@ class ModelTrace(LensResult):
             for position, value in enumerate(values, start=1)
         ]
 
-    def text(self) -> Iterator[TextTable | str]:
+    def text(self) -> Iterator[Table | str]:
         rows = [
             (layer, *("" if value is None else fixed(value, 3) for value in values))
             for layer, values in reversed(list(enumerate(self.restored, start=1)))
@@ -159,7 +159,7 @@ class ModelTrace(LensResult):
             f"{self.name}: prob of {self.answer} {fixed(self.prob, 3)}, "
             f"{fixed(self.corrupted, 3)} with noise on {self.subject}"
         )
-        yield TextTable(("layer", *heads), rows, title + self.computed)
+        yield table_of(("layer", *heads), rows, title=title + self.computed)
         what = "the state after one layer"
         if self.restore != "states":
             named = {"attention": "attention", "mlp": "the MLP"}[self.restore]

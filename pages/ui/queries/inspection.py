@@ -21,7 +21,6 @@ from lama_core.api.queries import (
     ATTRIBUTION_METHODS,
     LENSES,
     TRACKED_ANSWER,
-    InspectionAnswer,
     InspectRequest,
     LensResult,
     ModelAttribution,
@@ -32,11 +31,14 @@ from lama_core.progress import Progress
 from lama_core.progress import describe as describe_progress
 from lama_core.queries.blank_answers import GOLD_SEPARATOR, ModelAnswer, check_gold
 from lama_core.queries.cloze import ClozeRequest, fill
+from lama_core.queries.inspect import inspect
+from lama_core.queries.kind import Answer, Asked
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
+from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, links, predictions, url_state
-from pages.ui.shared.export import Rows, draw_export, made_with
+from pages.ui.shared.export import Rows, draw_answer_export, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import Column, query_models
 from pages.ui.shared.tables import draw_table
@@ -111,25 +113,20 @@ def _draw_lens(
 def _query_columns(request: InspectRequest, shows_progress: bool) -> Columns:
     """Draw a column per model, inspect the models, and return the columns."""
 
-    def inspect(name: str, installed: tuple[str, ...]) -> LensResult:
+    def ask(name: str, installed: tuple[str, ...]) -> LensResult:
         asked = replace(request, models=installed)
         if not shows_progress:
-            return cache.inspection(asked, name)
+            return cache.answer(inspect.kind, asked, name)
         bar = st.progress(0.0)
 
         def show(step: Progress) -> None:
             bar.progress(step.done / (step.total or 1), describe_progress(step))
 
-        found = cache.inspection(asked, name, on_progress=show)
+        found = cache.answer(inspect.kind, asked, name, on_progress=show)
         bar.empty()
         return found
 
-    def describe(part: LensResult) -> str:
-        return predictions.join_details(
-            predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
-        )
-
-    return query_models(request.models, inspect, describe, per_row=2)
+    return query_models(request.models, ask, describe_kind, per_row=2)
 
 
 def _draw_other(name: str, text: str, asked: ClozeRequest) -> None:
@@ -415,10 +412,9 @@ def _edit_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
 
 def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     request = replace(request, models=tuple(columns))
-    inspected = tuple(column.answer for column in columns.values())
-    answer = InspectionAnswer(request, parse_query(request.text).text(), inspected)
-    made = made_with(field_values(request), inspected)
-    draw_export(name, answer.rows, made, request, record=answer.to_json)
+    asked = Asked(request, cache.prepared(request))
+    answer = Answer(inspect.kind, asked, tuple(column.answer for column in columns.values()))
+    draw_answer_export(name, answer, request)
 
 
 # The lenses with drawings; other lenses are drawn as tables.

@@ -147,7 +147,6 @@ def _of_model(request: Any, name: str) -> Hashable:
     return replace(request, models=(name,))
 
 
-inspection = queued(_positional)(queries.inspection)
 first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
 ranked_answers = queued(_of_model)(queries.ranked_answers)

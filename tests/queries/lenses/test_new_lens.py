@@ -15,7 +15,8 @@ LENS = """
 from dataclasses import dataclass
 
 from lama_core.models.protocols import BlankFiller
-from lama_core.queries.lenses.lens import AnswerRequest, Lens, LensResult, TextTable
+from lama_core.queries.lenses.lens import AnswerRequest, Lens, LensResult
+from lama_core.tables import table_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class ModelLength(LensResult):
         return [{"model": self.name, **self.to_json()}]
 
     def text(self):
-        yield TextTable(("answer", "tokens"), [(self.answer, self.n_tokens)], self.name)
+        yield table_of(("answer", "tokens"), [(self.answer, self.n_tokens)], title=self.name)
         yield "Special tokens count."
 
 
