@@ -412,7 +412,7 @@ def _edit_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
 
 def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     request = replace(request, models=tuple(columns))
-    asked = Asked(request, cache.prepared(request))
+    asked = Asked(request, cache.prepared(inspect.kind, request))
     answer = Answer(inspect.kind, asked, tuple(column.answer for column in columns.values()))
     draw_answer_export(name, answer, request)
 
