@@ -5,10 +5,10 @@ from functools import partial
 
 import streamlit as st
 
-from pages.ui.ask.answers import draw_ranking
 from pages.ui.ask.batch import draw_batch
 from pages.ui.ask.examples import draw_published_examples
 from pages.ui.queries.analogy import ANALOGY
+from pages.ui.queries.answers import ANSWERS
 from pages.ui.queries.cloze import SENTENCE
 from pages.ui.queries.draw import draw_query
 from pages.ui.queries.pairs import PAIRS
@@ -22,10 +22,7 @@ from pages.ui.shared import links, screens, url_state
 def draw_answers() -> None:
     """Draw the tab Answers: the user's own answers to a blank, or whole sentences."""
     chosen = url_state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
-    if chosen == "Whole sentences":
-        draw_query(SENTENCES)
-    else:
-        draw_ranking()
+    draw_query(SENTENCES if chosen == SENTENCES.name else ANSWERS)
 
 
 def draw_analogy() -> None:

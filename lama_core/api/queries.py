@@ -21,8 +21,6 @@ from lama_core.probes.analogy.multiple_choice import Share as Share
 from lama_core.progress import ignore
 from lama_core.queries.analogy import Solution as Solution
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE as DEFAULT_TEMPLATE
-from lama_core.queries.answers import RankAnswer as RankAnswer
-from lama_core.queries.answers import RankRequest, rank_answers
 from lama_core.queries.batch import MAX_BYTES, BatchLine, ManyRequest, fill_lines, read_file
 from lama_core.queries.batch import BatchAnswer as BatchAnswer
 from lama_core.queries.batch import BatchModelAnswers as BatchModelAnswers
@@ -43,7 +41,6 @@ from lama_core.queries.lenses.trace import ModelTrace as ModelTrace
 from lama_core.requests import Function
 from lama_core.scoring.shared_fields import ClozeSettings, load_models
 from lama_core.scoring.shared_fields import ModelSettings as ModelSettings
-from lama_core.scoring.statement_scores import shown_tokens as shown_tokens
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,37 +70,6 @@ def _load_with_words(
 def _options(request: ClozeSettings, *more: str) -> dict[str, Any]:
     names = ("context", "renormalise", "n_rescored", *more)
     return {name: getattr(request, name) for name in names}
-
-
-def _rank(request: RankRequest) -> RankAnswer:
-    return RankAnswer(
-        request, tuple(rank_answers(model, request) for model in load_models(request))
-    )
-
-
-rank = Function(
-    RankRequest,
-    _rank,
-    frame_of,
-    """Rank answers of any length by their likelihood at a text's blank.
-
-    Returns:
-        A DataFrame with a row for each model and answer, the most likely first; prob sums to 1 over
-        the answers.
-
-    Raises:
-        UserError: If the text doesn't have exactly one blank, or a model is unknown.
-
-    >>> import lama_core as lama
-    >>> answers = ["Egypt", "the United States", "Japan"]
-    >>> found = lama.rank("The Nile flows through ___.", answers)
-    >>> found[["rank", "answer", "prob"]].round(2)
-       rank             answer  prob
-    0     1              Egypt   1.0
-    1     2  the United States   0.0
-    2     3              Japan   0.0
-    """,
-)
 
 
 def query_lines(

@@ -11,49 +11,11 @@ from lama_core.api.queries import (
     BatchModelAnswers,
     QuestionAnswer,
     QuestionsAnswer,
-    RankAnswer,
     Share,
-    shown_tokens,
 )
 from lama_core.cli import commands, output
 from lama_core.queries.kind import Answer, QueryFunction
-from lama_core.rounding import counted, fixed
-
-
-def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
-    """Return a score with `digits` decimals; a dash for None."""
-    return "-" if value is None else fixed(value, digits, signed=signed)
-
-
-def print_rank(answer: RankAnswer) -> None:
-    """Print each model's ranking of the answers."""
-    request = answer.request
-    _, _, gold = request.asked()
-    for model in answer.models:
-        output.print_table(
-            (
-                "rank",
-                "answer",
-                "prob of the answers",
-                f"{request.aggregate} of log-prob.",
-                "its tokens",
-            ),
-            [
-                (
-                    row.rank,
-                    row.answer + (" ✓" if row.answer == gold else ""),
-                    fixed(row.prob, 3),
-                    _score(row.score, 2),
-                    "  ".join(shown_tokens(row.tokens, answer=True)),
-                )
-                for row in model.answers
-            ],
-            title=f"{model.name}: {counted(len(model.answers), 'answer')}, part {request.part}"
-            + model.computed,
-        )
-        for note in model.notes(gold):
-            print(note)
-        print()
+from lama_core.rounding import fixed
 
 
 def print_batch(answer: BatchAnswer) -> None:
@@ -165,11 +127,7 @@ def _chosen_cell(answer: QuestionAnswer) -> str:
 
 cloze = make(lama.fill)
 relation = make(lama.relation)
-rank = commands.make(
-    queries.rank,
-    print_rank,
-    'rank "The capital of Brazil is ___." --answer "Rio de Janeiro" --answer Brasília',
-)
+rank = make(lama.rank)
 inspect = make(lama.inspect)
 batch = commands.make(
     queries.batch, print_batch, "batch sentences.csv --model minilm-mlm --model smollm2-135m"

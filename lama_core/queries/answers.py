@@ -5,8 +5,8 @@
 over the answers b that the model can write; `scoring` defines the score.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -19,12 +19,14 @@ from lama_core.models.protocols import (
     Statement,
     StatementScores,
 )
+from lama_core.queries.blank_answers import OVER_AS_TEXT
+from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument, option
 from lama_core.rounding import counted
 from lama_core.scoring import shared_fields
 from lama_core.scoring.answer_spaces import check_answers
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.limits import UNLIMITED, Limits
+from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.statement_scores import (
     TOKENS_OF,
@@ -32,12 +34,14 @@ from lama_core.scoring.statement_scores import (
     PartChoice,
     Scoring,
     StatementModel,
+    answer_tokens,
     log_softmax,
     make_statement,
     scored_tokens,
-    shown_tokens,
     statement_score,
+    tokens_line,
 )
+from lama_core.tables import Column, Table, decimals, make_table
 from lama_core.types import Query
 
 MAX_RANKED = 200
@@ -97,30 +101,42 @@ class RankRequest(shared_fields.ModelSettings):
         return query, answers, gold
 
 
+def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict[str, Any]]:
+    """Return each token, its log-probability, and whether it is in the answer (key: `inside`)."""
+    values = [None if np.isnan(value) else float(value) for value in scores.log_probs]
+    names = ("token", "log_prob", inside)
+    rows = zip(scores.tokens, values, scores.in_answer.tolist(), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
     """One answer of a ranking.
 
-    Attributes:
-        answer: The answer.
-        statement: The text with the answer.
-        rank: Its rank, from 1; None if the model can't write it.
-        score: Its score; None if the model can't write it.
-        log_prob: Its natural log-probability over the answers; None if the model can't write it.
-        tokens: The log-probabilities of the statement's tokens.
+    statement: The text with the answer.
     """
 
-    answer: str
+    rank: Annotated[int | None, Column("From 1; none if the model can't write the answer.")]
+    answer: Annotated[str, Column("The answer.")]
+    is_gold: Annotated[
+        bool | None, Column("Whether it is the gold answer; none without one.", in_json=False)
+    ]
+    score: Annotated[
+        float | None,
+        Column("Sum or mean of the log-probabilities.", format=decimals(2, none="-")),
+    ]
+    log_prob: Annotated[
+        float | None, Column("Natural log-probability over the answers.", format=decimals(2))
+    ]
+    prob: Annotated[
+        float, Column("Probability over the answers.", "prob of the answers", decimals(3))
+    ]
+    n_tokens: Annotated[int, Column("Number of scored tokens.")]
+    tokens: Annotated[
+        StatementScores,
+        Column("The tokens' log-probabilities.", format=tokens_line, json=tokens_json),
+    ]
     statement: str
-    rank: int | None
-    score: float | None
-    log_prob: float | None
-    tokens: StatementScores
-
-    @property
-    def prob(self) -> float:
-        """The probability over the answers."""
-        return 0.0 if self.log_prob is None else float(np.exp(self.log_prob))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +145,52 @@ class ModelRanking(AboutModel):
 
     Attributes:
         answers: The answers, best first; those that the model can't write come last.
-        margin: Score of the gold answer (of the best answer if no gold answer is given) minus the
-            best score of the other answers; None if one of the two scores is missing.
         n_left_out: How many answers at the end were not scored because of the time limit.
     """
 
     answers: tuple[RankedAnswer, ...]
-    margin: float | None
     n_left_out: int
 
-    def notes(self, gold: str | None) -> list[str]:
+    @property
+    def n_ranked(self) -> int:
+        """The number of answers that the model can write."""
+        return sum(answer.rank is not None for answer in self.answers)
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether a gold answer was given."""
+        return self.answers[0].is_gold is not None
+
+    @property
+    def gold(self) -> RankedAnswer | None:
+        """The gold answer; None if none was given, or it wasn't scored."""
+        return next((answer for answer in self.answers if answer.is_gold), None)
+
+    @property
+    def margin(self) -> float | None:
+        """Score of the gold answer minus the best score of the others; None if one is missing.
+
+        Without a gold answer it is the score of the best answer minus the best of the others.
+        """
+        first = self.gold if self.has_gold else self.answers[0]
+        if first is None or first.score is None:
+            return None
+        others = [
+            answer.score
+            for answer in self.answers
+            if answer is not first and answer.score is not None
+        ]
+        return first.score - max(others) if others else None
+
+    def notes(self) -> list[str]:
         """Return notes on answers or tokens that weren't scored, one sentence each."""
         notes = []
         if self.n_left_out:
-            more = ", including the right one" * (gold is not None and self.find(gold) is None)
+            more = ", including the right one" * (self.has_gold and self.gold is None)
             notes.append(
                 f"Time limit reached: the last {self.n_left_out} answers were not scored{more}."
             )
-        if n := sum(answer.rank is None for answer in self.answers):
+        if n := len(self.answers) - self.n_ranked:
             contain = "contain" if n > 1 else "contains"
             notes.append(f"{n} of the answers {contain} characters that this model can't write.")
         scored = (answer.tokens.log_probs[answer.tokens.in_answer] for answer in self.answers)
@@ -157,123 +201,150 @@ class ModelRanking(AboutModel):
             )
         return notes
 
-    def find(self, answer: str) -> RankedAnswer | None:
-        """Return the ranked answer with this text; None if it wasn't scored."""
-        return next((ranked for ranked in self.answers if ranked.answer == answer), None)
+
+Typed = tuple[Query, tuple[str, ...], str | None]
+AskedAnswers = Asked[RankRequest, Typed]
 
 
-@dataclass(frozen=True, slots=True)
-class RankAnswer:
-    """All models' rankings of the answers to one text."""
+class AnswersKind(QueryKind[RankRequest, Typed, ModelRanking]):
+    """Answers that a user typed, ranked at a blank; prepared are query, answers, gold answer."""
 
-    request: RankRequest
-    models: tuple[ModelRanking, ...]
+    name = "answers"
+    example = 'rank "The capital of Brazil is ___." --answer "Rio de Janeiro" --answer Brasília'
+    row = RankedAnswer
+    items = "answers"
+    answer_field = "answer"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `rank --json` prints."""
-        query, answers, gold = self.request.asked()
+    def prepare(self, request: RankRequest, limits: Limits) -> Typed:
+        """Return the query, the answers and the gold answer.
+
+        Raises:
+            UserError: If the text, an answer or the gold answer is invalid.
+        """
+        return request.asked()
+
+    def answer(self, model: StatementModel, asked: AskedAnswers, calls: Calls) -> ModelRanking:
+        """Return one model's ranking of the answers that it scores within the time limit.
+
+        Raises:
+            UserError: If the model can't score an answer at the start of a text, or the text is
+                too long.
+        """
+        query, answers, gold = asked.shared
+        if not query.parts[0].strip() and not model.scores_first:
+            raise UserError(
+                f"{model.name} has no start token, so it can't score the first word of a text: "
+                "write a word before the blank."
+            )
+        scoring = asked.request.scoring
+        statements = [make_statement(query, answer, scoring.part) for answer in answers]
+        tokens = score_statements(model, statements, scoring.hiding, scoring.scored, calls.limits)
+        return ModelRanking(
+            answers=rank_answers(answers, gold, statements, tokens, scoring),
+            n_left_out=len(answers) - len(tokens),
+            **model_fields(model),
+        )
+
+    def rows(self, asked: AskedAnswers, one: ModelRanking) -> Sequence[RankedAnswer]:
+        """Return the answers, best first; those that the model can't write come last."""
+        return one.answers
+
+    def tables(self, asked: AskedAnswers, one: ModelRanking) -> Iterator[Table | str]:
+        """Yield the ranking, with the tokens of each answer, and the notes."""
+        request = asked.request
+        rows = [
+            replace(
+                row,
+                answer=row.answer + " ✓" * bool(row.is_gold),
+                tokens=answer_tokens(row.tokens),
+            )
+            for row in one.answers
+        ]
+        yield make_table(
+            RankedAnswer,
+            rows,
+            "rank answer prob score tokens",
+            labels={"score": f"{request.aggregate} of log-prob.", "tokens": "its tokens"},
+            title=f"{one.name}: {counted(len(rows), 'answer')}, part {request.part}" + one.computed,
+        )
+        yield from one.notes()
+
+    def title(self, request: RankRequest) -> str:
+        """Return the text."""
+        return request.text
+
+    def head(self, answer: Answer[RankRequest, Typed, ModelRanking]) -> dict[str, Any]:
+        """Return the text, the answers and the options."""
+        request, (query, answers, gold) = answer.asked.request, answer.asked.shared
         return {
             "text": query.text(),
             "answers": list(answers),
             "gold": gold,
-            **{name: getattr(self.request, name) for name in ("part", "aggregate", "hiding")},
-            "models": [
-                {
-                    **model.model_json(),
-                    "margin": model.margin,
-                    **({"n_left_out": model.n_left_out} if model.n_left_out else {}),
-                    "answers": [_answer_json(one) for one in model.answers],
-                }
-                for model in self.models
-            ],
+            "part": request.part,
+            "aggregate": request.aggregate,
+            "hiding": request.hiding,
         }
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row of plain values for each model and answer, best first."""
-        query, _, gold = self.request.asked()
-        request = self.request
-        return [
-            {
-                "model": model.name,
-                "rank": one.rank,
-                "answer": one.answer,
-                "is_gold": one.answer == gold if gold else None,
-                "prob": one.prob,
-                "log_prob": one.log_prob,
-                "prob_of": counted(sum(each.rank is not None for each in model.answers), "answer"),
-                "score": one.score,
-                "score_is": f"{request.aggregate} of log-probabilities, {TOKENS_OF[request.part]}",
-                "n_tokens": len(scored_tokens(one.tokens)),
-                "tokens": "  ".join(shown_tokens(one.tokens)),
-                "margin": model.margin,
-                "precision": model.precision,
-                "device": model.device,
-                "text": query.text(),
-            }
-            for model in self.models
-            for one in model.answers
-        ]
+    def details(self, asked: AskedAnswers, one: ModelRanking) -> dict[str, Any]:
+        """Return the margin, and how many answers were not scored, if any."""
+        left_out = {"n_left_out": one.n_left_out} if one.n_left_out else {}
+        return {"margin": one.margin, **left_out}
 
+    def constants(self, asked: AskedAnswers, one: ModelRanking) -> dict[str, Any]:
+        """Return what the probabilities and scores are over, the margin and the text."""
+        request, (query, _, _) = asked.request, asked.shared
+        return {
+            "prob_of": counted(one.n_ranked, "answer"),
+            "score_is": f"{request.aggregate} of log-probabilities, {TOKENS_OF[request.part]}",
+            "margin": one.margin,
+            "text": query.text(),
+        }
 
-def _answer_json(one: RankedAnswer) -> dict[str, Any]:
-    return {
-        "rank": one.rank,
-        "answer": one.answer,
-        "score": one.score,
-        "log_prob": one.log_prob,
-        "prob": one.prob,
-        "n_tokens": len(scored_tokens(one.tokens)),
-        "tokens": tokens_json(one.tokens),
-    }
+    def settings(self, asked: AskedAnswers, one: ModelRanking) -> dict[str, str]:
+        """Return what was ranked."""
+        request = asked.request
+        return {
+            "ranked": f"{len(one.answers):,} answers by the {request.aggregate} over the "
+            f"{request.part}",
+            "log-probabilities over": OVER_AS_TEXT["answers"],
+        }
 
-
-def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict[str, Any]]:
-    """Return each token, its log-probability, and whether it is in the answer (key: `inside`)."""
-    values = [None if np.isnan(value) else float(value) for value in scores.log_probs]
-    names = ("token", "log_prob", inside)
-    rows = zip(scores.tokens, values, scores.in_answer.tolist(), strict=True)
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    def gold(self, asked: AskedAnswers, one: ModelRanking) -> str:
+        """Return the gold answer and its rank as text; empty if there is none."""
+        gold = one.gold
+        return f"Right answer {gold.answer}: rank {gold.rank or 'unknown'}" if gold else ""
 
 
 def rank_answers(
-    model: StatementModel, request: RankRequest, limits: Limits = UNLIMITED
-) -> ModelRanking:
-    """Return one model's ranking of the answers that it scores within the time limit.
-
-    Raises:
-        UserError: If the model can't score an answer at the start of a text, or the text is too
-            long.
-    """
-    query, answers, gold = request.asked()
-    if not query.parts[0].strip() and not model.scores_first:
-        raise UserError(
-            f"{model.name} has no start token, so it can't score the first word of a text: write "
-            "a word before the blank."
-        )
-    statements = [make_statement(query, answer, request.part) for answer in answers]
-    tokens = score_statements(model, statements, request.hiding, request.scoring.scored, limits)
-    scores = np.array([statement_score(each, request.aggregate) for each in tokens])
+    answers: Sequence[str],
+    gold: str | None,
+    statements: Sequence[Statement],
+    tokens: Sequence[StatementScores],
+    scoring: Scoring,
+) -> tuple[RankedAnswer, ...]:
+    """Return the scored answers, best first; those that the model can't write come last."""
+    scores = np.array([statement_score(each, scoring.aggregate) for each in tokens])
     possible = np.flatnonzero(~np.isneginf(scores))
     order = possible[np.argsort(-scores[possible], kind="stable")]
     log_probs = log_softmax(scores[None, order])[0] if len(order) else np.zeros(0)
-    ranked = [
-        RankedAnswer(answers[i], statements[i].text, rank, float(scores[i]), log_prob, tokens[i])
-        for rank, (i, log_prob) in enumerate(zip(order, log_probs.tolist(), strict=True), start=1)
-    ]
-    ranked += [
-        RankedAnswer(answers[i], statements[i].text, None, None, None, tokens[i])
-        for i in np.flatnonzero(np.isneginf(scores))
-    ]
-    margin = None
-    names = [answers[i] for i in order]
-    if len(names) > 1 and (gold is None or gold in names):
-        others = scores[order].tolist()
-        margin = others.pop(0 if gold is None else names.index(gold)) - max(others)
-    return ModelRanking(
-        answers=tuple(ranked),
-        margin=margin,
-        n_left_out=len(answers) - len(tokens),
-        **model_fields(model),
+
+    def ranked(at: int, rank: int | None, log_prob: float | None) -> RankedAnswer:
+        return RankedAnswer(
+            rank=rank,
+            answer=answers[at],
+            is_gold=answers[at] == gold if gold else None,
+            score=float(scores[at]) if rank else None,
+            log_prob=log_prob,
+            prob=0.0 if log_prob is None else float(np.exp(log_prob)),
+            n_tokens=len(scored_tokens(tokens[at])),
+            tokens=tokens[at],
+            statement=statements[at].text,
+        )
+
+    rows = enumerate(zip(order.tolist(), log_probs.tolist(), strict=True), start=1)
+    return (
+        *(ranked(at, rank, log_prob) for rank, (at, log_prob) in rows),
+        *(ranked(at, None, None) for at in np.flatnonzero(np.isneginf(scores)).tolist()),
     )
 
 
@@ -300,3 +371,27 @@ def score_statements(
         ),
         sees_both=KINDS[model.kind].sees_both,
     )
+
+
+rank = QueryFunction(
+    RankRequest,
+    AnswersKind(),
+    """Rank answers of any length by their likelihood at a text's blank.
+
+    Returns:
+        A DataFrame with a row for each model and answer, the most likely first; prob sums to 1 over
+        the answers.
+
+    Raises:
+        UserError: If the text doesn't have exactly one blank, or a model is unknown.
+
+    >>> import lama_core as lama
+    >>> answers = ["Egypt", "the United States", "Japan"]
+    >>> found = lama.rank("The Nile flows through ___.", answers)
+    >>> found[["rank", "answer", "prob"]].round(2)
+       rank             answer  prob
+    0     1              Egypt   1.0
+    1     2  the United States   0.0
+    2     3              Japan   0.0
+    """,
+)

@@ -2,12 +2,22 @@
 
 from typing import Any
 
-from lama_core.queries import analogy, cloze, inspect, pairs, question, sentences, wordings
+from lama_core.queries import (
+    analogy,
+    answers,
+    cloze,
+    inspect,
+    pairs,
+    question,
+    sentences,
+    wordings,
+)
 from lama_core.queries.kind import QueryFunction, QueryKind
 from lama_core.requests import Request
 
 QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
     cloze.fill,
+    answers.rank,
     sentences.sentences,
     question.ask,
     wordings.relation,

@@ -16,7 +16,8 @@ Departure: Scores of the answer alone
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
@@ -115,22 +116,24 @@ def scored_tokens(scores: StatementScores) -> NDArray[np.float64]:
     return scores.log_probs[~np.isnan(scores.log_probs)].astype(np.float64)
 
 
-def shown_tokens(scores: StatementScores, *, answer: bool = False) -> list[str]:
-    """Return each token with its log-probability, or a dot if it isn't scored.
-
-    answer: Whether to return the answer's tokens only.
-    """
-    rows = zip(scores.tokens, scores.log_probs.tolist(), scores.in_answer.tolist(), strict=True)
-    return [
-        f"{token} {'·' if math.isnan(value) else fixed(value, 2)}"
-        for token, value, inside in rows
-        if inside or not answer
-    ]
+def answer_tokens(scores: StatementScores) -> StatementScores:
+    """Return the scores of the answer's tokens."""
+    inside = scores.in_answer
+    tokens = tuple(compress(scores.tokens, inside))
+    return replace(
+        scores, tokens=tokens, log_probs=scores.log_probs[inside], in_answer=inside[inside]
+    )
 
 
-def tokens_line(scores: StatementScores, *, answer: bool = False) -> str:
+def shown_tokens(scores: StatementScores) -> list[str]:
+    """Return each token with its log-probability, or a dot if it isn't scored."""
+    rows = zip(scores.tokens, scores.log_probs.tolist(), strict=True)
+    return [f"{token} {'·' if math.isnan(value) else fixed(value, 2)}" for token, value in rows]
+
+
+def tokens_line(scores: StatementScores) -> str:
     """Return `shown_tokens` in one line."""
-    return "  ".join(shown_tokens(scores, answer=answer))
+    return "  ".join(shown_tokens(scores))
 
 
 def score_answers(

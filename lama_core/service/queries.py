@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from lama_core.models.protocols import Context
     from lama_core.probes.prompts.accuracy_growth import PromptTrial
     from lama_core.probes.prompts.fact_queries import PreparedFacts
-    from lama_core.queries.answers import ModelRanking, RankRequest
     from lama_core.scoring.ranking import Ranking
 
 Answer = TypeVar("Answer")
@@ -207,13 +206,6 @@ def complete_words(
     """
     loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
     return extended_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
-
-
-def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
-    """One model's ranking of a user's own answers; `name` is one of the request's models."""
-    from lama_core.queries.answers import rank_answers
-
-    return rank_answers(loaded_model(name, request.precision), request, load_page_limits())
 
 
 def prompt_facts(

@@ -3,28 +3,27 @@
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from asking import ask_loaded
 from written_statements import ByWord
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement
-from lama_core.queries.answers import RankAnswer, RankRequest, rank_answers
+from lama_core.queries.answers import RankRequest, rank
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.statement_scores import make_statement, score_answers, statement_score
 
 Models = Callable[..., Any]
-ASKED = RankRequest(
-    text="The capital of Norway is ___, they say.", answers=("Oslo", "New York", "Rome"),
-    models=("fake",),
-)  # fmt: skip
+FIELDS: dict[str, Any] = {
+    "text": "The capital of Norway is ___, they say.", "answers": ("Oslo", "New York", "Rome"),
+}  # fmt: skip
 
 
 def ranked(model: Any = None, limits: Limits = UNLIMITED, **changes: Any) -> Any:
-    return rank_answers(model or ByWord(), replace(ASKED, **changes), limits)
+    return ask_loaded(rank, [model or ByWord()], limits=limits, **FIELDS | changes).models[0]
 
 
 def test_answers_are_ranked_by_the_sum_with_probabilities_over_them_alone() -> None:
@@ -73,9 +72,7 @@ def test_an_answer_that_cannot_be_written_stands_last_and_takes_no_probability()
     )  # fmt: skip
     assert sum(one.prob for one in found.answers) == pytest.approx(1)
     assert found.margin is None, "the gold has no score"
-    assert found.notes("Oslo") == [
-        "1 of the answers contains characters that this model can't write."
-    ]
+    assert found.notes() == ["1 of the answers contains characters that this model can't write."]
     nothing = ranked(ByWord(lost=""))
     assert [one.rank for one in nothing.answers] == [None] * 3
     assert nothing.margin is None
@@ -86,7 +83,7 @@ def test_what_the_time_doesnt_allow_is_left_out_and_said() -> None:
     # Of a model that reads a text once for each token, one of these is scored before a look.
     found = ranked(ByWord(kind="masked"), Limits(seconds=0.0), **asked, gold="Cairo")
     assert ([one.answer for one in found.answers], found.n_left_out) == (["Oslo"], 2)
-    assert found.notes("Cairo")[0].endswith("not scored, including the right one.")
+    assert found.notes()[0].endswith("not scored, including the right one.")
     assert ranked(ByWord(kind="masked"), **asked).n_left_out == 0
 
 
@@ -111,7 +108,7 @@ def test_a_text_of_too_many_tokens_is_refused() -> None:
 )
 def test_what_cannot_be_ranked_is_refused_in_a_sentence(changes: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        replace(ASKED, **changes).check()
+        RankRequest(**FIELDS | changes).check()
     with pytest.raises(UserError, match=said):
         ranked(**changes)
 
@@ -125,10 +122,10 @@ def test_a_first_word_that_nothing_stands_before_is_refused() -> None:
 
 def test_an_answer_of_which_no_token_is_scored_stands_behind_all_others() -> None:
     """As where it is one token with what stands before it, and nothing stands before that."""
-    bare, asked = ByWord(scores_first=False), replace(ASKED, part="answer", gold=None)
+    bare = ByWord(scores_first=False)
     (first,) = bare.statement_log_probs([Statement("Oslo", 0, 4)], scored="answer")
     assert [statement_score(first, how) for how in ("sum", "mean")] == [-np.inf, -np.inf]
-    found = rank_answers(bare, replace(asked, text="“___ is far.", answers=("New", "York")))
+    found = ranked(bare, part="answer", text="“___ is far.", answers=("New", "York"))
     assert [(one.rank, one.score) for one in found.answers] == [(None, None)] * 2
 
 
@@ -138,10 +135,11 @@ def test_a_model_ranks_as_runs_of_statements_score(
     family: str, part: Any, tiny_model: Models
 ) -> None:
     model = tiny_model(family)
-    asked = replace(ASKED, part=part, answers=("Oslo", "Saint Petersburg", "Kraków"))
+    changes = {"part": part, "answers": ("Oslo", "Saint Petersburg", "Kraków")}
+    asked = RankRequest(**FIELDS | changes)
     query, answers, _ = asked.asked()
     wanted = score_answers(model, [query], answers, asked.scoring)[0]
-    found = rank_answers(model, asked)
+    found = ranked(model, **changes)
     scores = {one.answer: one.score for one in found.answers}
     known = dict(zip(answers, [None if np.isneginf(v) else v for v in wanted], strict=True))
     for answer in answers:
@@ -156,8 +154,8 @@ def test_a_model_ranks_as_runs_of_statements_score(
 
 
 def test_json_is_what_scripts_rely_on() -> None:
-    asked = replace(ASKED, gold="Rome", part="answer", answers=("Oslo", "Rome", "Cairo"))
-    answer = RankAnswer(asked, (rank_answers(ByWord(lost="Cairo"), asked),))
+    changes = {"gold": "Rome", "part": "answer", "answers": ("Oslo", "Rome", "Cairo")}
+    answer = ask_loaded(rank, [ByWord(lost="Cairo")], **FIELDS | changes)
     told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
     assert told["text"] == "The capital of Norway is [MASK], they say."
     assert told["answers"] == ["Oslo", "Rome", "Cairo"]

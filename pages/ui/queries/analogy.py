@@ -1,5 +1,6 @@
 """The view Solve: three words and a blank, each model's answers, and vector arithmetic."""
 
+from collections.abc import Sequence
 from html import escape
 from itertools import zip_longest
 from typing import Any
@@ -158,12 +159,12 @@ FORM = Form(
 )
 
 
-def _draw_above(asked: AnalogyAsked) -> DeltaGenerator:
+def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
     """Draw the sentence; return a placeholder for a line about the answers."""
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
     text = blank.join(escape(part) for part in asked.shared.query.parts)
     st.html(f'<div class="lx-sentence">{text}</div>')
-    return reserve_line("solve")
+    return [reserve_line("solve")]
 
 
 def _draw_solution(_: AnalogyAsked, column: Column[Solution]) -> None:
@@ -206,10 +207,10 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
 
 
 def _draw_below(
-    answer: Answer[SolveRequest, AnalogyQuestion, Solution], line: DeltaGenerator
+    answer: Answer[SolveRequest, AnalogyQuestion, Solution], lines: Sequence[DeltaGenerator]
 ) -> None:
     """Draw the models' first answers in one line, and what was ranked."""
-    with line:
+    with lines[0]:
         predictions.draw_first_answers([one.answer for one in answer.models], 0)
     candidates = answer.asked.candidates
     size = "each model's whole vocabulary"

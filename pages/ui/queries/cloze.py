@@ -1,5 +1,7 @@
 """The tab Sentence: a sentence with blanks, and the words that each model ranks there."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -102,7 +104,7 @@ def _draw_answers(asked: ClozeAsked, column: Column[ModelAnswer]) -> None:
 
 
 def _draw_below(
-    answer: Answer[ClozeRequest, ClozeText, ModelAnswer], lines: list[DeltaGenerator]
+    answer: Answer[ClozeRequest, ClozeText, ModelAnswer], lines: Sequence[DeltaGenerator]
 ) -> None:
     """Draw the models' first answers at each blank, the ranked words and the models' notes."""
     models, candidates = answer.models, answer.asked.candidates

@@ -33,7 +33,7 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         history.add_entry(request)
         asked = Asked(request, shared)
         draw_language_note(tab.language_of(request), request.models)
-        place = tab.above(asked)
+        lines = tab.above(asked) or ()
         colours = model_colours(request.models)
         columns = query_models(
             request.models,
@@ -54,11 +54,13 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         if unable:
             _draw_unable(tab, unable)
         if not columns:
+            for line in lines:
+                line.empty()
             return
         request = replace(request, models=tuple(columns))
         asked = Asked(request, shared, cache.candidates_for(request))
         answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
-        tab.below(answer, place)
+        tab.below(answer, lines)
         pin = partial(pins.draw_pin, request, key=f"{tab.exported} pin")
         can_pin = bool(tab.kind.answer_field)
         draw_answer_export(tab.exported, answer, request, pin if can_pin else None)

@@ -10,9 +10,8 @@ from typing import Any, cast
 
 import streamlit as st
 
-from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest
-from lama_core.requests import Request, field_values
+from lama_core.requests import Request
 from pages.ui.queries.tab import Tab
 from pages.ui.queries.table import TABS
 from pages.ui.shared import links, screens, url_state
@@ -96,38 +95,13 @@ def _batch_title(entry: Entry) -> str:
     return f"{counted(n, 'sentence')}: {entry.text[:MAX_TITLE]}"
 
 
-def _title_format(form: str) -> Callable[[Entry], str]:
-    """A function that formats an entry's title from the fields of its request."""
-
-    def title(entry: Entry) -> str:
-        fields = field_values(entry.request).items()
-        texts = {name: " / ".join(one) if isinstance(one, tuple) else one for name, one in fields}
-        return form.format(**texts)
-
-    return title
-
-
-PRECISION = {"precision": "precision"}
-WORDS = PRECISION | {
+WORDS = {
+    "precision": "precision",
     "candidates": "candidates",
     "rescored": "n_rescored",
     "renormalise": "renormalise",
 }
 VIEWS: dict[type, View] = {
-    RankRequest: View(
-        "Answers",
-        {"tab": "Answers"},
-        _title_format("{text}"),
-        PRECISION
-        | {
-            "statement": "text",
-            "right_answer": "gold",
-            "part": "part",
-            "aggregate": "aggregate",
-            "hiding": "hiding",
-        },
-        lambda request: {"answers": "\n".join(request.answers)},
-    ),
     # The sentences may be too long for a URL: `take_text` returns them.
     ManyRequest: View("Batch", {"tab": "Batch"}, _batch_title, WORDS, _context_params),
 }

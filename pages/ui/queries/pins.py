@@ -22,9 +22,7 @@ from lama_core.errors import UserError
 from lama_core.models.devices import settings_text
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.queries.answers import RankRequest
-from lama_core.queries.blank_answers import OVER_AS_TEXT
-from lama_core.queries.kind import Asked, QueryKind
+from lama_core.queries.kind import Asked
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
 from lama_core.scoring.shared_fields import ModelSettings
@@ -51,8 +49,8 @@ ASKED, ALLOWED = "pins asked", "pins allowed"
 HEAD = '<thead><tr><th>#</th><th>answer</th><th class="num">log-prob.</th></tr></thead>'
 
 KINDS: dict[str, type[ModelSettings]] = {
-    "answers": RankRequest,
-} | {tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field}
+    tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field
+}
 FORMER_KINDS = {"sentence": "cloze"}  # as pins of earlier versions name them
 
 
@@ -351,33 +349,11 @@ def _draw_unasked(n: int) -> None:
 
 def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     """A model's first answers, scored as on the tab of the request."""
-    if type(request) in TABS:
-        return _first_answers(TABS[type(request)].kind, cast(Any, request), name, here)
-    asked = cast(RankRequest, request)
-    ranking = cache.ranked_answers(asked, name)
-    gold = ranking.find(asked.gold) if asked.gold else None
-    return PinnedAnswers(
-        name,
-        tuple((one.rank, one.answer, one.log_prob) for one in ranking.answers[:N_SHOWN]),
-        f"Right answer {asked.gold}: rank {gold.rank or 'unknown'}" if gold else "",
-        {
-            "ranked": f"{len(ranking.answers):,} answers by the {asked.aggregate} over the "
-            f"{asked.part}",
-            "log-probabilities over": OVER_AS_TEXT["answers"],
-        },
-        ranking.precision,
-        ranking.device,
-    )
-
-
-def _first_answers(
-    kind: QueryKind[Any, Any, Any], request: ModelSettings, name: str, here: tuple[str, ...]
-) -> PinnedAnswers:
-    """The first answers of one model, from its rows."""
+    kind = TABS[type(request)].kind
     more: dict[str, Any] = {"models": here}
     if hasattr(request, "top_k"):
         more["top_k"] = max(request.top_k, N_SHOWN)
-    compared = replace(request, **more)
+    compared = cast(ModelSettings, replace(request, **more))
     one = cache.answer(kind, compared, name)
     asked = Asked(compared, cache.prepared(kind, compared), cache.candidates_for(compared))
     answers = kind.first_answers(asked, one, N_SHOWN)

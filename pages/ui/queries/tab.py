@@ -1,10 +1,11 @@
 """A tab of the page Ask: what its kind of query leaves to the page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.api.stored_answers import Stored
 from lama_core.models.protocols import KINDS
@@ -51,7 +52,7 @@ class Tab(Generic[R, S, One]):
         since: The request and a model -> `since` of `cache.answer`.
         per_row: The largest number of columns side by side.
         language_of: The request -> the texts whose language is checked.
-        above: Draws what is above the answers. Returns placeholders for what is about them.
+        above: Draws what is above the answers. May return placeholders for lines about them.
         stored: Makes the answers of models that aren't installed, from finished runs.
         calls: Makes the callbacks of a query from the model's colour; drawn in its column.
         below: Draws what is below the answers, and into the placeholders of `above`.
@@ -71,10 +72,10 @@ class Tab(Generic[R, S, One]):
     since: Callable[[R, str], float] = lambda *_: 0.0
     per_row: int = 4
     language_of: Callable[[R], str] = lambda _: ""
-    above: Callable[[Asked[R, S]], Any] = lambda _: None
+    above: Callable[[Asked[R, S]], Sequence[DeltaGenerator] | None] = lambda _: None
     stored: Callable[[Asked[R, S]], Mapping[str, Stored]] = lambda _: {}
     calls: Callable[[str], dict[str, Any]] = lambda _: {}
-    below: Callable[[Answer[R, S, One], Any], object] = lambda *_: None
+    below: Callable[[Answer[R, S, One], Sequence[DeltaGenerator]], object] = lambda *_: None
     after: Callable[[Answer[R, S, One]], object] = lambda _: None
     exported: str
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from lama_core.requests import Request
 from pages.ui.queries.analogy import ANALOGY
+from pages.ui.queries.answers import ANSWERS
 from pages.ui.queries.cloze import SENTENCE
 from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
@@ -14,6 +15,7 @@ from pages.ui.queries.wordings import WORDINGS
 _TABS: tuple[Tab[Any, Any, Any], ...] = (
     SENTENCE,
     WORDINGS,
+    ANSWERS,
     SENTENCES,
     QUESTION,
     ANALOGY,

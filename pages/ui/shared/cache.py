@@ -129,11 +129,6 @@ def _found_candidates(settings: CandidateSettings) -> list[Candidates]:
     return []
 
 
-def _positional(*arguments: Hashable, **_: object) -> Hashable:
-    """The cache key of a query whose keyword arguments are functions that draw."""
-    return arguments
-
-
 def _batch_key(
     settings: ClozeSettings, name: str, lines: tuple[BatchLine, ...], renormalise: bool, **_: Any
 ) -> Hashable:
@@ -142,14 +137,8 @@ def _batch_key(
     return settings, name, blake2b(texts.encode()).digest(), renormalise
 
 
-def _of_model(request: Any, name: str) -> Hashable:
-    """The cache key of a request to one model: the request without its other models."""
-    return replace(request, models=(name,))
-
-
 first_answers = queued(_batch_key)(queries.first_answers)
 complete_words = queued()(queries.complete_words)
-ranked_answers = queued(_of_model)(queries.ranked_answers)
 
 
 def prepared(kind: QueryKind[R, S, Any], request: R) -> S:

@@ -1,0 +1,212 @@
+"""Answers: typed words and phrases of any length, ranked by the score of the filled sentence."""
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from lama_core.queries.answers import (
+    MAX_RANKED,
+    AskedAnswers,
+    ModelRanking,
+    RankedAnswer,
+    RankRequest,
+    Typed,
+    rank,
+)
+from lama_core.queries.kind import Answer
+from lama_core.rounding import fixed
+from lama_core.scoring.statement_scores import (
+    AGGREGATES,
+    PARTS,
+    TOKENS_OF,
+    answer_tokens,
+    shown_tokens,
+)
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form, Values, Widget
+from pages.ui.queries.tab import Tab, describe_tokens
+from pages.ui.shared import predictions, url_state
+from pages.ui.shared.messages import plain
+from pages.ui.shared.model_columns import Column, reserve_line
+from pages.ui.shared.token_strips import heat_scale, heat_strip
+
+# Sentence, answers, right answer.
+EXAMPLES = (
+    (
+        "The capital of Brazil is ___.",
+        ("Brasília", "Rio de Janeiro", "São Paulo", "Buenos Aires"),
+        "Brasília",
+    ),
+    (
+        "Don Quixote was written by ___.",
+        ("Miguel de Cervantes", "William Shakespeare", "Gabriel García Márquez"),
+        "Miguel de Cervantes",
+    ),
+    ("The First World War began in ___.", ("1914", "1918", "1939"), "1914"),
+    (
+        "Insulin is made in the ___.",
+        ("pancreas", "liver", "adrenal glands", "thyroid gland"),
+        "pancreas",
+    ),
+)
+MOST_SHOWN = 20
+
+
+def _choose_gold(values: Values) -> str | None:
+    """Draw the choice of the right answer, which is cleared if that answer was removed."""
+    answers, first = list(dict.fromkeys(values["answers"])), EXAMPLES[0][2]
+    url_state.drop_stale("right_answer", (None, *answers))
+    return st.selectbox(
+        "Right answer (optional)",
+        answers,
+        key="right_answer",
+        bind=url_state.BOUND,
+        index=answers.index(first) if first in answers else None,
+        placeholder="The right one of the answers",
+        help="Highlighted; its rank and margin are shown. The margin is its log-probability minus "
+        "that of the best other answer.",
+    )
+
+
+def _layout(draw: DrawField) -> None:
+    left, more = st.columns([3, 2], gap="medium")
+    with left:
+        draw("text")
+        draw("answers")
+    with more:
+        draw("gold")
+        draw("models")
+        with st.container(horizontal=True):
+            widgets.draw_examples(
+                widgets.Example(
+                    text,
+                    {"statement": text, "answers": "\n".join(answers), "right_answer": right},
+                )
+                for text, answers, right in EXAMPLES
+            )
+            with st.popover("Options", icon=":material/tune:"):
+                for name in ("part", "aggregate", "hiding", "precision"):
+                    draw(name)
+
+
+FORM = Form(
+    RankRequest,
+    {
+        "text": widgets.text_field(
+            "text",
+            "Sentence with one blank",
+            key="statement",
+            first=EXAMPLES[0][0],
+            help="Write ___ (three underscores), [MASK], <mask> or [Y] where the answer is "
+            "missing. The first letter is scored as a capital.",
+        ),
+        "answers": widgets.list_field(
+            "answers",
+            "Answers, one per line",
+            first=EXAMPLES[0][1],
+            between="\n",
+            height=130,
+            help=f"Words or phrases, at most {MAX_RANKED}.",
+        ),
+        "gold": Widget(_choose_gold, widgets.kept("gold", "right_answer")),
+        "models": widgets.MODELS,
+        "part": widgets.choice_field("part", "Tokens that count", PARTS, term="Tokens that count"),
+        "aggregate": widgets.choice_field(
+            "aggregate", "Log-probabilities", AGGREGATES, term="Sum and mean"
+        ),
+        "hiding": widgets.HIDING,
+        "precision": widgets.PRECISION,
+    },
+    _layout,
+)
+
+
+def _draw_ranking(asked: AskedAnswers, column: Column[ModelRanking]) -> None:
+    """Draw a model's ranking with bars, the gold answer's rank, and each answer's tokens."""
+    ranking, colour = column.answer, column.colour
+    rows = [_row(one, colour) for one in ranking.answers]
+    head = (
+        f'<thead><tr><th>#</th><th>answer</th><th class="num" colspan="2">prob. of '
+        f'{ranking.n_ranked} answers</th><th class="num">'
+        f"{'log-prob.' if asked.request.aggregate == 'sum' else 'mean log-prob.'}</th></tr></thead>"
+    )
+    table = f'<table class="lx">{head}<tbody>{"".join(rows[:MOST_SHOWN])}</tbody></table>'
+    if rest := rows[MOST_SHOWN:]:
+        table += (
+            f"<details><summary>{len(rest)} more</summary>"
+            f'<table class="lx">{head}<tbody>{"".join(rest)}</tbody></table></details>'
+        )
+    notes = "".join(f'<div class="lx-muted">{escape(one)}</div>' for one in ranking.notes())
+    strips = "".join(
+        f'<div class="lx-pair"><b>{escape(one.answer)}</b></div>{heat_strip(one.tokens, colour)}'
+        for one in ranking.answers[:MOST_SHOWN]
+    )
+    tokens = f"<details><summary>Tokens</summary>{heat_scale(colour)}{strips}</details>"
+    st.html(f"{table}{_margin_line(ranking)}{notes}{tokens}")
+
+
+def _row(one: RankedAnswer, colour: str) -> str:
+    known = one.rank is not None
+    score = fixed(one.score, 2) if one.score is not None else "no tokens"
+    prob = predictions.probability(one.prob) if known else ""
+    hint = "\n".join(shown_tokens(answer_tokens(one.tokens)))
+    return (
+        f'<tr class="{"gold" if one.is_gold else ""}" title="{escape(hint)}">'
+        f'<td class="rank">{one.rank or ""}</td><td class="word">{escape(one.answer)}</td>'
+        f'<td class="bar"><div style="width:{100 * one.prob:.2f}%;background:{colour}"></div></td>'
+        f'<td class="num">{prob}</td><td class="num muted">{score}</td></tr>'
+    )
+
+
+def _margin_line(ranking: ModelRanking) -> str:
+    """The gold answer's rank and margin; without a gold answer, the lead of the first answer."""
+    margin, gold = ranking.margin, ranking.gold
+    if not ranking.has_gold and margin is not None:
+        return f'<div class="lx-gold">The first answer leads by {fixed(margin, 2)}.</div>'
+    if gold is None:
+        return ""
+    place = (
+        f"rank <b>{gold.rank}</b> of {ranking.n_ranked}"
+        if gold.rank
+        else "no rank, as this model has no tokens for it"
+    )
+    by = f", margin {fixed(margin, 2, signed=True)}" if margin is not None else ""
+    hint = "margin: its log-probability minus that of the best other answer"
+    return (
+        f'<div class="lx-gold" title="{hint}">'
+        f"Right answer <b>{escape(gold.answer)}</b>: {place}{by}</div>"
+    )
+
+
+def _draw_notes(
+    answer: Answer[RankRequest, Typed, ModelRanking], lines: Sequence[DeltaGenerator]
+) -> None:
+    """Draw the models' first answers into the line above, and how the answers are scored."""
+    request, gold = answer.asked.request, answer.asked.shared[2]
+    firsts = {one.name: one.answers[0].answer for one in answer.models if one.answers[0].rank}
+    lines[0].html(f"<div>{predictions.describe_first_answers(firsts, gold or '')}</div>")
+    statement = answer.models[0].answers[0].statement
+    st.caption(
+        "Probability: softmax of the scores over the answers that the model has tokens for. "
+        f"Log-probabilities are natural logarithms, the {request.aggregate} over "
+        f"{TOKENS_OF[request.part]} (“{plain(statement)}”). For each token's log-probability, "
+        "hover over an answer or open Tokens."
+    )
+
+
+ANSWERS = Tab(
+    kind=rank.kind,
+    name="Answers",
+    opens={"tab": "Answers"},
+    caption="Type a sentence with a blank, and your own answers of any length. Each model ranks "
+    "them by the likelihood of the filled sentence.",
+    form=FORM,
+    draw=_draw_ranking,
+    describe=describe_tokens,
+    language_of=lambda request: request.text,
+    above=lambda _: [reserve_line("ranking")],
+    below=_draw_notes,
+    exported="answers",
+)
