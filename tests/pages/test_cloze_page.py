@@ -197,6 +197,12 @@ def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
         assert len(app.error) == 1 and plain(fault) in app.error[0].value
 
 
+def test_no_line_waits_for_answers_that_failed() -> None:
+    app = ranked(statement=f"{'word ' * 3000}___.")
+    assert "tokens" in app.error[0].value
+    assert "Waiting for the answers" not in html(app)
+
+
 def test_sentences_are_compared_token_by_token() -> None:
     app = open_page("cloze", view="Compare sentences", models=MODEL)
     assert not app.error

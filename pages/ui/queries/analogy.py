@@ -100,24 +100,11 @@ def _typed_gold(values: Any) -> str | None:
     return (st.session_state.get(KEYS[at]) or "").strip() or None
 
 
-def _draw_examples() -> None:
-    """Draw worked examples; a click fills in the four words."""
-
-    def take(words: tuple[str, str, str, str]) -> None:
-        for key, word in zip(KEYS, words, strict=True):
-            st.session_state[key] = word
-        st.session_state["blank"] = "D"
-
-    with st.container(height=380, border=False, gap=None):
-        for words in EXAMPLES:
-            a, b, c, d = map(plain, words)
-            st.button(
-                f"{a} : {b} :: {c} : {d}",
-                key=" ".join(words),
-                type="tertiary",
-                on_click=take,
-                args=(words,),
-            )
+def _example(words: tuple[str, str, str, str]) -> widgets.Example:
+    """A worked example, which fills in the four words."""
+    a, b, c, d = words
+    values = dict(zip(KEYS, words, strict=True)) | {"blank": "D"}
+    return widgets.Example(f"{a} : {b} :: {c} : {d}", values)
 
 
 def _layout(draw: DrawField) -> None:
@@ -129,8 +116,7 @@ def _layout(draw: DrawField) -> None:
     with template:
         draw("template")
     with more, st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover("Examples", icon=":material/lightbulb:"):
-            _draw_examples()
+        widgets.draw_examples(map(_example, EXAMPLES), scrolls=True)
         with st.popover("Options", icon=":material/tune:"):
             draw("keep_query_words")
             draw("top_k")

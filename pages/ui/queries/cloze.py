@@ -35,10 +35,11 @@ def _layout(draw: DrawField) -> None:
     with models:
         draw("models")
     with more, st.container(horizontal=True):
-        with st.popover("Examples", icon=":material/lightbulb:"):
-            st.caption("From Petroni et al. 2019, Figure 1 and Table 3")
-            with st.container(height=380, border=False, gap=None):
-                url_state.SENTENCE.draw_examples()
+        widgets.draw_examples(
+            widgets.examples_of(url_state.SENTENCE),
+            caption="From Petroni et al. 2019, Figure 1 and Table 3",
+            scrolls=True,
+        )
         with st.popover("Options", icon=":material/tune:"):
             draw("top_k")
             widgets.draw_cloze_options(draw)

@@ -57,8 +57,7 @@ def _layout(draw: DrawField) -> None:
     with models:
         draw("models")
     with more, st.container(horizontal=True):
-        with st.popover("Examples", icon=":material/lightbulb:"):
-            FIELD.draw_examples()
+        widgets.draw_examples(widgets.examples_of(FIELD))
         with st.popover("Options", icon=":material/tune:"):
             for name in ("plain", "max_tokens", "precision"):
                 draw(name)

@@ -193,15 +193,28 @@ class Example:
     help: str = ""
 
 
-def draw_examples(examples: Iterable[Example]) -> None:
-    """Draw the popover with worked examples; a click on one fills in the form."""
+def examples_of(field: url_state.ExampleField) -> list[Example]:
+    """The examples of a text field and of the field for its right answer."""
+    return [
+        Example(text, {field.texts: text, field.golds: gold}) for text, gold in field.examples()
+    ]
+
+
+def draw_examples(examples: Iterable[Example], *, caption: str = "", scrolls: bool = False) -> None:
+    """Draw the popover with worked examples; a click on one fills in the form.
+
+    scrolls: Whether there are so many that the list scrolls.
+    """
     with st.popover("Examples", icon=":material/lightbulb:"):
-        for one in examples:
-            st.button(
-                plain(one.label),
-                key=one.label,
-                type="tertiary",
-                on_click=st.session_state.update,
-                args=(one.values,),
-                help=plain(one.help) or None,
-            )
+        if caption:
+            st.caption(caption)
+        with st.container(height=380, border=False, gap=None) if scrolls else st.container():
+            for one in examples:
+                st.button(
+                    plain(one.label),
+                    key=one.label,
+                    type="tertiary",
+                    on_click=st.session_state.update,
+                    args=(one.values,),
+                    help=plain(one.help) or None,
+                )

@@ -386,15 +386,6 @@ class ExampleField:
         st.session_state[last] = typed or ""
         return typed or ""
 
-    def draw_examples(self) -> None:
-        """Draw the examples; a click fills in the text and its gold answer."""
-
-        def take(text: str, gold: str) -> None:
-            st.session_state[self.texts], st.session_state[self.golds] = text, gold
-
-        for text, gold in self.examples():
-            st.button(plain(text), key=text, type="tertiary", on_click=take, args=(text, gold))
-
 
 SENTENCE = ExampleField()
 
