@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lama_core.queries.analogy import analogy as analogy
     from lama_core.queries.answers import rank as rank
     from lama_core.queries.cloze import fill as fill
+    from lama_core.queries.grid import grid as grid
     from lama_core.queries.inspect import inspect as inspect
     from lama_core.queries.pairs import score_analogies as score_analogies
     from lama_core.queries.question import ask as ask
@@ -63,6 +64,7 @@ _MODULES = {
     "queries.analogy": "analogy",
     "queries.answers": "rank",
     "queries.inspect": "inspect",
+    "queries.grid": "grid",
     "queries.pairs": "score_analogies",
     "queries.question": "ask",
     "queries.sentences": "sentences",

@@ -11,6 +11,7 @@ from pages.ui.queries.analogy import ANALOGY
 from pages.ui.queries.answers import ANSWERS
 from pages.ui.queries.cloze import SENTENCE
 from pages.ui.queries.draw import draw_query
+from pages.ui.queries.grid import GRID
 from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
@@ -48,6 +49,7 @@ def main() -> None:
         "Answers": draw_answers,
         "Question": partial(draw_query, QUESTION),
         "Analogy": draw_analogy,
+        "Grid": partial(draw_query, GRID),
         "Batch": draw_batch,
         "Examples": draw_published_examples,
     }

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "relation": ("queries:relation", "Query models for a relation of a subject, in every wording."),
     "rank": ("queries:rank", "Rank answers of any length by their likelihood at a blank."),
     "inspect": ("queries:inspect", "Show how models reach their answer, by one of several lenses."),
+    "grid": ("queries:grid", "Compare the words at the blank of similar sentences."),
     "batch": ("queries:batch", "Fill the blank of each sentence of a file."),
     "sentences": ("queries:sentences", "Compare whole sentences, such as minimal pairs."),
     "analogy": ("analogy:analogy", "Solve analogies, score pairs, answer questions, probe models."),

@@ -129,6 +129,7 @@ cloze = make(lama.fill)
 relation = make(lama.relation)
 rank = make(lama.rank)
 inspect = make(lama.inspect)
+grid = make(lama.grid)
 batch = commands.make(
     queries.batch, print_batch, "batch sentences.csv --model minilm-mlm --model smollm2-135m"
 )

@@ -664,6 +664,7 @@ def query_in_batches(
     queries: Sequence[Query],
     candidates: Candidates,
     *,
+    top_k: int = 1,
     gold: str | Sequence[str | None] | None = None,
     context: Context | None = None,
     renormalise: bool = False,
@@ -671,10 +672,10 @@ def query_in_batches(
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
 ) -> tuple[ModelAnswer, ...]:
-    """Return one model's first answer to each of several texts, computed in batches.
+    """Return one model's first answers to each of several texts, computed in batches.
 
-    queries: Texts with one blank each. gold: One gold answer for all texts, or a list with one for
-    each text.
+    Only the first answer is completed to a longer word. queries: Texts with one blank each.
+    gold: One gold answer for all texts, or a list with one for each text.
     Other options as for `query_model`.
     """
     places = (place for query in queries for place in places_of(query))
@@ -682,7 +683,7 @@ def query_in_batches(
     contexts = [choose_context(model, query, context) for query in queries]
     until = limits.until()
     scorers = {
-        used: _BlankScorer(model, columns, used, 1, renormalise, n_rescored, limits, until)
+        used: _BlankScorer(model, columns, used, top_k, renormalise, n_rescored, limits, until)
         for used in contexts
     }
     given = [gold] * len(queries) if gold is None or isinstance(gold, str) else gold
@@ -708,7 +709,8 @@ def query_in_batches(
         limits=limits,
     )
     for number, item, word in zip(left, firsts, words, strict=True):
-        found[number] = replace(found[number], predictions=(replace(item, begins=word),))
+        rest = found[number].predictions[1:]
+        found[number] = replace(found[number], predictions=(replace(item, begins=word), *rest))
     return tuple(
         _model_answer(model, used, columns, [found[number]]) for number, used in enumerate(contexts)
     )

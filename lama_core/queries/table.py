@@ -6,6 +6,7 @@ from lama_core.queries import (
     analogy,
     answers,
     cloze,
+    grid,
     inspect,
     pairs,
     question,
@@ -24,6 +25,7 @@ QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
     analogy.analogy,
     pairs.score_analogies,
     inspect.inspect,
+    grid.grid,
 )
 _KINDS = {query.request: query.kind for query in QUERIES}
 

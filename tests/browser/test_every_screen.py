@@ -25,7 +25,7 @@ AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 STARTS = {"Ask": "?models=minilm-mlm", "Results": "results?data=made-up"}
 # Page -> its tabs; the first one is open.
 TABS = {
-    "Ask": ("Sentence", "Wordings", "Answers", "Analogy", "Batch", "Examples"),
+    "Ask": ("Sentence", "Wordings", "Answers", "Analogy", "Grid", "Batch", "Examples"),
     "Lessons": (),
     "Results": ("Overview", "Compare", "Wrong answers", "Prompts", "More"),
     "Data and runs": ("Data sets", "Import", "New run", "New study", "Runs"),

@@ -6,6 +6,7 @@ from lama_core.requests import Request
 from pages.ui.queries.analogy import ANALOGY
 from pages.ui.queries.answers import ANSWERS
 from pages.ui.queries.cloze import SENTENCE
+from pages.ui.queries.grid import GRID
 from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
@@ -20,5 +21,6 @@ _TABS: tuple[Tab[Any, Any, Any], ...] = (
     QUESTION,
     ANALOGY,
     PAIRS,
+    GRID,
 )
 TABS: dict[type[Request], Tab[Any, Any, Any]] = {tab.form.request: tab for tab in _TABS}

@@ -1,0 +1,182 @@
+"""The tab Grid: the words at the blank of similar sentences, as a heat map and a table."""
+
+from html import escape
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.models.protocols import KINDS
+from lama_core.queries.grid import (
+    MAX_GROUPS,
+    MAX_SENTENCES,
+    N_KNOWN,
+    GridAnswer,
+    GridAsked,
+    GridCell,
+    GridRequest,
+    ModelGrid,
+    grid,
+)
+from lama_core.queries.sentences import n_shared
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form, Values, Widget
+from pages.ui.queries.tab import Tab
+from pages.ui.shared import links, predictions, screens, url_state
+from pages.ui.shared.messages import plain
+from pages.ui.shared.model_columns import Column
+from pages.ui.shared.tables import draw_table
+
+FIRST = "{Paris|Rome|Oslo|Lima} is the capital of ___."
+COLOURS = ("probability", "rank")
+EXAMPLES = (
+    widgets.Example("Capitals", {"grid": FIRST}),
+    widgets.Example("Jobs", {"grid": "The {nurse|engineer|farmer} said that ___ was tired."}),
+    widgets.Example("Two alternatives", {"grid": "The {old|young} {man|woman} worked as a ___."}),
+)
+
+
+def _layout(draw: DrawField) -> None:
+    draw("texts")
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        draw("models")
+    with more, st.container(horizontal=True):
+        widgets.draw_examples(EXAMPLES)
+        with st.popover("Options", icon=":material/tune:"):
+            draw("top_k")
+            draw("n_groups")
+            widgets.draw_cloze_options(draw)
+
+
+def _choose_groups(_: Values) -> int | None:
+    n = st.slider(
+        "Groups of words",
+        1,
+        MAX_GROUPS,
+        1,
+        key="groups",
+        bind=url_state.BOUND,
+        help="Groups the words by meaning, with the model's input embeddings (Ward's clustering). "
+        "1: not grouped.",
+    )
+    return n if n > 1 else None
+
+
+FORM = Form(
+    GridRequest,
+    {
+        "texts": widgets.list_field(
+            "texts",
+            "Sentences with a blank, one per line",
+            key="grid",
+            first=(FIRST,),
+            between="\n",
+            height=110,
+            help=f"Alternatives in braces make several sentences, at most {MAX_SENTENCES}.",
+        ),
+        "models": widgets.MODELS,
+        "top_k": widgets.slider_field("top_k", "Words per sentence", 3, 30, 10, key="grid_k"),
+        "n_groups": Widget(_choose_groups, lambda request: {"groups": request.n_groups or 1}),
+        **widgets.CLOZE_OPTIONS,
+    },
+    _layout,
+)
+
+
+def _open(cell: GridCell) -> None:
+    """Open a cell's sentence on the tab Sentence, with the word as the right answer."""
+    kept = links.params_without(("tab", "grid", "groups", "grid_k", "grid_by", "text", "gold"))
+    text = cell.text.replace("[MASK]", "___")
+    links.go(screens.ASK, kept | {"text": text, "gold": cell.word})
+
+
+def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
+    """Draw a model's heat map, its table, and the words that all or single sentences have."""
+    from pages.ui.queries.grid_chart import draw_heat_map  # imports the chart library
+
+    found, top_k = column.answer, asked.request.top_k
+    names = _names([query.text("___") for query in asked.shared])
+    by_rank = st.session_state.get("grid_by") == COLOURS[1]
+    title = url_state.title_of(found.name).partition(" (")[0]
+    if clicked := draw_heat_map(found, names, title, by_rank=by_rank):
+        _open(clicked)
+    only = {name: found.only_in(number, top_k) for number, name in enumerate(names)}
+    parts = [f"<b>In all sentences:</b> {escape(', '.join(found.shared)) or 'no word'}"]
+    parts += [f"<b>Only in {escape(name)}:</b> {escape(', '.join(words))}"
+              for name, words in only.items() if words]  # fmt: skip
+    st.html("".join(f"<div>{part}</div>" for part in parts))
+    if found.note:
+        st.caption(plain(found.note))
+    with st.expander("As a table"):
+        _draw_table(found, names)
+
+
+def _draw_table(found: ModelGrid, names: list[str]) -> None:
+    """Draw a row for each word with its probability and rank in each sentence."""
+    rows = list(found.cells.values())
+    columns: dict[str, list[object]] = {"word": [row[0].word for row in rows]}
+    if any(row[0].group for row in rows):
+        columns["group"] = [row[0].group for row in rows]
+    for number, name in enumerate(names):
+        cells = [row[number] for row in rows]
+        columns[name] = [
+            f"{predictions.probability(cell.prob)} ({cell.rank})"
+            if cell.prob is not None
+            else f"not among {N_KNOWN}"
+            for cell in cells
+        ]
+    picked = draw_table(
+        pd.DataFrame(columns), key=f"grid table {found.name}", picks="single-cell", height=400
+    )
+    if picked.cell and picked.cell[1] in names:
+        _open(rows[picked.cell[0]][names.index(picked.cell[1])])
+
+
+def _names(texts: list[str]) -> list[str]:
+    """The words that differ between the sentences; whole sentences if nothing else does."""
+    words = [text.split() for text in texts]
+    left = n_shared(words)
+    right = n_shared([each[left:][::-1] for each in words])
+    names = [" ".join(each[left : len(each) - right]) for each in words]
+    return names if len(texts) > 1 and all(names) and len(set(names)) == len(names) else texts
+
+
+def _draw_above(asked: GridAsked) -> None:
+    url_state.pick("Colour", COLOURS, key="grid_by")
+
+
+def _draw_below(answer: GridAnswer, _: object) -> None:
+    sizes = [model.answers[0].n_candidates for model in answer.models]
+    st.caption(
+        predictions.describe_candidates(answer.asked.candidates, sizes)
+        + f" Rows: the first {answer.asked.request.top_k} words of each sentence; cells: the "
+        f"probability; grey: not among the sentence's first {N_KNOWN} words. Click a cell to open "
+        "its sentence."
+    )
+
+
+def _describe(found: ModelGrid) -> str:
+    kind = KINDS[found.kind].title
+    return predictions.join_details(
+        kind,
+        f"{len(found.cells)} words",
+        precision=found.precision,
+        device=found.device,
+    )
+
+
+GRID = Tab(
+    kind=grid.kind,
+    name="Grid",
+    opens={"tab": "Grid"},
+    caption="Type sentences that differ in a word, with a blank. Each model's first words are "
+    "compared.",
+    form=FORM,
+    language_of=lambda request: " ".join(request.texts).replace("___", ""),
+    above=_draw_above,
+    draw=_draw_grid,
+    describe=_describe,
+    per_row=2,
+    below=_draw_below,
+    exported="grid",
+)

@@ -1,0 +1,63 @@
+"""The heat map of a grid, imported only when it is drawn: the chart library is slow to import."""
+
+import math
+
+from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
+from pages.ui.shared import charts
+from pages.ui.shared.predictions import probability
+
+MOST_ROWS = 40
+
+
+def draw_heat_map(
+    found: ModelGrid, names: list[str], title: str, *, by_rank: bool
+) -> GridCell | None:
+    """Draw the heat map of a model's first `MOST_ROWS` words; return the clicked cell.
+
+    Args:
+        found: The grid.
+        names: The names of the sentences.
+        title: The model's name for display.
+        by_rank: Whether the colour shows the rank instead of the probability.
+    """
+    rows = list(found.cells.values())[:MOST_ROWS]
+
+    def tone(cell: GridCell) -> float | None:
+        if cell.rank is None or cell.prob is None:
+            return None
+        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, 1e-9))
+
+    def text(cell: GridCell) -> str:
+        if cell.rank is None or cell.prob is None:
+            return ""
+        return f"{cell.rank}" if by_rank else probability(cell.prob)
+
+    words = [
+        f"{row[0].group} · {row[0].word}" if row[0].group is not None else row[0].word
+        for row in rows
+    ]
+    figure = charts.heat_map(
+        [[tone(cell) for cell in row] for row in rows],
+        [[text(cell) for cell in row] for row in rows],
+        ("", words),
+        ("", names),
+        colorscale="Blues",
+        textfont_color=None,
+        showscale=False,
+        customdata=[[(at, number) for number in range(len(names))] for at in range(len(rows))],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(side="top")
+    figure.update_layout(height=120 + 22 * len(rows))
+    what = "rank" if by_rank else "probability"
+    clicked = charts.draw_chart(
+        figure,
+        f"grid {found.name}",
+        title=f"{title}: {what} of each word",
+        footnote=f"words by sentences; the first {N_KNOWN} words of a sentence are known",
+    )
+    if not clicked:
+        return None
+    at, number = clicked[0]["customdata"]
+    return rows[at][number]

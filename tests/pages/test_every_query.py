@@ -1,0 +1,134 @@
+"""What holds for every kind of query: one answer everywhere, and no answer of another request."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing import Pipe
+from typing import Any
+
+import pytest
+from calling import told
+from opening import open_page
+
+import lama_core as lama
+from lama_core.queries.table import QUERIES
+from lama_core.requests import RequestField, arguments, field_values, literal_values, request_fields
+from lama_core.scoring.limits import UNLIMITED
+from lama_core.tables import columns_of
+from pages.ui.queries import draw, history
+from pages.ui.queries.table import TABS
+from pages.ui.shared import cache
+
+pytestmark = pytest.mark.usefixtures("home")
+MODELS = ("minilm-mlm", "minilm-mlm-twin")
+TEXT = "The capital of Norway is ___."
+# Function -> the fields of a query of its kind.
+ASKED: dict[str, dict[str, Any]] = {
+    "fill": {"text": TEXT, "gold": "Oslo"},
+    "relation": {"relation": "P36", "subject": "Norway"},
+    "rank": {"text": TEXT, "answers": ("Oslo", "the city of Rome"), "gold": "Oslo"},
+    "sentences": {"texts": ("The keys are here.", "The keys is here.")},
+    "ask": {"question": "What is the capital of Norway?", "golds": ("Oslo",)},
+    "analogy": {"text": ("Paris", "France", "Rome", "___"), "gold": "Italy", "template": "to-as"},
+    "score_analogies": {"query": "Paris:France", "pairs": ("Rome:Italy", "Italy:Rome")},
+    "inspect": {"text": TEXT, "gold": "Oslo"},
+    "grid": {"texts": ("{Paris|Rome} is the capital of ___.",), "n_groups": 2},
+    "batch": {"file": "sentences.txt"},
+}
+GENERATES = ("ask",)  # no model here generates text
+ON_PAGE = [name for name in ASKED if name not in (*GENERATES, "inspect", "batch")]
+
+
+def request_of(name: str) -> Any:
+    kind = next(one for one in QUERIES if one.request.python == name)
+    return kind.request(**ASKED[name], models=MODELS)
+
+
+def test_every_kind_is_asked_here() -> None:
+    assert {one.request.python for one in QUERIES} <= set(ASKED)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda one: one.request.python)
+def test_columns_have_a_meaning_and_pins_find_theirs(query: Any) -> None:
+    columns = columns_of(query.kind.row)
+    assert all(column.help.endswith(".") for column in columns.values())
+    assert not query.kind.answer_field or query.kind.answer_field in columns
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if name not in (*GENERATES, "batch")])
+def test_command_function_and_page_give_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = request_of(name)
+    query = next(one for one in QUERIES if one.request.python == name)
+    answer = query.answer(request)
+    whole = json.loads(json.dumps(answer.to_json(), allow_nan=False))
+    assert told(*arguments(request)) == whole
+    frame = getattr(lama, name)(**field_values(request))
+    assert frame.to_json(orient="records") == answer.frame().to_json(orient="records")
+    if name not in ON_PAGE:
+        return
+    drawn: list[Any] = []
+    monkeypatch.setattr(draw, "draw_answer_export", lambda *given: drawn.append(given))
+    app = open_page("", **history.Entry(request).params())
+    assert not app.error and not app.exception
+    _, shown, shown_request, _ = drawn[-1]
+    assert shown_request == app.session_state[history.HISTORY][0].request == request
+    assert json.loads(json.dumps(shown.to_json(), allow_nan=False)) == whole
+    assert shown.rows() == answer.rows()
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if name != "batch"])
+def test_what_is_prepared_can_be_sent_and_is_a_key(name: str) -> None:
+    request = request_of(name)
+    kind = next(one.kind for one in QUERIES if one.request.python == name)
+    sent = (request, kind.prepare(request, UNLIMITED))
+    here, there = Pipe()  # blocks if it is sent more than 64 kB
+    here.send(sent)
+    again = there.recv()
+    assert again == sent and hash(again) == hash(sent)
+
+
+def other_value(choice: RequestField, value: Any) -> Any:
+    """A value that differs from a field's."""
+    if names := literal_values(choice.kind):
+        return next(name for name in names if name != value)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, tuple):
+        return (*value, "another")
+    return f"{value} another"
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_another_request_never_gets_the_same_answer(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = next((one for one in QUERIES if one.request.python == name), None)
+    if query is None:
+        pytest.skip("not yet a kind of its own")
+    keys: list[Any] = []
+
+    def keep(key: Any, _: Callable[[], Any]) -> None:
+        keys.append(key)
+
+    monkeypatch.setattr(cache, "cached_answer", keep)
+    monkeypatch.setattr(cache, "prepared", lambda *_: None)
+    request = request_of(name)
+    cache.answer(query.kind, request, MODELS[0])
+    cache.answer(query.kind, request, MODELS[1])
+    fields = [choice for choice in request_fields(type(request)) if choice.name != "models"]
+    for choice in fields:
+        changed = replace(
+            request, **{choice.name: other_value(choice, getattr(request, choice.name))}
+        )
+        cache.answer(query.kind, changed, MODELS[0])
+    assert len(set(keys)) == len(keys) == len(fields) + 2
+
+
+@pytest.mark.parametrize("tab", TABS.values(), ids=lambda tab: tab.name)
+def test_a_form_has_the_fields_of_its_request(tab: Any) -> None:
+    names = {choice.name for choice in request_fields(tab.form.request)}
+    assert set(tab.form.widgets) <= names
