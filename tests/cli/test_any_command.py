@@ -30,7 +30,7 @@ cloze 'Paris is the capital of [MASK] .' --top-k 5 --candidates full --gold Fran
 cloze 'A ___ barks.' --context left --precision fp32 --candidates file:words.txt
 cloze 'Rome is in ___.' --open-book text.txt --device cpu
 relation P36 --subject France --model minilm-mlm --json
-grid '{Paris|Rome} is the capital of ___.' --groups 2 --top-k 3 --json
+grid 'Paris is in ___.' 'Rome is in ___.' --groups 2 --top-k 3 --json
 inspect 'The capital of Norway is ___.' --lens tokens --method gradients --steps 2 --json
 inspect 'The capital of Norway is ___.' --lens layers
 rank 'The capital of Brazil is ___.' --answer 'Rio de Janeiro' --answer Brasilia --json
