@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lama_core.api.prompts import select_prompts as select_prompts
     from lama_core.api.prompts import study as study
     from lama_core.api.queries import analogy_questions as analogy_questions
-    from lama_core.api.queries import batch as batch
     from lama_core.api.results import compare as compare
     from lama_core.api.results import results as results
     from lama_core.api.runs import analogy_probe as analogy_probe
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from lama_core.api.runs import trace as trace
     from lama_core.queries.analogy import analogy as analogy
     from lama_core.queries.answers import rank as rank
+    from lama_core.queries.batch import batch as batch
     from lama_core.queries.cloze import fill as fill
     from lama_core.queries.grid import grid as grid
     from lama_core.queries.inspect import inspect as inspect
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 _MODULES = {
-    "api.queries": "batch analogy_questions",
+    "api.queries": "analogy_questions",
     "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
     "api.generation": "generate",
     "api.results": "results compare",
@@ -60,6 +60,7 @@ _MODULES = {
     "api.data": "list_datasets load_dataset get_data import_data",
     "api.models": "list_models get_model open_model use_device",
     "api.papers": "reproduce",
+    "queries.batch": "batch",
     "queries.cloze": "fill",
     "queries.analogy": "analogy",
     "queries.answers": "rank",

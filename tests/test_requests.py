@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from lama_core.api import data, models, papers, prompts, queries, results, runs
 from lama_core.errors import UserError
-from lama_core.queries.batch import ManyRequest, read_file
+from lama_core.queries.batch import ManyRequest
+from lama_core.queries.batch_lines import read_file
 from lama_core.queries.cloze import ClozeRequest
+from lama_core.queries.table import QUERIES
 from lama_core.requests import (
     Function,
     Request,
@@ -36,7 +38,7 @@ FUNCTIONS: list[Function[..., Any, Any, Any]] = [
     for module in (data, models, papers, prompts, queries, results, runs)
     for value in vars(module).values()
     if isinstance(value, Function)
-]
+] + [*QUERIES]
 every_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
 ODD = '-a \'b "c"'
 

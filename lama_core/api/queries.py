@@ -1,30 +1,17 @@
-"""Query models with one text or file: cloze, ranked answers, sentences, analogies, inspection.
+"""Multiple-choice analogy questions, and what the pages take of the kinds of query."""
 
-Log-probabilities are natural logarithms. Models stay in memory between calls.
-"""
-
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import load_questions
-from lama_core.files import read_file as read_bytes
-from lama_core.files import user_path
 from lama_core.models.protocols import KINDS as KINDS
 from lama_core.models.protocols import TracedPart as TracedPart
 from lama_core.probes.analogy.multiple_choice import QuestionAnswer as QuestionAnswer
 from lama_core.probes.analogy.multiple_choice import QuestionsAnswer as QuestionsAnswer
 from lama_core.probes.analogy.multiple_choice import QuestionsRequest, answer_questions
 from lama_core.probes.analogy.multiple_choice import Share as Share
-from lama_core.progress import ignore
 from lama_core.queries.analogy import Solution as Solution
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE as DEFAULT_TEMPLATE
-from lama_core.queries.batch import MAX_BYTES, BatchLine, ManyRequest, fill_lines, read_file
-from lama_core.queries.batch import BatchAnswer as BatchAnswer
-from lama_core.queries.batch import BatchModelAnswers as BatchModelAnswers
-from lama_core.queries.batch_texts import generate_lines
 from lama_core.queries.blank_answers import BlankAnswer as BlankAnswer
 from lama_core.queries.blank_answers import Prediction as Prediction
 from lama_core.queries.lenses.layers import ModelLayers as ModelLayers
@@ -39,13 +26,11 @@ from lama_core.queries.lenses.tokens import ATTRIBUTION_METHODS as ATTRIBUTION_M
 from lama_core.queries.lenses.tokens import ModelAttribution as ModelAttribution
 from lama_core.queries.lenses.trace import ModelTrace as ModelTrace
 from lama_core.requests import Function
-from lama_core.scoring.shared_fields import ClozeSettings, load_models
 from lama_core.scoring.shared_fields import ModelSettings as ModelSettings
+from lama_core.scoring.shared_fields import load_models
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lama_core.models.registry import Model
 
 
 class _HasRows(Protocol):
@@ -58,60 +43,6 @@ def frame_of(answer: _HasRows) -> "pd.DataFrame":
     import pandas as pd  # slow to import (0.4 s), and not needed by the command line
 
     return pd.DataFrame(answer.rows())
-
-
-def _load_with_words(
-    request: ClozeSettings | InspectRequest,
-) -> "tuple[tuple[Model, ...], Candidates]":
-    models = load_models(request)
-    return models, named_candidates(request.candidates, [model.vocabulary for model in models])
-
-
-def _options(request: ClozeSettings, *more: str) -> dict[str, Any]:
-    names = ("context", "renormalise", "n_rescored", *more)
-    return {name: getattr(request, name) for name in names}
-
-
-def query_lines(
-    model: "Model", lines: Sequence[BatchLine], candidates: Candidates, **options: Any
-) -> BatchModelAnswers:
-    """Return one model's answers to the lines of a batch; a chat server's answers are free texts.
-
-    options: arguments of `fill_lines`; a chat server uses only `on_progress`.
-    """
-    if hasattr(model, "generate"):
-        return generate_lines(model, lines, options.get("on_progress", ignore))
-    return fill_lines(model, lines, candidates, **options)
-
-
-def _batch(request: ManyRequest) -> BatchAnswer:
-    if request.file == "-":
-        data, name = sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input"
-    else:
-        path = user_path(request.file)
-        data, name = read_bytes(path, MAX_BYTES), path.name
-    lines = read_file(data, name, form=request.format, models=request.models)
-    models, words = _load_with_words(request)
-    answers = [
-        query_lines(model, lines, words, **_options(request, "on_progress")) for model in models
-    ]
-    return BatchAnswer(lines, words, tuple(answers))
-
-
-batch = Function(
-    ManyRequest,
-    _batch,
-    frame_of,
-    """Fill the blank of each sentence of a file; chat servers also answer questions.
-
-    Returns:
-        A DataFrame with a row for each model and line: its first prediction, and the rank of the
-        gold answer; for a chat server its text, and whether it contains the gold answer.
-
-    Raises:
-        UserError: If the file can't be read or has no sentences, or a model is unknown.
-    """,
-)
 
 
 def _analogy_questions(request: QuestionsRequest) -> QuestionsAnswer:

@@ -7,52 +7,12 @@ from cyclopts import App
 import lama_core as lama
 from lama_core.api import queries
 from lama_core.api.queries import (
-    BatchAnswer,
-    BatchModelAnswers,
     QuestionAnswer,
     QuestionsAnswer,
     Share,
 )
 from lama_core.cli import commands, output
 from lama_core.queries.kind import Answer, QueryFunction
-from lama_core.rounding import fixed
-
-
-def print_batch(answer: BatchAnswer) -> None:
-    """Print each model's first prediction for each line, and each model's accuracy."""
-    rows = [
-        (
-            line.number,
-            line.text,
-            line.gold,
-            *(cell for model in answer.models for cell in _first_cells(model, row)),
-        )
-        for row, line in enumerate(answer.lines)
-    ]
-    heads = [
-        head
-        for model in answer.models
-        for head in (model.name, "log-prob", "rank of the gold answer")
-    ]
-    output.print_table(("line", "text", "gold answer", *heads), rows)
-    print()
-    for model in answer.models:
-        print(f"{model.name}: {model.summary()}{model.computed}")
-
-
-def _first_cells(model: BatchModelAnswers, row: int) -> tuple[str, str, str]:
-    """Return the first prediction for a line, its log-probability and the gold answer's rank."""
-    answer = model.answers[row]
-    if not answer.is_answered:
-        return answer.fault, "", ""
-    gold = answer.blank.gold if answer.blank else None
-    begins = f" → {answer.begins}" if answer.begins else ""
-    right = " ✓" if answer.is_right else ""
-    return (
-        f"{answer.word}{begins}{right}",
-        "" if answer.log_prob is None else fixed(answer.log_prob, 2),
-        f"{gold.rank:,}{'' if gold.in_candidates else ' (not a candidate)'}" if gold else "",
-    )
 
 
 def print_answer(answer: Answer[Any, Any, Any]) -> None:
@@ -130,9 +90,7 @@ relation = make(lama.relation)
 rank = make(lama.rank)
 inspect = make(lama.inspect)
 grid = make(lama.grid)
-batch = commands.make(
-    queries.batch, print_batch, "batch sentences.csv --model minilm-mlm --model smollm2-135m"
-)
+batch = make(lama.batch)
 sentences = make(lama.sentences)
 ask = make(lama.ask)
 solve = make(lama.analogy)

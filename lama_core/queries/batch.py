@@ -1,60 +1,31 @@
-"""Batches of cloze queries: every model's first answer to each sentence, and the gold ranks.
+"""Fill the blank of each sentence of a file with each model's most probable word.
 
-    P@1 = sentences with the gold answer first / sentences whose gold answer is a candidate
-
-As in a run, P@1 doesn't count a sentence whose gold answer isn't a candidate of the model, but the
-gold answer's rank is returned (`query.Gold`). A file has one sentence per line, row or object; an
-invalid sentence gets the reason in place of answers.
-
-A chat server ranks no candidates: `generation.batch` makes its answers.
+The lines and their answers are in `batch_lines`, a chat server's answers in `batch_texts`.
 """
 
-import math
-import time
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
-from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.spelling import Place, places_of
-from lama_core.datasets.line_reader import JsonObject, Reading, optional_text, required_text
-from lama_core.datasets.table_file import (
-    Form,
-    Table,
-    has_table_name,
-    lowered,
-    read_table,
-    recognised_form,
+from lama_core.files import read_file as read_bytes
+from lama_core.files import user_path
+from lama_core.models.protocols import Context
+from lama_core.queries.batch_lines import (
+    MAX_BYTES,
+    BatchForm,
+    BatchLine,
+    BatchModelAnswers,
+    fill_lines,
+    read_file,
 )
-from lama_core.errors import TextRefusedError, UserError
-from lama_core.models.protocols import BlankFiller, Context, GeneratedText
-from lama_core.models.server.addresses import is_chat
-from lama_core.progress import OnProgress, Progress, ignore
-from lama_core.queries.blank_answers import (
-    BlankAnswer,
-    blank_json,
-    candidates_json,
-    check_gold,
-    query_in_batches,
-    rescores,
-)
+from lama_core.queries.batch_texts import generate_lines
+from lama_core.queries.blank_answers import candidates_json, marked_answer
+from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument, option
-from lama_core.rounding import percent
 from lama_core.scoring import shared_fields
-from lama_core.scoring.blanks import NO_BLANK, parse_query
-from lama_core.scoring.limits import UNLIMITED, Limits
-from lama_core.scoring.model_info import AboutModel, model_fields
-from lama_core.scoring.refusals import score_accepted
-from lama_core.types import Query
-
-MAX_LINES = 500
-MAX_BYTES = 2_000_000
-BATCH_SIZE = 32
-TEXT_COLUMNS = ("text", "sentence", "query", "question")
-GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
-BatchForm = Literal["auto", "lines", Form]
+from lama_core.scoring.limits import Limits
+from lama_core.tables import Column, Table, decimals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,427 +51,163 @@ class ManyRequest(shared_fields.ClozeSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchLine:
-    """A sentence of a batch.
+class BatchRow:
+    """One model's first answer to a line; None where unknown."""
 
-    Attributes:
-        number: Number, from 1, of the sentence's first line in the file.
-        text: The sentence.
-        gold: The gold answer, if given.
-        fault: Why the sentence is invalid; empty if it is valid.
-    """
-
-    number: int
-    text: str
-    gold: str | None = None
-    fault: str = ""
-
-    @property
-    def is_question(self) -> bool:
-        """Whether the line is valid for a chat server only, because it has no blank."""
-        return self.fault == NO_BLANK
-
-    def query(self) -> Query:
-        """Return the sentence as a query. Raises UserError unless it has exactly one blank."""
-        query = parse_query(self.text)
-        if query.n_blanks > 1:
-            raise UserError(
-                f"The sentence has {query.n_blanks} blanks; a batch allows one: replace the others "
-                "with words."
-            )
-        return query
-
-
-@dataclass(frozen=True, slots=True)
-class LineAnswer:
-    """One model's first answer to a line.
-
-    Attributes:
-        blank: The answer at the blank, with only the first prediction; None if not answered, or
-            answered by a chat server.
-        context: The context that the model saw; None without an answer.
-        fault: Why there is no answer; empty if there is one.
-        generated: A chat server's answer.
-        contains_gold: Whether the generated answer contains the gold answer; None if either is
-            missing.
-    """
-
-    blank: BlankAnswer | None = None
-    context: Context | None = None
-    fault: str = ""
-    generated: GeneratedText | None = None
-    contains_gold: bool | None = None
+    line: Annotated[int, Column("Number of the line in the file, from 1.")]
+    text: Annotated[str, Column("The sentence.")]
+    word: Annotated[str | None, Column("The first answer, or a chat server's text.")]
+    begins: Annotated[str | None, Column("The longer word that it begins, if any.")]
+    log_prob: Annotated[float | None, Column("Its natural log-probability.", format=decimals(2))]
+    prob: Annotated[float | None, Column("Its probability.")]
+    gold: Annotated[str | None, Column("The gold answer.")]
+    gold_rank: Annotated[int | None, Column("The gold answer's rank.")]
+    right: Annotated[bool | None, Column("Whether the gold answer is first, or in the text.")]
+    fault: Annotated[str, Column("Why there is no answer; empty if there is one.")]
+    prob_of: Annotated[
+        str | None, Column("The words over which probabilities sum to 1.", in_frame=False)
+    ]
+    gold_is_candidate: Annotated[
+        bool | None, Column("Whether the gold answer is a candidate.", in_frame=False)
+    ]
+    context: Annotated[Context | None, Column("The context that the model saw.", in_frame=False)]
 
     @property
-    def is_answered(self) -> bool:
-        """Whether there is an answer."""
-        return self.blank is not None or self.generated is not None
+    def shown(self) -> str:
+        """The answer with its marks, or why there is none."""
+        return (
+            self.fault if self.word is None else marked_answer(self.word, self.begins, self.right)
+        )
 
     @property
-    def word(self) -> str | None:
-        """The first answer, or the generated text."""
-        if self.generated is not None:
-            return self.generated.text.strip()
-        return self.blank.predictions[0].token if self.blank else None
-
-    @property
-    def begins(self) -> str | None:
-        """The longer word that the first answer begins; None if there is none."""
-        return self.blank.predictions[0].begins if self.blank else None
-
-    @property
-    def log_prob(self) -> float | None:
-        """Log-probability of the answer; None if it is unknown."""
-        if self.generated is None:
-            return self.blank.predictions[0].log_prob if self.blank else None
-        value = float(self.generated.log_probs.sum())
-        return None if math.isnan(value) else value
-
-    @property
-    def prob(self) -> float | None:
-        """Probability of the answer; None if it is unknown."""
-        if self.blank is not None:
-            return self.blank.predictions[0].prob
-        return None if self.log_prob is None else math.exp(self.log_prob)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as JSON values, or why there is none."""
-        if self.generated is not None:
-            return {"answer": self.word, "log_prob": self.log_prob, "right": self.contains_gold}
-        if self.blank is None:
-            return {"fault": self.fault}
-        return {"context": self.context, **blank_json(self.blank)}
-
-    @property
-    def is_right(self) -> bool | None:
-        """Whether the gold answer is first; None if it is missing or not a candidate.
-
-        A chat server's answer is right if it contains the gold answer.
-        """
-        if self.generated is not None:
-            return self.contains_gold
-        gold = self.blank.gold if self.blank else None
-        return gold.rank == 1 if gold and gold.in_candidates else None
+    def shown_rank(self) -> str:
+        """The gold answer's rank, and a note if it isn't a candidate."""
+        if self.gold_rank is None:
+            return ""
+        return f"{self.gold_rank:,}{'' if self.gold_is_candidate else ' (not a candidate)'}"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchModelAnswers(AboutModel):
-    """One model's first answers, one per line.
-
-    n_candidates: Number of candidates that are one token of the model; 0 for a chat server.
-    """
-
-    n_candidates: int
-    answers: tuple[LineAnswer, ...]
-
-    @property
-    def n_counted(self) -> int:
-        """Number of answered lines whose gold answer is a candidate."""
-        return sum(answer.is_right is not None for answer in self.answers)
-
-    @property
-    def n_outside(self) -> int:
-        """Number of answered lines whose gold answer isn't a candidate."""
-        golds = (answer.blank.gold for answer in self.answers if answer.blank)
-        return sum(gold is not None and not gold.in_candidates for gold in golds)
-
-    @property
-    def n_right(self) -> int:
-        """Number of lines with the gold answer first."""
-        return sum(bool(answer.is_right) for answer in self.answers)
-
-    @property
-    def precision_at_1(self) -> float | None:
-        """P@1, between 0 and 1; None if no line is counted."""
-        return self.n_right / self.n_counted if self.n_counted else None
-
-    def summary(self) -> str:
-        """Return as text P@1 and the numbers of lines answered, counted and not counted."""
-        n_answered = sum(answer.is_answered for answer in self.answers)
-        text = f"{n_answered:,} of {len(self.answers):,} sentences answered"
-        if self.precision_at_1 is not None:
-            how = "right answers first"
-            if any(answer.generated for answer in self.answers):
-                how = "texts contain the right answer"
-            counted = f"{self.n_right:,} of {self.n_counted:,} {how}"
-            text = f"P@1 {percent(self.precision_at_1)} % ({counted}); {text}"
-        texts = [answer.generated for answer in self.answers if answer.generated]
-        n_incomplete = sum(one.is_incomplete for one in texts)
-        if 2 * n_incomplete > len(texts):
-            text += f"; {n_incomplete:,} of {len(texts):,} texts are empty or cut"
-        if self.n_outside:
-            s = "s" if self.n_outside > 1 else ""
-            text += f"; {self.n_outside:,} right answer{s} not among the candidates, not counted"
-        return text
+AskedLines = Asked[ManyRequest, tuple[BatchLine, ...]]
+BatchAnswer = Answer[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers]
+# The columns of each model in the printed table.
+OF_MODEL = (
+    Column("The first answer."),
+    Column("Its natural log-probability.", "log-prob", decimals(2)),
+    Column("The gold answer's rank.", "rank of the gold answer"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchAnswer:
-    """All models' first answers to a batch."""
+class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers]):
+    """A file of sentences with one blank each."""
 
-    lines: tuple[BatchLine, ...]
-    candidates: Candidates
-    models: tuple[BatchModelAnswers, ...]
+    name = "batch"
+    example = "batch sentences.csv --model minilm-mlm --model smollm2-135m"
+    row = BatchRow
 
-    def differs(self, row: int) -> bool:
-        """Return whether the models' first answers to a line differ, ignoring case."""
-        words = (model.answers[row].word for model in self.models)
-        return len({word.lower() for word in words if word is not None}) > 1
+    def prepare(self, request: ManyRequest, limits: Limits) -> tuple[BatchLine, ...]:
+        """Return the lines of the file. Raises UserError as `read_file`."""
+        if request.file == "-":
+            data, name = sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input"
+        else:
+            path = user_path(request.file)
+            data, name = read_bytes(path, MAX_BYTES), path.name
+        return read_file(data, name, form=request.format, models=request.models)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row of plain values for each model and line; None where unknown."""
+    def answer(self, model: Any, asked: AskedLines, calls: Calls) -> BatchModelAnswers:
+        """Return one model's answers; lines after the time limit have none."""
+        request = asked.request
+        if hasattr(model, "generate"):
+            return generate_lines(model, asked.shared, calls.on_progress)
+        return fill_lines(
+            model,
+            asked.shared,
+            asked.candidates,
+            context=request.context,
+            renormalise=request.renormalise,
+            n_rescored=request.n_rescored,
+            limits=calls.limits,
+            on_progress=calls.on_progress,
+        )
+
+    def rows(self, asked: AskedLines, one: BatchModelAnswers) -> Sequence[BatchRow]:
+        """Return a row for each line."""
         rows = []
-        for model in self.models:
-            for line, answer in zip(self.lines, model.answers, strict=True):
-                gold = answer.blank.gold if answer.blank else None
-                rows.append(
-                    {
-                        "model": model.name,
-                        "line": line.number,
-                        "text": line.text,
-                        "word": answer.word,
-                        "begins": answer.begins,
-                        "log_prob": answer.log_prob,
-                        "prob": answer.prob,
-                        "gold": line.gold,
-                        "gold_rank": gold.rank if gold else None,
-                        "right": answer.is_right,
-                        "fault": answer.fault,
-                    }
+        for line, answer in zip(asked.shared, one.answers, strict=True):
+            blank = answer.blank
+            gold = blank.gold if blank else None
+            rows.append(
+                BatchRow(
+                    line=line.number,
+                    text=line.text,
+                    word=answer.word,
+                    begins=answer.begins,
+                    log_prob=answer.log_prob,
+                    prob=answer.prob,
+                    gold=line.gold,
+                    gold_rank=gold.rank if gold else None,
+                    right=answer.is_right,
+                    fault=answer.fault,
+                    prob_of=blank.shown_over() if blank else None,
+                    gold_is_candidate=gold.in_candidates if gold else None,
+                    context=answer.context,
                 )
+            )
         return rows
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `batch --json` prints."""
-        sizes = [model.n_candidates for model in self.models]
+    def printed(self, answer: BatchAnswer) -> Iterator[Table | str]:
+        """Yield a table with the answers of all models to each line, and each model's P@1."""
+        columns = [
+            Column("The line's number.", "line"),
+            Column("The sentence.", "text"),
+            Column("The gold answer.", "gold answer"),
+        ]
+        cells: list[list[Any]] = [
+            [line.number, line.text, line.gold] for line in answer.asked.shared
+        ]
+        for one in answer.models:
+            first, *others = OF_MODEL
+            columns += [replace(first, label=one.name), *others]
+            for shown, row in zip(cells, self.rows(answer.asked, one), strict=True):
+                shown += [row.shown, row.log_prob, row.shown_rank]
+        yield Table(tuple(columns), tuple(map(tuple, cells)))
+        yield ""
+        for one in answer.models:
+            yield f"{one.name}: {one.summary()}{one.computed}"
+
+    def title(self, request: ManyRequest) -> str:
+        """Return the file."""
+        return request.file
+
+    def head(self, answer: BatchAnswer) -> dict[str, Any]:
+        """Return the candidates."""
+        sizes = [one.n_candidates for one in answer.models]
+        return {"candidates": candidates_json(answer.asked.candidates, sizes)}
+
+    def json(self, asked: AskedLines, one: BatchModelAnswers) -> dict[str, Any]:
+        """Return one model's P@1 and answers."""
+        lines = zip(asked.shared, one.answers, strict=True)
         return {
-            "candidates": candidates_json(self.candidates, sizes),
-            "models": [
-                {
-                    **model.model_json(),
-                    "n": model.n_counted,
-                    "n_gold_outside": model.n_outside,
-                    "p_at_1": model.precision_at_1,
-                    "answers": [
-                        {"line": line.number, "text": line.text, **answer.to_json()}
-                        for line, answer in zip(self.lines, model.answers, strict=True)
-                    ],
-                }
-                for model in self.models
+            **one.model_json(),
+            "n": one.n_counted,
+            "n_gold_outside": one.n_outside,
+            "p_at_1": one.precision_at_1,
+            "answers": [
+                {"line": line.number, "text": line.text, **answer.to_json()}
+                for line, answer in lines
             ],
         }
 
 
-def _check_lines(lines: Sequence[BatchLine], models: Sequence[str]) -> tuple[BatchLine, ...]:
-    """Return the lines. Raises UserError for no line, too many, or no valid one."""
-    if not lines:
-        raise UserError("Sentences are missing: write one per line, each with a blank.")
-    if len(lines) > MAX_LINES:
-        raise UserError(
-            f"There are {len(lines):,} sentences; the maximum is {MAX_LINES}. Remove some."
-        )
-    answers_questions = any(map(is_chat, models))
-    if all(line.fault and not (answers_questions and line.is_question) for line in lines):
-        first = lines[0]
-        raise UserError(f"No sentence is valid. Line {first.number}: {first.fault}")
-    return tuple(lines)
+batch = QueryFunction(
+    ManyRequest,
+    ManyKind(),
+    """Fill the blank of each sentence of a file; chat servers also answer questions.
 
-
-def read_lines(text: str, *, models: Sequence[str] = ()) -> tuple[BatchLine, ...]:
-    """Read one sentence per line, with its gold answer after a tab, or else after `|`.
-
-    models: The models that get the lines; chat servers answer lines without a blank, too.
-    """
-    lines = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            sentence, _, gold = line.partition("\t" if "\t" in line else "|")
-            lines.append(_line(number, sentence, gold))
-    return _check_lines(lines, models)
-
-
-def read_file(
-    data: bytes, name: str, *, form: BatchForm = "auto", models: Sequence[str] = ()
-) -> tuple[BatchLine, ...]:
-    """Read the sentences of a file: a table with a column of texts, or one sentence per line.
-
-    A table or JSON object has a `text` (or `sentence`, `query`, `question`), and optionally a
-    `gold` (or `answer`, `object`, `obj_label`).
-
-    Args:
-        data: The file's bytes.
-        name: The file's name, for errors.
-        form: The file's form; `auto` recognises it by the content.
-        models: As for `read_lines`.
+    Returns:
+        A DataFrame with a row for each model and line: its first prediction, and the rank of the
+        gold answer; for a chat server its text, and whether it contains the gold answer.
 
     Raises:
-        UserError: If the file is unreadable or too large, or has no valid sentence.
-    """
-    if len(data) > MAX_BYTES:
-        raise UserError(f"{name} is too large: the maximum is {MAX_BYTES // 1_000_000} MB.")
-    reading = _Sentences(Path(name), data)
-    if form == "lines" or (form == "auto" and not _is_table(reading)):
-        text = reading.content(reading.root, MAX_BYTES)
-        return read_lines(_decoded(text, name), models=models)
-    table = read_table(reading, None if form == "auto" else form)
-    _check_columns(table, name)
-    for number, row in table.rows:
-        with reading.dropping(reading.root, number):
-            reading.read.append(_line(number, *_text_and_gold(lowered(row))))
-    return _check_lines(sorted(reading.read, key=lambda line: line.number), models)
-
-
-@dataclass
-class _Sentences(Reading):
-    """The lines of a batch while they are read; those that can't be read have the fault."""
-
-    read: list[BatchLine] = field(default_factory=list)
-
-    def drop(self, path: Path, line: int, reason: str, text: str = "") -> None:
-        super().drop(path, line, reason, text)
-        self.read.append(BatchLine(line, text, fault=f"{reason[0].upper()}{reason[1:]}."))
-
-
-def _is_table(reading: Reading) -> bool:
-    """Whether a file is a table: by its content, or by its name if it is CSV or TSV."""
-    head = reading.head(reading.root)
-    if not head.strip():
-        return False
-    if recognised_form(head, reading.root.name) not in ("csv", "tsv"):
-        return True
-    if has_table_name(reading.root.name):
-        return True
-    try:
-        names = read_table(Reading(reading.root, reading.data)).header
-    except UserError:
-        return False
-    return any(name.lower() in TEXT_COLUMNS for name in names)
-
-
-def _check_columns(table: Table, name: str) -> None:
-    """Raise UserError if a table with a header has no column of texts."""
-    header = [column.lower() for column in table.header]
-    if header and not set(TEXT_COLUMNS) & set(header):
-        columns = ", ".join(header)[:200]
-        raise UserError(
-            f"{name} has no column 'text' in its first line, which has: {columns}. Name the column "
-            "of the sentences 'text', or give --format lines if each line is a sentence."
-        )
-
-
-def _decoded(data: bytes, name: str) -> str:
-    """Return a text with line feeds as its line ends. Raises UserError unless it is UTF-8."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name} is not UTF-8 (byte {error.start + 1:,}): save it as “CSV UTF-8”, or as text "
-            "in UTF-8."
-        ) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def write_lines(lines: Sequence[BatchLine]) -> str:
-    """Return the sentences and gold answers as text for `read_lines`."""
-    rows = ((" ".join(line.text.split()), line.gold or "") for line in lines)
-    return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
-
-
-def _text_and_gold(row: JsonObject) -> tuple[str, str]:
-    """Return a row's first of `TEXT_COLUMNS` and of `GOLD_COLUMNS`; raises Rejected without."""
-    return required_text(row, *TEXT_COLUMNS), optional_text(row, *GOLD_COLUMNS)
-
-
-def _line(number: int, text: str, gold: str) -> BatchLine:
-    """Return a line, with its fault if it is invalid for every model."""
-    line = BatchLine(number, " ".join(text.split()), " ".join(gold.split()) or None)
-    try:
-        check_gold(gold)
-        line.query()
-    except UserError as error:
-        return replace(line, fault=str(error))
-    return line
-
-
-def fill_lines(
-    model: BlankFiller,
-    lines: Sequence[BatchLine],
-    candidates: Candidates,
-    *,
-    context: Context | None = None,
-    columns: Columns | None = None,
-    limits: Limits = UNLIMITED,
-    on_progress: OnProgress = ignore,
-    **options: Any,
-) -> BatchModelAnswers:
-    """Return one model's first answer to each line, the same as `query_model` returns.
-
-    Sentences for which a causal model rescores words are queried one at a time. If the time limit
-    is reached before one of them (except the first), its line and all later lines are dropped. A
-    line that doesn't fit the model, or that a server refuses, has the reason in place of an answer.
-
-    Args:
-        model: The model.
-        lines: The sentences.
-        candidates: The candidates.
-        context: As for `query_model`.
-        columns: As for `query_model`.
-        limits: Limits on each rescored sentence, and on each batch of `BATCH_SIZE` others.
-        on_progress: Called with the number of finished lines.
-        **options: Further options of `query_in_batches`.
-    """
-    until = limits.until()
-    columns = columns or candidates.columns(model.vocabulary, _places(lines))
-    shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
-    answers: dict[int, LineAnswer] = {}
-    together: list[int] = []
-    alone: list[int] = []
-    for row, line in enumerate(lines):
-        if line.fault:
-            answers[row] = LineAnswer(fault=line.fault)
-            continue
-        try:
-            is_slow = rescores(model, line.query(), gold=line.gold, **shared)
-        except UserError as error:
-            answers[row] = LineAnswer(fault=str(error))
-            continue
-        (alone if is_slow else together).append(row)
-
-    def query_together(rows: Sequence[int]) -> list[LineAnswer]:
-        queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
-        found = query_in_batches(model, queries, candidates, gold=golds, **shared, **options)
-        return [LineAnswer(answer.blanks[0], answer.context) for answer in found]
-
-    def query_rows(rows: Sequence[int]) -> None:
-        on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
-        for some, found in score_accepted(query_together, rows):
-            if isinstance(found, TextRefusedError):
-                found = [LineAnswer(fault=str(found))]
-            answers.update(zip(some, found, strict=True))
-
-    end = len(lines)
-    for number, row in enumerate(alone):
-        if number and time.monotonic() > until:
-            end = row
-            break
-        query_rows([row])
-    together = [row for row in together if row < end]
-    for first in range(0, len(together), BATCH_SIZE):
-        query_rows(together[first : first + BATCH_SIZE])
-    return BatchModelAnswers(
-        n_candidates=len(columns.words),
-        answers=tuple(answers[row] for row in range(end)),
-        **model_fields(model),
-    )
-
-
-def join_answers(parts: Sequence[BatchModelAnswers]) -> BatchModelAnswers:
-    """Join one model's answers to consecutive parts of a batch; at least one part."""
-    return replace(parts[0], answers=tuple(answer for part in parts for answer in part.answers))
-
-
-def _places(lines: Sequence[BatchLine]) -> Iterator[Place]:
-    """Yield the places of the lines' blanks; `fill_lines` reports invalid lines."""
-    for line in lines:
-        with suppress(UserError):
-            yield from places_of(line.query())
+        UserError: If the file can't be read or has no sentences, or a model is unknown.
+    """,
+)

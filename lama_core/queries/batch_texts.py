@@ -12,7 +12,7 @@ from lama_core.models.generators import generate
 from lama_core.models.protocols import GeneratedText
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.queries.answer_matching import is_right
-from lama_core.queries.batch import BATCH_SIZE, BatchLine, BatchModelAnswers, LineAnswer
+from lama_core.queries.batch_lines import BATCH_SIZE, BatchLine, BatchModelAnswers, LineAnswer
 from lama_core.queries.question_prompts import MAX_TOKENS, completion, make_prompt
 from lama_core.scoring.model_info import model_fields
 from lama_core.scoring.refusals import score_accepted

@@ -5,6 +5,7 @@ from typing import Any
 from lama_core.queries import (
     analogy,
     answers,
+    batch,
     cloze,
     grid,
     inspect,
@@ -22,6 +23,7 @@ QUERIES: tuple[QueryFunction[..., Any, Any, Any], ...] = (
     sentences.sentences,
     question.ask,
     wordings.relation,
+    batch.batch,
     analogy.analogy,
     pairs.score_analogies,
     inspect.inspect,

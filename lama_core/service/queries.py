@@ -19,7 +19,6 @@ from lama_core.models import devices
 from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.progress import OnProgress, ignore
-from lama_core.queries.batch import BatchLine, BatchModelAnswers
 from lama_core.queries.blank_answers import extended_words
 from lama_core.queries.kind import NO_CANDIDATES, Asked, Calls
 from lama_core.queue import PASSES, LoadQueue, nothing
@@ -27,7 +26,6 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.shared_fields import (
     CandidateSettings,
-    ClozeSettings,
     ModelSettings,
     choose_candidates,
 )
@@ -161,32 +159,6 @@ def answer(
     kind = kind_of(request)
     kind.check_model(model)
     return kind.answer(model, Asked(request, shared, candidates), calls)
-
-
-def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
-    """The options of a cloze query to one of the compared models."""
-    return {
-        "context": settings.context,
-        "renormalise": renormalise,
-        "n_rescored": settings.n_rescored,
-        "limits": load_page_limits(),
-    }
-
-
-def first_answers(
-    settings: ClozeSettings,
-    name: str,
-    lines: tuple[BatchLine, ...],
-    renormalise: bool,
-    *,
-    on_progress: OnProgress = ignore,
-) -> BatchModelAnswers:
-    """One model's first answers to lines of a batch; lines after the time limit have none."""
-    from lama_core.api.queries import query_lines
-
-    model, candidates = loaded_model(name, settings.precision), candidates_of(settings)
-    options = _options(settings, name, renormalise) | {"on_progress": on_progress}
-    return query_lines(model, lines, candidates, **options)
 
 
 def complete_words(

@@ -18,7 +18,7 @@ from lama_core.models.answers import find_answer
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.chat import REASONING_TOKENS, ChatModel, open_chat
 from lama_core.probes.generation.plan import GenerateRequest, plan
-from lama_core.queries.batch import read_lines
+from lama_core.queries.batch_lines import read_lines
 from lama_core.queries.batch_texts import generate_lines
 from lama_core.queries.question import ask
 from lama_core.runs.execute import execute

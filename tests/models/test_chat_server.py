@@ -19,8 +19,10 @@ from lama_core.models.server.addresses import read_address
 from lama_core.models.server.chat import ChatModel, open_chat
 from lama_core.models.sources.catalog import find_model
 from lama_core.probes.generation.plan import GenerateRequest, plan
-from lama_core.queries.batch import BatchAnswer, read_lines
+from lama_core.queries.batch import ManyRequest, batch
+from lama_core.queries.batch_lines import read_lines
 from lama_core.queries.batch_texts import generate_lines
+from lama_core.queries.kind import Answer, Asked
 from lama_core.queries.question_prompts import BRIEFLY, COMPLETE
 from lama_core.runs.execute import execute
 
@@ -119,7 +121,8 @@ def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -
             f"{COMPLETE}The capital of Norway is ___.",
         )
     }
-    table = BatchAnswer(lines, Candidates("full", None), (found,))
+    asked = Asked(ManyRequest("x"), lines, Candidates("full", None))
+    table = Answer(batch.kind, asked, (found,))
     assert table.rows()[1]["word"] == "It is Oslo." and table.rows()[1]["right"]
     answers = table.to_json()["models"][0]["answers"]
     assert answers[1] == answers[1] | {"answer": "It is Oslo.", "right": True}

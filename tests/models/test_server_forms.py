@@ -27,7 +27,7 @@ from lama_core.probes.generation import plan as generation
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.probes.statements import plan as statements
 from lama_core.queries.analogy_templates import TEMPLATES
-from lama_core.queries.batch import fill_lines, read_lines
+from lama_core.queries.batch_lines import fill_lines, read_lines
 from lama_core.queries.batch_texts import generate_lines
 from lama_core.runs.execute import execute
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from calling import invoke
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api import queries
 from lama_core.errors import UserError
+from lama_core.queries.batch import ManyKind
 from lama_core.requests import command_line
 from lama_core.scoring.limits import UNLIMITED, load_page_limits
-from pages.ui.ask import answer_table, batch
+from pages.ui.queries import answer_table, batch, draw_batch
 from pages.ui.shared import cache, export, links, screens, visitors
 from pages.ui.shared.messages import plain
 from pages.ui.shared.tables import Picked
@@ -86,7 +87,7 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
     assert not opened(f"{typed}\nC ___.").error, "the owner"
     monkeypatch.setattr(visitors, "is_local_user", lambda: False)
     assert not opened(typed).error
-    monkeypatch.setattr(cache, "first_answers", lambda *_, **__: pytest.fail("it was asked"))
+    monkeypatch.setattr(cache, "answer", lambda *_, **__: pytest.fail("it was asked"))
     (refused,) = (one.value for one in opened(f"{typed}\nC ___.").error)
     assert refused == plain(
         "3 sentences for 1 model are 3 queries; the maximum of a batch here is 2. Remove "
@@ -108,14 +109,14 @@ def test_what_the_time_of_a_question_leaves_is_asked_behind_those_who_wait(
 ) -> None:
     asked: list[int] = []
     back: list[int] = []
-    ask = queries.query_lines
+    ask = ManyKind.answer
 
-    def two_at_a_time(model: Any, lines: Any, *words: Any, **more: Any) -> Any:
-        asked.append(len(lines))
-        return ask(model, lines[:2], *words, **more)
+    def two_at_a_time(kind: Any, model: Any, given: Any, calls: Any) -> Any:
+        asked.append(len(given.shared))
+        return ask(kind, model, replace(given, shared=given.shared[:2]), calls)
 
-    monkeypatch.setattr(queries, "query_lines", two_at_a_time)
-    monkeypatch.setattr(batch, "queue_last", lambda: back.append(len(asked)))
+    monkeypatch.setattr(ManyKind, "answer", two_at_a_time)
+    monkeypatch.setattr(draw_batch, "queue_last", lambda: back.append(len(asked)))
     app = opened("\n".join(f"Five {n} is ___." for n in range(5)))
     assert asked == [5, 3, 1] and back == [0, 1, 2]
     assert len(table(app)) == 5 and all(table(app)[f"{MODEL} answer"])
@@ -165,24 +166,24 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
 ) -> None:
     lines = "\n".join(f"Number {n} is ___." for n in range(40))
     asked = []
-    ask = queries.query_lines
+    ask = ManyKind.answer
 
-    def slow(*words: Any, **more: Any) -> Any:
-        asked.append(len(words[1]))
+    def slow(kind: Any, model: Any, given: Any, calls: Any) -> Any:
+        asked.append(len(given.shared))
         if len(asked) == 2:
             st.stop()  # as when the reader clicks while the second part is asked
-        return ask(*words, **more)
+        return ask(kind, model, given, calls)
 
-    monkeypatch.setattr(queries, "query_lines", slow)
+    monkeypatch.setattr(ManyKind, "answer", slow)
     app = opened(lines)
     assert asked == [32, 8]
     app.button(key=f"stop {MODEL}").click().run()
     assert asked == [32, 8], "nothing is asked"
     answers = list(table(app)[f"{MODEL} answer"])
-    assert [answer == f"({batch.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
+    assert [answer == f"({draw_batch.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
     next(one for one in app.button if one.label == "Resume").click().run()
     assert asked == [32, 8, 8], "what was answered is not asked again"
-    assert batch.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
+    assert draw_batch.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
 
 
 def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(

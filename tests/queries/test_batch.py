@@ -8,12 +8,12 @@ import pytest
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
-from lama_core.queries.batch import (
+from lama_core.queries.batch_lines import (
     BATCH_SIZE,
     MAX_BYTES,
     MAX_LINES,
-    BatchAnswer,
     BatchLine,
+    differ,
     fill_lines,
     join_answers,
     read_file,
@@ -129,8 +129,8 @@ def test_models_differ_whatever_the_case(tiny_model: Models) -> None:
     upper = fill_lines(model, lines, Candidates("x", ("Paris",)))
     lower = fill_lines(model, lines, Candidates("x", ("Paris",)).folded())
     other = fill_lines(model, lines, Candidates("x", ("London",)))
-    assert not BatchAnswer(lines, Candidates("x", None), (upper, lower)).differs(0)
-    assert BatchAnswer(lines, Candidates("x", None), (upper, other)).differs(0)
+    assert not differ((upper.answers[0], lower.answers[0]))
+    assert differ((upper.answers[0], other.answers[0]))
 
 
 def test_a_tables_cells_may_hold_quotes_commas_and_line_breaks() -> None:

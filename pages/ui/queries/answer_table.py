@@ -6,18 +6,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.queries import Prediction
 from pages.ui.shared import links, screens, url_state
 from pages.ui.shared.tables import draw_table
 
 # URL parameters of these tabs that the tab Sentence doesn't have.
 BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
 PARAMS = ("tab", "details", *BATCH_PARAMS, "data", "relation", "subject", "object", "mined")
-
-
-def shown_answer(first: Prediction, *, right: bool) -> str:
-    """The text of a cell: the answer, the longer word that it begins, and ✓ if it is right."""
-    return f"{first.token}{f' → {first.begins}' if first.begins else ''}{' ✓' * right}"
 
 
 def draw_answer_table(

@@ -4,14 +4,13 @@ An entry holds the request that the tab would give to the command line; the entr
 from the request. The history is kept in the session only.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 import streamlit as st
 
-from lama_core.queries.batch import ManyRequest
 from lama_core.requests import Request
+from pages.ui.queries.batch import OPENED
 from pages.ui.queries.tab import Tab
 from pages.ui.queries.table import TABS
 from pages.ui.shared import links, screens, url_state
@@ -19,28 +18,31 @@ from pages.ui.shared.messages import counted, errors_shown, plain
 
 MAX_ENTRIES = 50
 MAX_TITLE = 70
-# Session keys: the entries; the entry to open; the sentences of an opened batch.
-HISTORY, GOING, TEXT = "asked so far", "asked again", "asked text"
+HISTORY, GOING = "asked so far", "asked again"  # session keys: the entries; the entry to open
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A query. text: the sentences of a batch as they were typed, else empty."""
+    """A query.
+
+    text: The sentences of a batch as they were typed, else empty. They may be too long for a URL.
+    """
 
     request: Request
     text: str = ""
 
     @property
-    def tab(self) -> "View | Tab[Any, Any, Any]":
+    def tab(self) -> Tab[Any, Any, Any]:
         """The tab of the query."""
-        kind = type(self.request)
-        return TABS[kind] if kind in TABS else VIEWS[kind]
+        return TABS[type(self.request)]
 
     @property
     def title(self) -> str:
         """The query in one line."""
-        tab = self.tab
-        title = tab.title(self) if isinstance(tab, View) else tab.kind.title(self.request)
+        title = self.tab.kind.title(cast(Any, self.request))
+        if self.text:
+            n = sum(bool(line.strip()) for line in self.text.split("\n"))
+            title = f"{counted(n, 'sentence')}: {self.text[:MAX_TITLE]}"
         title = " ".join(title.split())
         return title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
 
@@ -51,32 +53,8 @@ class Entry:
 
     def params(self) -> dict[str, str | list[str]]:
         """The parameters of the query's URL."""
-        tab = self.tab
-        if isinstance(tab, View):
-            given = {name: getattr(self.request, field) for name, field in tab.given.items()}
-            found = {**tab.tab, "models": self.models, **given, **tab.more(self.request)}
-        else:
-            found = {**tab.opens, **tab.form.params(self.request)}
+        found = {**self.tab.opens, **self.tab.form.params(self.request)}
         return {name: _url_value(value) for name, value in found.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A tab of the Ask page, or a view in it.
-
-    Attributes:
-        name: The tab's or view's name.
-        tab: The URL parameters that open it.
-        title: Makes the title of an entry.
-        given: URL parameter -> field of the request.
-        more: Makes the URL parameters that depend on several fields.
-    """
-
-    name: str
-    tab: screens.Params
-    title: Callable[[Entry], str]
-    given: Mapping[str, str]
-    more: Callable[[Any], dict[str, Any]] = lambda _: {}
 
 
 def _url_value(value: object) -> str | list[str]:
@@ -84,27 +62,6 @@ def _url_value(value: object) -> str | list[str]:
     if isinstance(value, bool):
         return str(value).lower()
     return list(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _context_params(request: Any) -> dict[str, Any]:
-    return {"context": request.context or "auto"}
-
-
-def _batch_title(entry: Entry) -> str:
-    n = sum(bool(line.strip()) for line in entry.text.split("\n"))
-    return f"{counted(n, 'sentence')}: {entry.text[:MAX_TITLE]}"
-
-
-WORDS = {
-    "precision": "precision",
-    "candidates": "candidates",
-    "rescored": "n_rescored",
-    "renormalise": "renormalise",
-}
-VIEWS: dict[type, View] = {
-    # The sentences may be too long for a URL: `take_text` returns them.
-    ManyRequest: View("Batch", {"tab": "Batch"}, _batch_title, WORDS, _context_params),
-}
 
 
 def add_entry(request: Request, text: str = "") -> None:
@@ -129,13 +86,8 @@ def open_chosen() -> None:
     entry = st.session_state.pop(GOING, None)
     if entry is not None:
         with errors_shown():  # the entry's dataset may have been deleted
-            st.session_state[TEXT] = entry.text
+            st.session_state[OPENED] = entry.text
             links.go(screens.ASK, entry.params())
-
-
-def take_text() -> str:
-    """Return the sentences of the opened entry and remove them from the session."""
-    return cast(str, st.session_state.pop(TEXT, ""))
 
 
 def choose(entry: Entry) -> None:

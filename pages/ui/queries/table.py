@@ -5,6 +5,7 @@ from typing import Any
 from lama_core.requests import Request
 from pages.ui.queries.analogy import ANALOGY
 from pages.ui.queries.answers import ANSWERS
+from pages.ui.queries.batch import BATCH
 from pages.ui.queries.cloze import SENTENCE
 from pages.ui.queries.grid import GRID
 from pages.ui.queries.pairs import PAIRS
@@ -17,6 +18,7 @@ _TABS: tuple[Tab[Any, Any, Any], ...] = (
     SENTENCE,
     WORDINGS,
     ANSWERS,
+    BATCH,
     SENTENCES,
     QUESTION,
     ANALOGY,

@@ -1,7 +1,7 @@
 """Results that are cached for all sessions."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, wraps
 from hashlib import blake2b
@@ -31,9 +31,7 @@ from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 from lama_core.progress import ignore
-from lama_core.queries.batch import BatchLine
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
-from lama_core.requests import request_fields
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.model_info import AboutModel
@@ -84,27 +82,6 @@ def cached(
     return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
-def queued(
-    key: Callable[..., Hashable] | None = None,
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a function that queries a model: queue its calls, cache answers for all sessions.
-
-    key: Makes the cache key from the arguments; by default the key is all arguments.
-    """
-
-    def decorate(ask: Callable[P, T]) -> Callable[P, T]:
-        @wraps(ask)
-        def find(*args: P.args, **options: P.kwargs) -> T:
-            query = key(*args, **options) if key else (args, tuple(options.items()))
-            return cached_answer(
-                (ask.__name__, query), lambda: run_query(_asker(), ask, *args, **options)
-            )
-
-        return find
-
-    return decorate
-
-
 def _asker() -> queries.Visitor:
     """The visitor of this page; those who may download models wait for them without a limit."""
     loading = math.inf if visitors.may("fetch") else load_page_limits().loading
@@ -129,16 +106,18 @@ def _found_candidates(settings: CandidateSettings) -> list[Candidates]:
     return []
 
 
-def _batch_key(
-    settings: ClozeSettings, name: str, lines: tuple[BatchLine, ...], renormalise: bool, **_: Any
-) -> Hashable:
-    """The cache key of a batch, with a digest of the texts instead of the texts."""
-    texts = repr([(line.text, line.gold, line.fault) for line in lines])
-    return settings, name, blake2b(texts.encode()).digest(), renormalise
+def queued(ask: Callable[P, T]) -> Callable[P, T]:
+    """A function that queries a model, with its calls queued and its answers cached."""
+
+    @wraps(ask)
+    def find(*args: P.args, **options: P.kwargs) -> T:
+        key = (ask.__name__, args, tuple(options.items()))
+        return cached_answer(key, partial(run_query, _asker(), ask, *args, **options))
+
+    return find
 
 
-first_answers = queued(_batch_key)(queries.first_answers)
-complete_words = queued()(queries.complete_words)
+complete_words = queued(queries.complete_words)
 
 
 def prepared(kind: QueryKind[R, S, Any], request: R) -> S:
@@ -162,7 +141,13 @@ def candidates_for(request: ModelSettings) -> Candidates:
 
 
 def answer(
-    kind: QueryKind[R, Any, One], request: R, name: str, *, since: float = 0.0, **calls: Any
+    kind: QueryKind[R, S, One],
+    request: R,
+    name: str,
+    shared: S | None = None,
+    *,
+    since: float = 0.0,
+    **calls: Any,
 ) -> One:
     """One model's answer to a query, from the cache or the scoring process.
 
@@ -172,15 +157,17 @@ def answer(
         kind: The kind of the query.
         request: The request, with the models that are installed.
         name: The model.
+        shared: What `prepared` returns, by default; a part of it for a part of the answer.
         since: When the visitor wanted a new answer (`time.time`), for requests with a field
             `again`; 0 for a stored answer.
         calls: The callbacks of `queries.answer`.
     """
-    shared = prepared(kind, request)
+    shared = prepared(kind, request) if shared is None else shared
     alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
     again: dict[str, Any] = {"again": True} if since else {}
     alone = replace(alone, **again)
-    key = (kind.name, alone, name, shared, since)
+    digest = blake2b(repr(shared).encode(errors="backslashreplace")).digest()
+    key = (kind.name, alone, name, digest, since)
     ask = partial(run_query, _asker(), queries.answer, alone, name, shared, **calls)
     return cast(One, cached_answer(key, ask))
 
@@ -194,12 +181,6 @@ def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> 
 def about_models(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
     """Return the result of one of `queries` that needs no forward pass; it isn't queued."""
     return run_query(queries.Visitor(), query, *arguments, **options)
-
-
-def settings_of(request: ClozeSettings) -> ClozeSettings:
-    """The fields of a request that belong to `ClozeSettings`."""
-    names = [field.name for field in request_fields(ClozeSettings)]
-    return ClozeSettings(**{name: getattr(request, name) for name in names})
 
 
 def can_complete_words(info: RunInfo) -> bool:

@@ -1,0 +1,140 @@
+"""The form of the tab Batch: up to 500 sentences, typed or from a file."""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import streamlit as st
+
+from lama_core.errors import UserError
+from lama_core.queries.batch import AskedLines, ManyKind, ManyRequest
+from lama_core.queries.batch_lines import (
+    MAX_BYTES,
+    MAX_LINES,
+    BatchLine,
+    BatchModelAnswers,
+    read_file,
+    write_lines,
+)
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form, Widget
+from pages.ui.queries.tab import Tab
+from pages.ui.shared import links, url_state, visitors
+from pages.ui.shared.messages import counted, plain, show_error
+from pages.ui.shared.model_columns import Column
+
+KIND = ManyKind()
+TEXT, PARAM = "many sentences", "sentences_many"
+OPENED = "asked text"  # session key: the sentences of an opened entry of the history
+MAX_TYPED = 100_000  # characters
+MAX_ADDRESS = 6000  # characters of the sentences as a URL encodes them
+ENDINGS = ("csv", "tsv", "jsonl", "ndjson", "json", "txt", "parquet", "xlsx", "gz")
+
+
+def typed_sentences() -> str:
+    """The typed sentences. Raises UserError if they are too long."""
+    text = st.session_state[TEXT] or ""
+    if len(text) > MAX_TYPED:
+        raise UserError(
+            f"The sentences have {len(text):,} characters, more than the limit of {MAX_TYPED:,}: "
+            "remove some."
+        )
+    return text
+
+
+def _layout(draw: DrawField) -> None:
+    draw("file")
+    models, more = st.columns([3, 1.6], vertical_alignment="bottom")
+    with models:
+        names = draw("models")
+    with more, st.container(horizontal=True):
+        with st.popover("From a file", icon=":material/upload_file:"):
+            _draw_upload(names)
+        with st.popover("Options", icon=":material/tune:"):
+            widgets.draw_cloze_options(draw)
+    note = st.empty()  # always drawn, so that elements below keep their place during a rerun
+    text = st.session_state[TEXT] or ""
+    if len(quote(text)) <= MAX_ADDRESS:
+        links.set_param(PARAM, [text])
+    else:
+        note.caption("These sentences are too long for the URL. Export them as CSV below.")
+
+
+def _type_sentences(_: object) -> str:
+    """Draw the field of the sentences; return the file that the exported command reads."""
+    if links.is_new_url():
+        given = st.session_state.pop(OPENED, "") or st.query_params.get(PARAM)
+        if given:
+            st.session_state[TEXT] = given
+    if TEXT not in st.session_state:
+        examples = [BatchLine(0, *example) for example in url_state.examples()[:8]]
+        st.session_state[TEXT] = write_lines(examples)
+    st.text_area(
+        "Sentences, one per line",
+        key=TEXT,
+        height=216,
+        max_chars=MAX_TYPED,
+        persist_state="session",
+        help="Write ___ (three underscores), [MASK], <mask> or [Y] once in each sentence. The text "
+        "after a tab (or, in a line without a tab, after |) is the right answer.",
+    )
+    return "many.csv"
+
+
+def _draw_upload(models: Sequence[str]) -> None:
+    """Draw the upload of a file whose sentences replace those in the text field."""
+    if not visitors.may("upload"):
+        st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
+        return
+    number = st.session_state.get("many files", 0)
+    file = st.file_uploader(
+        "A table, or one sentence per line",
+        type=ENDINGS,
+        key=f"many file {number}",
+        max_upload_size=MAX_BYTES // 1_000_000,
+        help="A table (CSV, TSV, JSON, Parquet or Excel) has a column **text**, and a column "
+        "**gold** if there are right answers. Other files have one sentence per line. In UTF-8.",
+    )
+    if file is None:
+        return
+
+    def take(lines: Sequence[BatchLine]) -> None:
+        st.session_state[TEXT] = write_lines(lines)
+        st.session_state["many files"] = number + 1
+
+    try:
+        lines = read_file(file.getvalue(), file.name, models=models)
+    except UserError as error:
+        show_error(str(error))
+        return
+    st.button(
+        f"Ask its {counted(len(lines), 'sentence')}",
+        icon=":material/play_arrow:",
+        on_click=take,
+        args=(lines,),
+    )
+
+
+def _draw_summary(_: AskedLines, column: Column[BatchModelAnswers]) -> None:
+    """Draw a model's P@1."""
+    st.caption(plain(column.answer.summary()))
+
+
+FORM = Form(
+    ManyRequest,
+    {
+        "file": Widget(_type_sentences, lambda _: {}),
+        "models": widgets.MODELS,
+        **widgets.CLOZE_OPTIONS,
+    },
+    _layout,
+)
+BATCH = Tab(
+    kind=KIND,
+    name="Batch",
+    opens={"tab": "Batch"},
+    caption=f"Paste up to {MAX_LINES} sentences, one per line, each with a blank; put the right "
+    "answer after a tab or |. Chat servers answer in free text, also questions without a blank.",
+    form=FORM,
+    draw=_draw_summary,
+    exported="many",
+)

@@ -1,0 +1,305 @@
+"""Draw the tab Batch: query the models in parts, and draw the table of their answers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from lama_core.api.generation import is_chat
+from lama_core.errors import UserError
+from lama_core.progress import Pace, Progress, describe
+from lama_core.queries.batch import AskedLines, BatchAnswer, BatchRow, ManyRequest
+from lama_core.queries.batch_lines import (
+    BATCH_SIZE,
+    BatchLine,
+    BatchModelAnswers,
+    LineAnswer,
+    differ,
+    join_answers,
+    read_lines,
+)
+from lama_core.queries.blank_answers import marked_answer
+from lama_core.queries.kind import Answer, Asked
+from lama_core.rounding import fixed
+from lama_core.scoring.limits import load_page_limits
+from pages.ui.queries import history
+from pages.ui.queries.answer_table import draw_answer_table
+from pages.ui.queries.batch import BATCH, FORM, KIND, typed_sentences
+from pages.ui.shared import cache, predictions, url_state, visitors
+from pages.ui.shared.export import Rows, draw_answer_export
+from pages.ui.shared.messages import plain
+from pages.ui.shared.model_columns import Column, draw_language_note, query_models
+from pages.ui.shared.query_queue import if_cached, queue_last
+
+STOPPED = "many stopped"  # session key: the hash of the batch that the user stopped
+FILTERS = ("all", "right", "wrong", "models differ")
+FILTERS_HELP = (
+    "**right**: the right answer is first in every model that has it among its candidates. "
+    "**wrong**: it isn't first in at least one of these models. **models differ**: their first "
+    "answers differ, ignoring case."
+)
+UNASKED = "Not asked: the batch was stopped."
+# The columns of each model in the CSV, and their fields in a row.
+CSV = {
+    "answer": "word",
+    "begins": "begins",
+    "log_prob": "log_prob",
+    "prob": "prob",
+    "prob_of": "prob_of",
+    "gold_rank": "gold_rank",
+    "gold_is_candidate": "gold_is_candidate",
+    "context": "context",
+    "fault": "fault",
+}
+MAX_FAULTS = 5
+
+
+def draw_batch() -> None:
+    """Draw the tab."""
+    st.caption(BATCH.caption)
+    request = FORM.draw()
+    lines = read_lines(typed_sentences(), models=request.models)
+    request.check()
+    if not visitors.is_local_user():
+        n_valid = sum(not line.fault for line in lines)
+        load_page_limits().check_sentences(n_valid, len(request.models))
+    history.add_entry(request, typed_sentences())
+    _draw_faults(lines)
+    texts = " ".join(line.text for line in lines if not line.fault)
+    draw_language_note(texts, request.models)
+    columns = _draw_columns(Asked(request, lines))
+    if not columns:
+        return
+    request = replace(request, models=tuple(columns))
+    asked = Asked(request, lines, cache.candidates_for(request))
+    answer = Answer(KIND, asked, tuple(column.answer for column in columns.values()))
+    rows = _filtered_rows(answer)
+    _draw_table(answer, rows)
+    _draw_caption(answer)
+    draw_answer_export(BATCH.exported, answer, request, rows=lambda: _csv(answer, rows))
+
+
+def _draw_caption(answer: BatchAnswer) -> None:
+    """Describe what the numbers of models that rank words, and of those that generate, count."""
+    sizes = [model.n_candidates for model in answer.models if not is_chat(model.name)]
+    texts = []
+    if sizes:
+        texts += [
+            predictions.describe_candidates(answer.asked.candidates, sizes),
+            "Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
+            "among the model's candidates, the share that has it first.",
+        ]
+    if len(sizes) < len(answer.models):
+        texts.append(
+            "P@1 of a chat server: of the lines with a right answer, the share whose text gives it "
+            "in whole words."
+        )
+    st.caption(" ".join(texts))
+
+
+def _draw_faults(lines: Sequence[BatchLine]) -> None:
+    """Warn about the lines that can't be queried, with the reasons."""
+    place, wrong = st.empty(), [line for line in lines if line.fault]
+    if wrong:
+        reasons = [f"Line {line.number}: {line.fault}" for line in wrong[:MAX_FAULTS]]
+        reasons += [f"And {len(wrong) - MAX_FAULTS:,} more."] if len(wrong) > MAX_FAULTS else []
+        place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
+
+
+def _draw_columns(asked: AskedLines) -> dict[str, Column[BatchModelAnswers]]:
+    """Draw a box per model: its progress, then P@1; or a download button."""
+    request, batch_id = asked.request, hash((asked.request, asked.shared))
+    stopped = st.session_state.get(STOPPED) == batch_id
+
+    def query_model(name: str, installed: tuple[str, ...]) -> BatchModelAnswers:
+        here = replace(request, models=installed)
+        return _query_model(here, name, asked.shared, batch_id, stopped=stopped)
+
+    columns = query_models(request.models, query_model, BATCH.describe)
+    for column in columns.values():
+        with column.place.container():
+            BATCH.draw(asked, column)
+    faults = [one.fault for column in columns.values() for one in column.answer.answers]
+    if stopped and (UNASKED in faults or len(columns) < len(request.models)):
+        st.button(
+            "Resume",
+            icon=":material/play_arrow:",
+            help="Ask the remaining sentences.",
+            on_click=lambda: st.session_state.pop(STOPPED, None),
+        )
+    return columns
+
+
+def _query_model(
+    request: ManyRequest,
+    name: str,
+    lines: tuple[BatchLine, ...],
+    batch_id: int,
+    *,
+    stopped: bool,
+) -> BatchModelAnswers:
+    """Query a model in parts, with a progress bar and a Stop button; return its answers.
+
+    After Stop, only cached answers are used; the other lines have the fault UNASKED.
+    """
+    box, pace, parts = st.empty(), Pace(), list[BatchModelAnswers]()
+    total = len(lines)
+    bar: DeltaGenerator | None = None
+
+    def stop() -> None:
+        st.session_state[STOPPED] = batch_id
+
+    def show_progress(step: Progress) -> None:
+        done = first + step.done
+        pace.see(progress := Progress("Asked", done, total, "sentences"))
+        if bar is not None:
+            bar.progress(done / total, describe(progress, pace))
+
+    def next_part() -> BatchModelAnswers:
+        # An answer doesn't depend on the number of the line.
+        part = tuple(replace(line, number=0) for line in lines[first : first + BATCH_SIZE])
+        return cache.answer(KIND, request, name, part, on_progress=show_progress)
+
+    first = 0
+    while first < total:
+        part = if_cached(next_part)
+        if part is None:
+            if stopped:
+                break
+            if bar is None:
+                with box.container():
+                    bar = st.progress(0.0)
+                    st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
+            queue_last()
+            part = next_part()
+        parts.append(part)
+        first += len(part.answers)
+    box.empty()
+    if not parts:
+        raise UserError("Stopped before the first answers. Press Resume to continue.")
+    answer = join_answers(parts)
+    rest = (LineAnswer(fault=UNASKED),) * (total - len(answer.answers))
+    return replace(answer, answers=answer.answers + rest)
+
+
+def _filtered_rows(answer: BatchAnswer) -> list[int]:
+    """Draw the filters; return the indexes of the sentences that they keep."""
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
+    find = left.text_input(
+        "Find", key="many_find", bind=url_state.BOUND, placeholder="in sentences and answers"
+    )
+    chosen = url_state.pick("Show", FILTERS, key="many_show", place=right, help=FILTERS_HELP)
+    wanted = (find or "").strip().lower()
+    rows = []
+    for row, line in enumerate(answer.asked.shared):
+        words = (model.answers[row].word or "" for model in answer.models)
+        searched = "\n".join((line.text, line.gold or "", *words)).lower()
+        if wanted in searched and _is_kept(answer, row, str(chosen)):
+            rows.append(row)
+    n = len(answer.asked.shared)
+    if len(rows) < n:
+        st.caption(
+            f"{len(rows):,} of {n:,} sentences are shown. The CSV has only these; "
+            "JSON and the command have all."
+        )
+    return rows
+
+
+def _is_kept(answer: BatchAnswer, row: int, chosen: str) -> bool:
+    verdicts = [model.answers[row].is_right for model in answer.models]
+    known = [right for right in verdicts if right is not None]
+    return {
+        "all": True,
+        "right": bool(known) and all(known),
+        "wrong": not all(known),
+        "models differ": differ(model.answers[row] for model in answer.models),
+    }[chosen]
+
+
+def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
+    """The table of the given sentences.
+
+    A row has the line number, the sentence and the right answer; then for each model the first
+    answer, its log-probability and the rank of the right answer.
+    """
+    every = answer.asked.shared
+    lines = [every[row] for row in rows]
+    columns: dict[str, list[Any]] = {
+        "line": [line.number for line in lines],
+        "sentence": [line.text for line in lines],
+    }
+    with_gold = any(line.gold for line in every)
+    if with_gold:
+        columns["gold"] = [line.gold for line in lines]
+    for name, table in _tables(answer).items():
+        found = [table[row] for row in rows]
+        columns[f"{name} answer"] = [
+            _answer_cell(one, line) for one, line in zip(found, lines, strict=True)
+        ]
+        columns[f"{name} log-prob."] = [
+            None if one.log_prob is None else fixed(one.log_prob, 2) for one in found
+        ]
+        if with_gold:
+            columns[f"{name} rank"] = [one.gold_rank for one in found]
+    return pd.DataFrame(columns)
+
+
+def _tables(answer: BatchAnswer) -> dict[str, Sequence[BatchRow]]:
+    """Each model's rows."""
+    return {one.name: KIND.rows(answer.asked, one) for one in answer.models}
+
+
+def _answer_cell(row: BatchRow, line: BatchLine) -> str:
+    """The first answer, or in brackets why this model has none; empty for an invalid line."""
+    if row.word is not None:
+        return marked_answer(row.word, row.begins, row.right)
+    return "" if line.fault else f"({row.fault})"
+
+
+def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    lines = answer.asked.shared
+    draw_answer_table(
+        make_table(answer, rows),
+        [(lines[row].text, lines[row].gold or "") for row in rows],
+        [model.name for model in answer.models],
+        columns={
+            "line": number("line", format="localized", width="small", pinned=True),
+            "sentence": text("sentence", width="large", pinned=True),
+            "gold": text("right answer"),
+        },
+        model_columns={
+            "answer": text(help="First answer, → the longer word that it begins; ✓: right."),
+            "log-prob.": text(
+                "log-prob.", help="Log-probability of the first answer.", alignment="right"
+            ),
+            "rank": number(
+                "rank",
+                format="localized",
+                help="Rank of the right answer among all candidates. If it is not a candidate, "
+                "the rank that it would have.",
+            ),
+        },
+        key=f"many {hash((lines, tuple(rows)))}",
+    )
+
+
+def _csv(answer: BatchAnswer, shown: Sequence[int]) -> Rows:
+    """A row for each shown sentence, in columns that `batch FILE` can read."""
+    tables = _tables(answer)
+    rows: Rows = []
+    for row in shown:
+        line = answer.asked.shared[row]
+        found: dict[str, Any] = {
+            "line": line.number,
+            "text": line.text,
+            "gold": line.gold,
+            "fault": line.fault or None,
+        }
+        for name, table in tables.items():
+            found |= {f"{name} {head}": getattr(table[row], field) for head, field in CSV.items()}
+        rows.append(found)
+    return rows
