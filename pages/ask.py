@@ -5,12 +5,12 @@ from functools import partial
 
 import streamlit as st
 
-from pages.ui.ask.examples import draw_published_examples
 from pages.ui.queries.analogy import ANALOGY
 from pages.ui.queries.answers import ANSWERS
 from pages.ui.queries.cloze import SENTENCE
 from pages.ui.queries.draw import draw_query
 from pages.ui.queries.draw_batch import draw_batch
+from pages.ui.queries.examples import draw_published_examples
 from pages.ui.queries.grid import GRID
 from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION

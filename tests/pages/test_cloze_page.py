@@ -10,7 +10,7 @@ from tiny_models import save_model_folder
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
 from lama_core.queries.blank_answers import BlankAnswer
-from pages.ui.ask.examples import FEW
+from pages.ui.queries.examples import FEW
 from pages.ui.shared import predictions, query_queue
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import examples
@@ -125,6 +125,10 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
 
 def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> None:
     app = opened(view="The paper's examples", of_source="ConceptNet")
+    before = next(one.proto.body for one in app.get("html") if "lx-examples" in one.proto.body)
+    assert before.count("BERT-large</div>") == 10 and "MiniLM-MLM</div>" not in before
+    app.button(key="ask examples").click().run()
+    assert not [one for one in app.button if one.key == "ask examples"]
     page = next(one.proto.body for one in app.get("html") if "lx-examples" in one.proto.body)
     assert page.count('class="lx-example"') == 10
     assert page.count("BERT-large</div>") == 10 == page.count("MiniLM-MLM</div>")

@@ -44,9 +44,8 @@ class Form(Generic[R]):
     widgets: Mapping[str, Widget]
     layout: Callable[[DrawField], object]
 
-    def draw(self) -> R:
-        """Draw the form; return the request."""
-        values: dict[str, Any] = {}
+    def draw(self, **values: Any) -> R:
+        """Draw the form; return the request. values: fields that have no widget."""
 
         def draw_field(name: str) -> Any:
             values[name] = self.widgets[name].draw(values)

@@ -4,23 +4,32 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import product
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from lama_core import rounding
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
 from lama_core.papers.published import SOURCES, PublishedExample, published_examples
+from lama_core.progress import Pace, Progress
+from lama_core.progress import describe as describe_progress
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values
-from lama_core.scoring.shared_fields import ClozeSettings
+from pages.ui.queries import widgets
+from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import Rows, draw_export, made_with
+from pages.ui.shared.messages import counted
 from pages.ui.shared.model_columns import Column, query_models
+from pages.ui.shared.query_queue import if_cached
 
 TOP_K = 5
+ASKED = "examples asked"  # in the session: the queries that the visitor wants to be asked
 FEW = 10  # queries on screen, until the user wants all
 ALL = "both"
 PAPER_MODEL = "BERT-large, published"
@@ -65,17 +74,11 @@ class Answerer:
         return f"{count_right(self.lists)} Probabilities {self.over}."
 
 
-def request_for(
-    example: PublishedExample, settings: ClozeSettings, renormalise: bool
-) -> ClozeRequest:
-    """The request that gives a model's best words for an example."""
-    return ClozeRequest(
-        example.query,
-        **field_values(settings),
-        top_k=TOP_K,
-        gold=example.gold,
-        renormalise=renormalise,
-    )
+def requests_for(
+    examples: Sequence[PublishedExample], request: ClozeRequest
+) -> tuple[ClozeRequest, ...]:
+    """The requests that give the models' best words for the examples, with a request's options."""
+    return tuple(replace(request, text=one.query, gold=one.gold) for one in examples)
 
 
 def count_right(lists: Sequence[RankedList]) -> str:
@@ -93,15 +96,20 @@ def draw_published_examples() -> None:
         "paper next to those of the models that you choose. ✓ marks the right answer. Click "
         "a query to ask it."
     )
-    models_box, source_box, more = st.columns([5, 3, 1.4], vertical_alignment="bottom")
-    with models_box:
-        names = url_state.choose_models()
     published = published_examples()
     titles = {example.source: SOURCES[example.source] for example in published}
+    models_box, source_box, more = st.columns([5, 3, 1.4], vertical_alignment="bottom")
     source = url_state.pick("Facts of", (ALL, *titles.values()), key="of_source", place=source_box)
-    with more, st.popover("Options", icon=":material/tune:", width="stretch"):
-        choice = url_state.choose_cloze_options(names, lists=False)
-    choice.settings.check()
+
+    def layout(draw: DrawField) -> None:
+        with models_box:
+            draw("models")
+        with more, st.popover("Options", icon=":material/tune:", width="stretch"):
+            widgets.draw_cloze_options(draw)
+
+    options = Form(ClozeRequest, {"models": widgets.MODELS, **widgets.CLOZE_OPTIONS}, layout)
+    request = options.draw(text=published[0].query, top_k=TOP_K)
+    request.check()
     examples = [one for one in published if source in (ALL, titles[one.source])]
     answerers = [_published(examples)]
     above = st.container()
@@ -118,38 +126,63 @@ def draw_published_examples() -> None:
         draw_grid()
 
     draw_grid()
+    requests = requests_for(examples, request)
     with above:
-        columns = _query_in_columns(examples, choice, add)
+        columns = _query_in_columns(requests, add) if _may_ask(requests) else {}
         st.caption(f"{PAPER_MODEL}: {answerers[0].summary()}")
     if columns:
-        settings = replace(choice.settings, models=tuple(columns))
-        _draw_export(examples, answerers, columns, settings, choice.renormalise)
+        _draw_export(examples, answerers, columns, request)
+
+
+def _may_ask(requests: Sequence[ClozeRequest]) -> bool:
+    """Whether the models may be queried: the visitor wanted it, or all answers are cached.
+
+    Draws the button with which the visitor asks for it.
+    """
+    names = requests[0].models
+    here = tuple(name for name in names if is_here(find_model(name)))
+
+    def ask() -> None:
+        st.session_state[ASKED] = requests
+
+    def answers() -> bool:
+        for request, name in product(requests, here):
+            cache.answer(fill.kind, replace(request, models=here), name)
+        return True
+
+    if st.session_state.get(ASKED) == requests or if_cached(answers):
+        return True
+    st.button(
+        f"Ask {counted(len(names), 'model')} these {len(requests)} queries",
+        key="ask examples",
+        icon=":material/play_arrow:",
+        on_click=ask,
+    )
+    return False
 
 
 def _query_in_columns(
-    examples: Sequence[PublishedExample],
-    choice: url_state.ClozeChoice,
-    add: Callable[[Answerer], None],
+    requests: Sequence[ClozeRequest], add: Callable[[Answerer], None]
 ) -> dict[str, Column[Answers]]:
     """Query each model in a column that shows the progress, then how often the model is right.
 
     Calls `add` with a model's lists when the model has answered all queries.
     """
-    colours = model_colours(choice.settings.models)
+    names = requests[0].models
+    colours = model_colours(names)
 
     def query_model(name: str, installed: tuple[str, ...]) -> Answers:
-        settings, bar = replace(choice.settings, models=installed), st.progress(0.0)
+        bar, pace = st.progress(0.0), Pace()
         answers = []
-        for number, example in enumerate(examples, start=1):
-            answers.append(
-                cache.answer(fill.kind, request_for(example, settings, choice.renormalise), name)
-            )
-            bar.progress(number / len(examples), f"{number} of {len(examples)} queries")
+        for number, request in enumerate(requests, start=1):
+            answers.append(cache.answer(fill.kind, replace(request, models=installed), name))
+            pace.see(step := Progress("Asked", number, len(requests), "queries"))
+            bar.progress(number / len(requests), describe_progress(step, pace))
         lists = tuple(map(_ranked_list, answers))
         add(Answerer(name, url_state.title_of(name), colours[name], lists))
         return tuple(answers)
 
-    columns = query_models(choice.settings.models, query_model, _describe)
+    columns = query_models(names, query_model, _describe)
     for name, column in columns.items():
         lists = tuple(map(_ranked_list, column.answer))
         column.place.caption(Answerer(name, name, column.colour, lists).summary())
@@ -224,20 +257,20 @@ def _draw_export(
     examples: Sequence[PublishedExample],
     answerers: Sequence[Answerer],
     columns: dict[str, Column[Answers]],
-    settings: ClozeSettings,
-    renormalise: bool,
+    request: ClozeRequest,
 ) -> None:
     """Draw a caption on the ranked words and their probabilities, and the export."""
+    request = replace(request, models=tuple(columns))
     first = [column.answer[0] for column in columns.values()]
-    candidates = cache.candidates_of(settings)
+    candidates = cache.candidates_of(request)
     st.caption(
         predictions.describe_candidates(candidates, [one.n_candidates for one in first])
         + " The number after a word is its log-probability (natural logarithm), over the words "
         "that the model's box names; a list over other words names them. BERT-large's numbers are "
         "from the paper, which ranked other candidates."
     )
-    made = made_with({"settings": settings, "renormalise": renormalise}, first)
-    how = tuple(request_for(one, settings, renormalise) for one in examples)
+    made = made_with(field_values(request), first)
+    how = requests_for(examples, request)
     draw_export("paper-examples", lambda: _rows(examples, answerers), made, how)
 
 
