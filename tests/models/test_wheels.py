@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from lama_core.api import models as api
 from lama_core.errors import UserError
@@ -94,6 +97,21 @@ def test_the_library_still_expands_tensors_behind_the_bar_that_is_followed(
     printed = capsys.readouterr().out.splitlines()
     found = [expand_gguf.TENSOR.fullmatch(line) for line in printed]
     assert [match and match.groups() for match in found] == [("1", "2"), ("2", "2")]
+
+
+def test_expanded_weights_have_the_same_bytes_in_each_process(tmp_path: Path) -> None:
+    tensors = {"b.weight": torch.arange(6.0).reshape(2, 3), "a.weight": torch.ones(2)}
+    metadata = {"tied.weight": "a.weight", "format": "pt", "other.weight": "b.weight"}
+    written = set()
+    for number in range(8):  # the library draws the order of the metadata for each file
+        path = tmp_path / f"{number}.safetensors"
+        save_file(tensors, path, metadata=metadata)
+        expand_gguf._sort_metadata(path)
+        written.add(path.read_bytes())
+    assert len(written) == 1
+    with safe_open(path, "pt") as opened:
+        assert opened.metadata() == metadata
+        assert all(torch.equal(opened.get_tensor(name), tensors[name]) for name in tensors)
 
 
 def test_a_registry_that_cannot_be_reached_is_one_sentence(

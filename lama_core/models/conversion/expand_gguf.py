@@ -4,6 +4,7 @@ Prints a line for each finished step and for each expanded tensor (`tensor 12 of
 caller can show the progress.
 """
 
+import json
 import re
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lama_core.models.model_folder import WEIGHTS
 from lama_core.models.process_limits import limit_cpu, limit_memory
 
 # Limits of memory in bytes and of CPU time in seconds, as (per byte of the file, constant). 2-bit
@@ -54,8 +56,26 @@ def _expand(gguf: Path, folder: Path) -> None:
         del model.config.quantization_config
     tokenizer.save_pretrained(folder)
     model.config.save_pretrained(folder)
-    save_model(model, str(folder / "model.safetensors"), metadata={"format": "pt"})
+    save_model(model, str(folder / WEIGHTS), metadata={"format": "pt"})
+    _sort_metadata(folder / WEIGHTS)
     _report(3)
+
+
+def _sort_metadata(path: Path) -> None:
+    """Sort the metadata in the header of a safetensors file.
+
+    safetensors writes them in an order that changes from process to process. A model's identity is
+    a digest of its files.
+    """
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(size)
+        if len(text) != size:
+            raise ValueError(f"The header of {path} has another form than safetensors writes.")
+        file.seek(8)
+        file.write(text)
 
 
 def limit(n_bytes: int) -> None:
