@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,49 @@ def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentenc
     expect(page.locator("table.lx tbody tr")).to_have_count(5)
     page.go_back()
     expect(page.get_by_text("Narnia, P30 continent: starter has no such fact")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/?models=minilm-mlm")
+    wait_until_drawn(page)
+
+    def entries_of(act: Callable[[], object]) -> int:
+        before, seen = page.evaluate("history.length"), current_run(page)
+        act()
+        wait_until_drawn(page, seen)
+        return int(page.evaluate("history.length")) - before
+
+    def choose_example(name: str) -> None:
+        page.get_by_role("button", name="Examples").first.click()
+        page.get_by_role("button", name=name).first.click()
+        page.keyboard.press("Escape")
+
+    def type_sentence() -> None:
+        field = page.get_by_role("textbox", name="Sentence with a blank")
+        field.fill("Rome is the capital of ___.")
+        field.press("Enter")
+
+    word = page.get_by_role("textbox", name="A", exact=True)
+    assert entries_of(lambda: choose_example("Adolphe Adam died in")) == 1
+    assert entries_of(type_sentence) == 0
+    for tab in ("Analogy", "Question", "Answers", "Wordings", "Grid", "Batch", "Analogy"):
+        page.keyboard.press("Escape")
+        assert entries_of(page.get_by_role("tab", name=tab, exact=True).click) == 1, tab
+    first = word.input_value()
+    assert entries_of(lambda: choose_example("Tokyo : Japan")) == 1
+    expect(word).to_have_value("Tokyo")
+    page.go_back()
+    expect(word).to_have_value(first)
+    wait_until_drawn(page)
+    page.go_forward()
+    expect(word).to_have_value("Tokyo")
+    wait_until_drawn(page)
+    page.get_by_role("button", name="History").click()
+    entry = page.get_by_role("button", name="Rome is the capital of ___. Sentence")
+    assert entries_of(entry.click) == 1
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_have_value("Rome is the capital of ___.")
 
 
 @pytest.mark.slow
