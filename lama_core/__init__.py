@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lama_core.api.analogy_questions import analogy_questions as analogy_questions
     from lama_core.api.data import get_data as get_data
     from lama_core.api.data import import_data as import_data
     from lama_core.api.data import list_datasets as list_datasets
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from lama_core.api.prompts import paraphrase_prompt as paraphrase_prompt
     from lama_core.api.prompts import select_prompts as select_prompts
     from lama_core.api.prompts import study as study
-    from lama_core.api.queries import analogy_questions as analogy_questions
     from lama_core.api.results import compare as compare
     from lama_core.api.results import results as results
     from lama_core.api.runs import analogy_probe as analogy_probe
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 _MODULES = {
-    "api.queries": "analogy_questions",
+    "api.analogy_questions": "analogy_questions",
     "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
     "api.generation": "generate",
     "api.results": "results compare",

@@ -14,7 +14,7 @@ from calling import invoke
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lama_core.api import data, models, papers, prompts, queries, results, runs
+from lama_core.api import analogy_questions, data, models, papers, prompts, results, runs
 from lama_core.errors import UserError
 from lama_core.queries.batch import ManyRequest
 from lama_core.queries.batch_lines import read_file
@@ -35,7 +35,7 @@ from lama_core.requests import (
 
 FUNCTIONS: list[Function[..., Any, Any, Any]] = [
     value
-    for module in (data, models, papers, prompts, queries, results, runs)
+    for module in (data, models, papers, prompts, analogy_questions, results, runs)
     for value in vars(module).values()
     if isinstance(value, Function)
 ] + [*QUERIES]

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lama_core.api.queries import frames
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.sources.checkpoints import checkpoint_of
@@ -96,7 +95,9 @@ class Runs(Sequence[Run]):
             table.insert(0, "model", run.info.model)
             table.insert(0, "run", run.info.id)
             tables.append(table)
-        return frames(tables)
+        import pandas as pd  # slow to import
+
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def _identity(runs: Runs) -> Runs:

@@ -1,18 +1,12 @@
-"""Commands that query models with one text or file: `cloze`, `relation`, `rank`, `inspect`, ..."""
+"""Commands of the kinds of query: `cloze`, `relation`, `rank`, `inspect`, ..."""
 
 from typing import Any
 
 from cyclopts import App
 
-import lama_core as lama
-from lama_core.api import queries
-from lama_core.api.queries import (
-    QuestionAnswer,
-    QuestionsAnswer,
-    Share,
-)
 from lama_core.cli import commands, output
-from lama_core.queries.kind import Answer, QueryFunction
+from lama_core.queries.kind import Answer
+from lama_core.queries.table import QUERIES
 
 
 def print_answer(answer: Answer[Any, Any, Any]) -> None:
@@ -25,78 +19,9 @@ def print_answer(answer: Answer[Any, Any, Any]) -> None:
             output.print_table(heads, part.cells(), title=part.title)
 
 
-def make(query: QueryFunction[..., Any, Any, Any]) -> App:
-    """Return the command of a kind of query."""
-    return commands.make(query, print_answer, query.kind.example)
-
-
-def print_questions(answer: QuestionsAnswer) -> None:
-    """Print the share of right answers, by group if there are several, and each question."""
-    shares = {
-        **{model.name + model.computed: model.shares for model in answer.models},
-        "the choice with the most frequent words": answer.frequent,
-    }
-    output.print_table(
-        ("answered by", "questions", "right", "right (%)", "95 % interval"),
-        [
-            *((name, *_share_cells(by_group[None])) for name, by_group in shares.items()),
-            ("a random choice", len(answer.questions), "", output.percent(answer.random), ""),
-        ],
-        title=f"{answer.dataset.name}, template {answer.request.template}, ranked by the "
-        f"{answer.request.normalise} of the log-probabilities",
-    )
-    if len(answer.groups) > 1:
-        print()
-        output.print_table(
-            ("group", "questions", *(f"{name}: right (%)" for name in shares)),
-            [
-                (
-                    group or "none",
-                    answer.frequent[group].n,
-                    *(output.percent(by_group[group].share) for by_group in shares.values()),
-                )
-                for group in answer.groups
-            ],
-        )
-    print()
-    output.print_table(
-        ("question", "stem", "right choice", *(model.name for model in answer.models)),
-        [
-            (
-                number,
-                ":".join(question.stem),
-                ":".join(question.choices[question.answer]),
-                *(_chosen_cell(model.answers[number - 1]) for model in answer.models),
-            )
-            for number, question in enumerate(answer.questions, start=1)
-        ],
-    )
-
-
-def _share_cells(share: Share) -> tuple[object, ...]:
-    interval = share.interval
-    between = f"{output.percent(interval.low)} to {output.percent(interval.high)}"
-    return share.n, share.n_right, output.percent(share.share), between
-
-
-def _chosen_cell(answer: QuestionAnswer) -> str:
-    """Return a model's choice, with a tick if it is right, else the rank of the right choice."""
-    chosen = ":".join(answer.chosen.pair)
-    return f"{chosen} ✓" if answer.is_right else f"{chosen} (right one: rank {answer.rank})"
-
-
-cloze = make(lama.fill)
-relation = make(lama.relation)
-rank = make(lama.rank)
-inspect = make(lama.inspect)
-grid = make(lama.grid)
-batch = make(lama.batch)
-sentences = make(lama.sentences)
-ask = make(lama.ask)
-solve = make(lama.analogy)
-score = make(lama.score_analogies)
-questions = commands.make(
-    queries.analogy_questions,
-    print_questions,
-    "analogy questions --dataset sat --model minilm-mlm",
-)
+def __getattr__(name: str) -> App:
+    """Return the command of a kind of query. name: the last word of the command."""
+    for query in QUERIES:
+        if query.request.command[-1] == name:
+            return commands.make(query, print_answer, query.kind.example)
+    raise AttributeError(f"no kind of query has the command {name!r}")

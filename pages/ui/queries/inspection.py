@@ -16,23 +16,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import glossary
-from lama_core.api.queries import (
-    AS_NEEDED,
-    ATTRIBUTION_METHODS,
-    LENSES,
-    TRACKED_ANSWER,
-    InspectRequest,
-    LensResult,
-    ModelAttribution,
-    TracedPart,
-)
 from lama_core.errors import UserError
+from lama_core.models.protocols import TracedPart
 from lama_core.progress import Progress
 from lama_core.progress import describe as describe_progress
 from lama_core.queries.blank_answers import GOLD_SEPARATOR, ModelAnswer, check_gold
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.queries.inspect import inspect
 from lama_core.queries.kind import Answer, Asked
+from lama_core.queries.lenses.lens import TRACKED_ANSWER, LensResult
+from lama_core.queries.lenses.table import LENSES, InspectRequest
+from lama_core.queries.lenses.tokens import AS_NEEDED, ATTRIBUTION_METHODS, ModelAttribution
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query

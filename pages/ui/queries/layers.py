@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from lama_core.api.queries import ModelLayers
+from lama_core.queries.lenses.layers import ModelLayers
 from lama_core.rounding import fixed
 from pages.ui.shared import charts
 from pages.ui.shared.charts import MOST_LETTERS

@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from lama_core.api.queries import ModelLogit, ModelTrace
+from lama_core.queries.lenses.logit import ModelLogit
+from lama_core.queries.lenses.trace import ModelTrace
 from lama_core.rounding import fixed
 from pages.ui.shared import charts
 from pages.ui.shared.colours import PALETTE, PUBLISHED
