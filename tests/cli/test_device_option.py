@@ -18,8 +18,8 @@ from tools.documentation.site import commands_of
 
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
-    "cloze", "relation", "rank", "grid", "inspect", "batch", "sentences", "probe", "extract", "read",
-    "statements", "trace", "ask", "generate", "reproduce", "bench", "analogy solve",
+    "cloze", "relation", "rank", "grid", "inspect", "batch", "sentences", "probe", "extract",
+    "read", "statements", "trace", "ask", "generate", "reproduce", "bench", "analogy solve",
     "analogy score", "analogy questions", "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
