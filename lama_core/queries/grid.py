@@ -11,6 +11,7 @@ Source: Coscia and Endert 2023 (KnowledgeVIS), who compare fill-in-the-blank sen
 """
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Annotated, Any, ClassVar
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller
+from lama_core.progress import Progress
 from lama_core.queries.analogy import WordEmbedder
 from lama_core.queries.blank_answers import ModelAnswer, candidates_json, query_in_batches
 from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
@@ -34,6 +36,7 @@ from lama_core.types import Query
 MAX_SENTENCES = 64
 N_KNOWN = 100  # words of a sentence whose ranks are known
 MAX_GROUPS = 20
+BATCH_SIZE = 8  # sentences between two progress reports
 BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -92,7 +95,7 @@ class ModelGrid(AboutModel):
             limit was reached.
         cells: Word -> its cell in each answered sentence. First the words of most sentences, then
             those with the best rank; grouped words by group.
-        note: Why the words aren't grouped; empty if they are, or if no groups are wanted.
+        note: Which sentences weren't scored, and why the words aren't grouped; else empty.
     """
 
     answers: tuple[ModelAnswer, ...]
@@ -182,35 +185,44 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
 
     def answer(self, model: BlankFiller, asked: GridAsked, calls: Calls) -> ModelGrid:
         """Return one model's grid."""
-        request = asked.request
-        answers = query_in_batches(
-            model,
-            asked.shared,
-            asked.candidates,
-            top_k=N_KNOWN,
-            context=request.context,
-            renormalise=request.renormalise,
-            n_rescored=request.n_rescored,
-            limits=calls.limits,
-        )
+        request, queries = asked.request, asked.shared
+        until = calls.limits.until()
+        answers: list[ModelAnswer] = []
+        while len(answers) < len(queries) and (not answers or time.monotonic() < until):
+            calls.on_progress(Progress(model.name, len(answers), len(queries), "sentences"))
+            answers += query_in_batches(
+                model,
+                queries[len(answers) : len(answers) + BATCH_SIZE],
+                asked.candidates,
+                top_k=N_KNOWN,
+                context=request.context,
+                renormalise=request.renormalise,
+                n_rescored=request.n_rescored,
+                limits=calls.limits,
+            )
+        notes = []
+        if n_left := len(queries) - len(answers):
+            notes.append(f"Time limit reached: the last {n_left} sentences were not scored.")
         words = _first_words(answers, request.top_k)
         groups: dict[str, int] = {}
-        note = ""
         if request.n_groups is not None and isinstance(model, WordEmbedder):
             groups = group_words(model, words, request.n_groups)
             words = dict(sorted(words.items(), key=lambda one: groups[one[0]]))
         elif request.n_groups is not None:
-            note = "Words aren't grouped, because this model has no input embeddings of words."
+            notes.append(
+                "Words aren't grouped, because this model has no input embeddings of words."
+            )
         cells = {
             word: tuple(
                 _cell(number, answer, query, word, n, groups.get(word))
                 for number, (answer, query) in enumerate(
-                    zip(answers, asked.shared, strict=True), start=1
+                    zip(answers, queries, strict=False), start=1
                 )
             )
             for word, n in words.items()
         }
-        return ModelGrid(answers=answers, cells=cells, note=note, **model_fields(model))
+        note = " ".join(notes)
+        return ModelGrid(answers=tuple(answers), cells=cells, note=note, **model_fields(model))
 
     def rows(self, asked: GridAsked, one: ModelGrid) -> Sequence[GridCell]:
         """Return a row for each word and sentence."""

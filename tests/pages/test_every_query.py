@@ -7,6 +7,7 @@ from multiprocessing import Pipe
 from typing import Any
 
 import pytest
+import streamlit as st
 from calling import told
 from opening import open_page
 
@@ -18,6 +19,7 @@ from lama_core.tables import columns_of
 from pages.ui.queries import draw, history
 from pages.ui.queries.table import TABS
 from pages.ui.shared import cache
+from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
 MODELS = ("minilm-mlm", "minilm-mlm-twin")
@@ -126,6 +128,34 @@ def test_another_request_never_gets_the_same_answer(
         )
         cache.answer(query.kind, changed, MODELS[0])
     assert len(set(keys)) == len(keys) == len(fields) + 2
+
+
+def test_a_stopped_query_is_resumed_by_a_button(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = cache.cached_answer
+
+    def stopped(key: Any, ask: Callable[[], Any]) -> Any:
+        st.session_state[cache.STOPPED] = key
+        return find(key, ask)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "cached_answer", stopped)
+        texts = "The first stopped ___.\nThe second stopped ___."
+        app = open_page("", tab="Grid", grid=texts, models=MODELS[0])
+    assert [one.value for one in app.error] == [plain("Stopped before the answer.")]
+    next(one for one in app.button if one.key == f"resume {MODELS[0]}").click().run()
+    assert not app.error and len(app.get("plotly_chart")) == 1
+
+
+def test_a_long_query_shows_its_progress_and_how_to_stop_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(cache, "SHOW_AFTER", 0.0)
+    monkeypatch.setattr(cache.st, "progress", lambda _: drawn.append("bar") or st.empty())
+    texts = "\n".join(f"The {n}th long text is ___." for n in range(9))
+    app = open_page("", tab="Grid", grid=texts, models=MODELS[0])
+    assert drawn == ["bar"] and not app.error
+    assert not [one for one in app.button if one.key == f"stop {MODELS[0]}"], "it is over"
 
 
 @pytest.mark.parametrize("tab", TABS.values(), ids=lambda tab: tab.name)

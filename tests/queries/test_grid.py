@@ -8,10 +8,11 @@ import pytest
 from asking import ask_loaded
 
 from lama_core.errors import UserError
+from lama_core.progress import Progress
 from lama_core.queries.blank_answers import query_model
-from lama_core.queries.grid import MAX_SENTENCES, N_KNOWN, expand, grid, group_words
+from lama_core.queries.grid import BATCH_SIZE, MAX_SENTENCES, N_KNOWN, expand, grid, group_words
 from lama_core.scoring.blanks import parse_query
-from lama_core.scoring.limits import UNLIMITED
+from lama_core.scoring.limits import UNLIMITED, Limits
 
 Models = Callable[..., Any]
 TEXT = "The {old|young} {man|woman} was a [MASK]."
@@ -93,6 +94,26 @@ def test_near_words_are_one_group_in_the_order_of_the_words() -> None:
     groups = group_words(Vectors(), ("c", "a", "d", "b"), 2)  # type: ignore[arg-type]
     assert groups == {"c": 1, "d": 1, "a": 2, "b": 2}
     assert group_words(Vectors(), ("c", "a"), 5) == {"c": 1, "a": 2}  # type: ignore[arg-type]
+
+
+def test_the_time_limit_leaves_out_the_last_sentences(tiny_model: Models) -> None:
+    texts = tuple(f"The {n}th man was a [MASK]." for n in range(20))
+    found = ask_loaded(grid, [tiny_model("bert-cased")], texts, limits=Limits(seconds=0.0))
+    (one,) = found.models
+    assert len(one.answers) == BATCH_SIZE < 20
+    assert "the last 12 sentences were not scored" in one.note
+    assert {len(row) for row in one.cells.values()} == {BATCH_SIZE}
+    assert len(found.rows()) == BATCH_SIZE * len(one.cells)
+
+
+def test_progress_counts_sentences(tiny_model: Models) -> None:
+    texts = tuple(f"The {n}th man was a [MASK]." for n in range(9))
+    steps: list[Progress] = []
+    ask_loaded(grid, [tiny_model("bert-cased")], texts, on_progress=steps.append)
+    assert [(step.done, step.total, step.unit) for step in steps] == [
+        (0, 9, "sentences"),
+        (8, 9, "sentences"),
+    ]
 
 
 def test_grouped_words_stand_together(tiny_model: Models) -> None:

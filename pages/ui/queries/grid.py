@@ -95,7 +95,8 @@ def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
     from pages.ui.queries.grid_chart import draw_heat_map  # imports the chart library
 
     found, top_k = column.answer, asked.request.top_k
-    names = _names([query.text("___") for query in asked.shared])
+    scored = asked.shared[: len(found.answers)]
+    names = _names([query.text("___") for query in scored])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
     title = url_state.title_of(found.name).partition(" (")[0]
     if clicked := draw_heat_map(found, names, title, by_rank=by_rank):

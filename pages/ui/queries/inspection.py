@@ -18,8 +18,6 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core import glossary
 from lama_core.errors import UserError
 from lama_core.models.protocols import TracedPart
-from lama_core.progress import Progress
-from lama_core.progress import describe as describe_progress
 from lama_core.queries.blank_answers import GOLD_SEPARATOR, ModelAnswer, check_gold
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.queries.inspect import inspect
@@ -89,14 +87,13 @@ def _draw_lens(
     draw: Callable[[Any, str], None],
     *,
     file_name: str = "",
-    shows_progress: bool = False,
 ) -> None:
     """Draw the lens's caption, a column per model with its result, and the export.
 
     `draw` gets a model's result and the model's title; `file_name` defaults to the lens's name.
     """
     st.caption(LENSES[request.lens].caption)
-    columns = _query_columns(request, shows_progress)
+    columns = _query_columns(request)
     for model, column in columns.items():
         with column.place.container():
             draw(column.answer, url_state.title_of(model).partition(" (")[0])
@@ -104,23 +101,14 @@ def _draw_lens(
         _draw_export(file_name or request.lens, request, columns)
 
 
-def _query_columns(request: InspectRequest, shows_progress: bool) -> Columns:
+def _query_columns(request: InspectRequest) -> Columns:
     """Draw a column per model, inspect the models, and return the columns."""
-
-    def ask(name: str, installed: tuple[str, ...]) -> LensResult:
-        asked = replace(request, models=installed)
-        if not shows_progress:
-            return cache.answer(inspect.kind, asked, name)
-        bar = st.progress(0.0)
-
-        def show(step: Progress) -> None:
-            bar.progress(step.done / (step.total or 1), describe_progress(step))
-
-        found = cache.answer(inspect.kind, asked, name, on_progress=show)
-        bar.empty()
-        return found
-
-    return query_models(request.models, ask, describe_kind, per_row=2)
+    return query_models(
+        request.models,
+        lambda name, here: cache.answer(inspect.kind, replace(request, models=here), name),
+        describe_kind,
+        per_row=2,
+    )
 
 
 def _draw_other(name: str, text: str, asked: ClozeRequest) -> None:
@@ -233,7 +221,7 @@ def _draw_trace(text: str, asked: ClozeRequest) -> None:
         return
     from pages.ui.queries.lens_charts import draw_trace
 
-    _draw_lens(request, draw_trace, shows_progress=True)
+    _draw_lens(request, draw_trace)
 
 
 def _draw_logit(text: str, asked: ClozeRequest) -> None:

@@ -1,7 +1,9 @@
 """Results that are cached for all sessions."""
 
 import math
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
 from hashlib import blake2b
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.api.stored_answers import Stored, find_stored, stored_runs
 from lama_core.candidates.columns import Candidates
@@ -30,7 +33,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
-from lama_core.progress import ignore
+from lama_core.progress import OnProgress, Pace, Progress, describe, ignore
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.limits import load_page_limits
@@ -53,6 +56,8 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.metrics.score_tables import RelationPrecision
     from lama_core.probes.prompts.gains import Gain
 
+SHOW_AFTER = 2.0  # seconds until a query shows its progress
+STOPPED = "stopped query"  # in the session: the key of the query that the visitor stopped
 R = TypeVar("R", bound=ModelSettings)
 S = TypeVar("S")
 One = TypeVar("One", bound=AboutModel)
@@ -151,7 +156,8 @@ def answer(
 ) -> One:
     """One model's answer to a query, from the cache or the scoring process.
 
-    A request with candidates is cached with all its models, because they determine the words.
+    A request with candidates is cached with all its models, because they determine the words. An
+    answer that takes long has a progress bar with the time left, and a button that stops it.
 
     Args:
         kind: The kind of the query.
@@ -160,7 +166,10 @@ def answer(
         shared: What `prepared` returns, by default; a part of it for a part of the answer.
         since: When the visitor wanted a new answer (`time.time`), for requests with a field
             `again`; 0 for a stored answer.
-        calls: The callbacks of `queries.answer`.
+        calls: The callbacks of `queries.answer`; `on_progress` replaces the bar and the button.
+
+    Raises:
+        UserError: If the visitor stopped the query; a button resumes it.
     """
     shared = prepared(kind, request) if shared is None else shared
     alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
@@ -168,8 +177,47 @@ def answer(
     alone = replace(alone, **again)
     digest = blake2b(repr(shared).encode(errors="backslashreplace")).digest()
     key = (kind.name, alone, name, digest, since)
-    ask = partial(run_query, _asker(), queries.answer, alone, name, shared, **calls)
-    return cast(One, cached_answer(key, ask))
+
+    def ask() -> One:
+        if st.session_state.get(STOPPED) == key:
+            st.button(
+                "Resume",
+                key=f"resume {name}",
+                icon=":material/play_arrow:",
+                on_click=st.session_state.pop,
+                args=(STOPPED, None),
+            )
+            raise UserError("Stopped before the answer.")
+        with _progress_shown(name, key) as show:
+            callbacks: dict[str, Any] = {"on_progress": show} | calls
+            return cast(One, run_query(_asker(), queries.answer, alone, name, shared, **callbacks))
+
+    return cached_answer(key, ask)
+
+
+@contextmanager
+def _progress_shown(name: str, key: Hashable) -> Iterator[OnProgress]:
+    """Yield a callback that draws a bar and a button to stop, after `SHOW_AFTER` seconds."""
+    started, pace = time.monotonic(), Pace()
+    drawn: list[DeltaGenerator] = []
+
+    def stop() -> None:
+        st.session_state[STOPPED] = key
+
+    def show(step: Progress) -> None:
+        pace.see(step)
+        if not step.total or time.monotonic() - started < SHOW_AFTER:
+            return
+        if not drawn:
+            box = st.empty()
+            with box.container():
+                drawn.extend((box, st.progress(0.0)))
+                st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
+        drawn[1].progress(min(1.0, step.done / step.total), describe(step, pace))
+
+    yield show
+    if drawn:
+        drawn[0].empty()
 
 
 def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

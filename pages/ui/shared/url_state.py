@@ -21,7 +21,6 @@ from lama_core.datasets.passages import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.glossary import explain
 from lama_core.models.cache import Precision
-from lama_core.models.protocols import RESCORED, Context
 from lama_core.models.server.addresses import is_server
 from lama_core.models.sources.catalog import added_models, find_model, known_models
 from lama_core.papers.published import published_examples
@@ -316,23 +315,6 @@ def choose_or_type(
 
 
 @dataclass(frozen=True, slots=True)
-class ClozeChoice:
-    """The options of the tab Sentence.
-
-    Attributes:
-        settings: The models, the candidates, and how these are scored.
-        top_k: Number of answers shown per model.
-        renormalise: Whether probabilities are over the candidates only.
-        book: The open-book text, if one is chosen.
-    """
-
-    settings: ClozeSettings
-    top_k: int
-    renormalise: bool
-    book: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ExampleField:
     """A text field with examples, and the field for the right answer.
 
@@ -412,37 +394,3 @@ def choose_candidates() -> str:
         + " Or type `file:PATH` for your own list, one word per line." * typed,
         refused="URLs can't reference a file of this machine: type the candidates under Options.",
     )
-
-
-def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> ClozeChoice:
-    """Draw the options of a cloze query and return the choice.
-
-    Args:
-        models: The chosen models.
-        lists: Whether the tab shows more than each model's first answer.
-    """
-    top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND) if lists else 1
-    candidates = choose_candidates()
-    with st.expander("Advanced"):
-        context = pick(
-            "Causal models see", CONTEXTS, key="context", first="auto", help=explain("Context")
-        )
-        rescored = st.slider(
-            "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored", bind=BOUND
-        )
-        renormalise = st.toggle(
-            "Probabilities over the candidates only",
-            key="renormalise",
-            bind=BOUND,
-            help="Off: probabilities over the model's whole vocabulary, as in the paper. On: "
-            "divided by their sum over the candidates.",
-        )
-        precision = choose_precision()
-    settings = ClozeSettings(
-        models=models,
-        candidates=candidates,
-        context=None if context == "auto" else cast(Context, context),
-        precision=precision,
-        n_rescored=rescored,
-    )
-    return ClozeChoice(settings, top_k, renormalise)
