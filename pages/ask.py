@@ -16,7 +16,7 @@ from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
 from pages.ui.queries.wordings import WORDINGS
-from pages.ui.router import draw_page, draw_tabs
+from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens, url_state
 
 
@@ -54,11 +54,10 @@ def main() -> None:
         "Examples": draw_published_examples,
     }
 
-    def draw_tab(name: str) -> None:
+    with open_tab(list(tabs)) as name:
         st.toggle("Choose models, right answer and options", key="choosing")  # on phones
         tabs[name]()
 
-    draw_tabs(list(tabs), draw_tab)
 
-
-draw_page(main)
+if is_routed():
+    main()

@@ -5,7 +5,7 @@ import streamlit as st
 from lama_core.datasets.library import installed
 from pages.ui.data import contents, datasets, runs
 from pages.ui.results.new_run import draw_form
-from pages.ui.router import draw_page, draw_tabs
+from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import errors_shown
 
@@ -45,7 +45,9 @@ def main() -> None:
         "New study": draw_study,
         "Runs": runs.draw_runs,
     }
-    draw_tabs(list(tabs), lambda name: tabs[name]())
+    with open_tab(list(tabs)) as name:
+        tabs[name]()
 
 
-draw_page(main)
+if is_routed():
+    main()

@@ -7,7 +7,7 @@ from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics.relation_figures import figures_text
 from lama_core.paths import DOCS
 from pages.ui.help.illustrated import draw_illustrated
-from pages.ui.router import draw_page
+from pages.ui.router import is_routed
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import BOUND
 
@@ -58,4 +58,5 @@ def main() -> None:
     draw_departures()
 
 
-draw_page(main)
+if is_routed():
+    main()

@@ -4,7 +4,7 @@ import streamlit as st
 
 from lama_core.lessons.lesson import list_lessons
 from pages.ui.lessons import lesson_list, lesson_view
-from pages.ui.router import draw_page
+from pages.ui.router import is_routed
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
 
@@ -27,4 +27,5 @@ def main() -> None:
         lesson_list.draw_overview(listing)
 
 
-draw_page(main)
+if is_routed():
+    main()

@@ -1,5 +1,5 @@
 """Redirect for links to an earlier version: app.py opens the screen that replaced this page."""
 
-from pages.ui.router import draw_page
+from pages.ui.router import is_routed
 
-draw_page(lambda: None)
+is_routed()

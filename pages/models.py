@@ -13,7 +13,7 @@ from lama_core.models.cache import check_and_add_model
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
 from lama_core.models.sources.locations import check_folder, is_here
 from lama_core.service import queries
-from pages.ui.router import draw_page
+from pages.ui.router import is_routed
 from pages.ui.shared import cache, fetching, screens, url_state, visitors
 from pages.ui.shared.messages import errors_shown, name_value_lines, plain
 
@@ -250,4 +250,5 @@ def main() -> None:
                 draw_device()
 
 
-draw_page(main)
+if is_routed():
+    main()

@@ -8,7 +8,7 @@ from pages.ui.prompts.view import draw_prompts_tab
 from pages.ui.results.compare import draw_comparison
 from pages.ui.results.more import Draw, draw_more
 from pages.ui.results.overview import draw_overview
-from pages.ui.router import draw_page, draw_tabs
+from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, draw_runs, open_runs
@@ -52,7 +52,9 @@ def main() -> None:
         "Prompts": draw_prompts_tab,
         "More": lambda: draw_more(with_runs),
     }
-    draw_tabs(list(tabs), lambda name: tabs[name]())
+    with open_tab(list(tabs)) as name:
+        tabs[name]()
 
 
-draw_page(main)
+if is_routed():
+    main()

@@ -7,7 +7,7 @@ runs this way calls app.py, which draws it.
 
 import runpy
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,19 +78,20 @@ def draw_help_link(page: str) -> None:
         )
 
 
-def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "tab") -> None:
-    """Draw tabs and the content of the open tab, whose name is in the URL."""
+@contextmanager
+def open_tab(names: Sequence[str], *, key: str = "tab") -> Iterator[str]:
+    """Draw tabs; the block draws the open one, whose name it gets. The name is in the URL."""
     for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
         if tab.open:
             _name(_here.title, name)
             with tab, errors_shown():
-                draw(name)
+                yield name
 
 
-def draw_page(main: Callable[[], None]) -> None:
-    """Draw the page if app.py called it, else run app.py, which draws it."""
-    if getattr(_here, "routed", False):
-        _here.outline.empty()
-        main()
-    else:
+def is_routed() -> bool:
+    """Whether app.py called the page; if not, run app.py, which draws it."""
+    if not getattr(_here, "routed", False):
         runpy.run_path(str(APP), run_name="__main__")
+        return False
+    _here.outline.empty()
+    return True
