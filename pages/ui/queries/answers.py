@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.glossary import explain
 from lama_core.queries.answers import (
     MAX_RANKED,
     AskedAnswers,
@@ -112,9 +113,11 @@ FORM = Form(
         ),
         "gold": Widget(_choose_gold, widgets.kept("gold", "right_answer")),
         "models": widgets.MODELS,
-        "part": widgets.choice_field("part", "Tokens that count", PARTS, term="Tokens that count"),
+        "part": widgets.choice_field(
+            "part", "Tokens that count", PARTS, help=explain("Tokens that count")
+        ),
         "aggregate": widgets.choice_field(
-            "aggregate", "Log-probabilities", AGGREGATES, term="Sum and mean"
+            "aggregate", "Log-probabilities", AGGREGATES, help=explain("Sum and mean")
         ),
         "hiding": widgets.HIDING,
         "precision": widgets.PRECISION,

@@ -4,6 +4,7 @@ from html import escape
 
 import streamlit as st
 
+from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE
 from lama_core.queries.kind import Asked
@@ -62,7 +63,7 @@ FORM = Form(
         "models": widgets.MODELS,
         "template": widgets.template_field(DEFAULT_TEMPLATE, "score_template"),
         "normalise": widgets.choice_field(
-            "normalise", "Log-probabilities", NORMALISATIONS, term="Score of a pair"
+            "normalise", "Log-probabilities", NORMALISATIONS, help=explain("Score of a pair")
         ),
         "precision": widgets.PRECISION,
     },

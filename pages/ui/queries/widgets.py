@@ -87,11 +87,11 @@ def slider_field(
 
 
 def choice_field(
-    field: str, label: str, options: Sequence[str], *, key: str = "", term: str
+    field: str, label: str, options: Sequence[str], *, key: str = "", help: str
 ) -> Widget:
-    """A few options side by side. term: the entry of the glossary that explains them."""
+    """A few options side by side."""
     return Widget(
-        lambda _: url_state.pick(label, options, key=key or field, help=explain(term)),
+        lambda _: url_state.pick(label, options, key=key or field, help=help),
         kept(field, key),
     )
 
@@ -151,7 +151,9 @@ def _choose_context(_: Any) -> Context | None:
 
 MODELS = models_field()
 PRECISION = Widget(lambda _: url_state.choose_precision(), kept("precision"))
-HIDING = choice_field("hiding", "Hidden with a token", HIDINGS, term="Masked together with a token")
+HIDING = choice_field(
+    "hiding", "Hidden with a token", HIDINGS, help=explain("Masked together with a token")
+)
 # The widgets of `ClozeSettings` and of what all its requests have, for `draw_cloze_options`.
 CLOZE_OPTIONS = {
     "candidates": Widget(lambda _: url_state.choose_candidates(), kept("candidates")),
