@@ -38,6 +38,7 @@ def current_run(page: Page) -> int:
 
 def wait_until_drawn(page: Page, seen: int = -1) -> None:
     """Return when a run after the run `seen` is over and drawn; a failure describes the page."""
+    page.bring_to_front()  # a page in the background draws a frame a second
     try:
         page.wait_for_function(DRAWN, arg=[MAIN, seen, N_FRAMES])
     except PlaywrightTimeout as error:
