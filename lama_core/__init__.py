@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
+    from lama_core.views.curves import curves as curves
+    from lama_core.views.scores import scores as scores
+    from lama_core.views.slices import slices as slices
 
 __version__ = "0.2.0"
 _MODULES = {
@@ -70,6 +73,9 @@ _MODULES = {
     "queries.question": "ask",
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
+    "views.curves": "curves",
+    "views.scores": "scores",
+    "views.slices": "slices",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 __all__ = ["__version__", *sorted(_MODULE_OF)]

@@ -6,17 +6,24 @@ The class of a table's rows is a frozen dataclass. An annotation of a field decl
 
 From the columns follow the values of `--json` (`json_row`), the DataFrame and the CSV
 (`frame_row`), and the printed table (`make_table`). A table whose columns depend on its content,
-such as one column for each model, is a `Table` with columns given by hand.
+such as one column for each model, is a `Table` with columns given by hand. A table of a DataFrame
+has such columns, too (`table_of_frame`): `count`, `share`, `number` and `interval` make them.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from lama_core.rounding import fixed
+from lama_core.rounding import fixed, percent
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Line = Mapping[Any, Any]  # a row of a DataFrame, by column
+# What a page makes of a cell: text, a whole number, a percentage, a number, or two percentages.
+Kind = Literal["text", "count", "share", "number", "interval"]
 Cell = Callable[[Any], Any]
 # Rank, text and natural log-probability of each answer, best first; None if it has none.
 FirstAnswers = tuple[tuple[int | None, str, float | None], ...]
@@ -60,6 +67,10 @@ class Column:
         in_json: Whether `--json` has it.
         in_frame: Whether the DataFrame and the CSV have it.
         name: Its key in JSON and in the DataFrame. Default: the name of the row's field.
+        kind: What a page makes of its cells.
+        digits: Decimals of a number.
+        of_run: Whether each run has its own value, in a table with a column for each run.
+        cell: A row of a DataFrame -> the cell's value. Default: the value in the column `name`.
     """
 
     help: str
@@ -69,11 +80,19 @@ class Column:
     in_json: bool = True
     in_frame: bool = True
     name: str = ""
+    kind: Kind = "text"
+    digits: int = 1
+    of_run: bool = False
+    cell: Callable[[Line], Any] | None = None
 
     @property
     def head(self) -> str:
         """The head of the column."""
         return self.label or self.name
+
+    def value(self, line: Line) -> Any:
+        """Return the cell's value in a row of a DataFrame."""
+        return self.cell(line) if self.cell else line.get(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +115,76 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[object]], *, title: s
     """Return a table whose columns are given by hand. heads: the heads of the columns."""
     columns = tuple(Column("", head) for head in heads)
     return Table(columns, tuple(map(tuple, rows)), title)
+
+
+def text(name: str, label: str = "", help_text: str = "", **more: Any) -> Column:
+    """Return a column of texts of a DataFrame; `more` are further fields of `Column`."""
+    return Column(help_text, label, _known(str), name=name, **more)
+
+
+def count(name: str, label: str = "", help_text: str = "", **more: Any) -> Column:
+    """Return a column of whole numbers of a DataFrame."""
+    return Column(help_text, label, _known("{:,.0f}".format), name=name, kind="count", **more)
+
+
+def share(name: str, label: str = "", help_text: str = "", **more: Any) -> Column:
+    """Return a column of shares of a DataFrame, shown in percent with one decimal."""
+    return Column(help_text, label, _known(percent), name=name, kind="share", **more)
+
+
+def number(
+    name: str,
+    digits: int,
+    label: str = "",
+    help_text: str = "",
+    *,
+    signed: bool = False,
+    **more: Any,
+) -> Column:
+    """Return a column of numbers of a DataFrame, shown with `digits` decimals."""
+    form = _known(lambda value: fixed(value, digits, signed=signed))
+    return Column(help_text, label, form, name=name, kind="number", digits=digits, **more)
+
+
+def interval(
+    label: str = "95% interval",
+    help_text: str = "",
+    *,
+    name: str = "interval",
+    ends: tuple[str, str] = ("low", "high"),
+    signed: bool = False,
+    **more: Any,
+) -> Column:
+    """Return a column of intervals of shares: `12.0 to 15.5`; ends: the columns of the ends."""
+
+    def read(line: Line) -> tuple[float, float]:
+        low, high = (line[end] for end in ends)
+        return low, high
+
+    def written(pair: tuple[float, float]) -> str:
+        if pair[0] != pair[0]:
+            return ""
+        return " to ".join(percent(end, signed=signed) for end in pair)
+
+    return Column(help_text, label, written, name=name, kind="interval", cell=read, **more)
+
+
+def _known(form: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a format whose text of an unknown value (None, NaN or infinity) is empty."""
+
+    def written(value: Any) -> str:
+        is_number = isinstance(value, float)
+        return "" if value is None or (is_number and not math.isfinite(value)) else form(value)
+
+    return written
+
+
+def table_of_frame(columns: Iterable[Column], frame: "pd.DataFrame", *, title: str = "") -> Table:
+    """Return the table of a DataFrame's rows."""
+    chosen = tuple(columns)
+    lines = frame.to_dict("records")
+    cells = tuple(tuple(column.value(line) for column in chosen) for line in lines)
+    return Table(chosen, cells, title)
 
 
 @cache

@@ -15,10 +15,9 @@ import pytest
 from calling import told
 
 import lama_core as lama
-from lama_core.api.results import model_names
+from lama_core.api.results import ResultsRequest, model_names
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
-from lama_core.metrics.score_tables import ResultsRequest
 from lama_core.probes.plan import ProbeRequest
 from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.queries.analogy import SolveRequest
@@ -211,7 +210,7 @@ def test_a_run_of_a_few_facts_does_not_restrict_the_other_results() -> None:
 def test_runs_with_the_same_label_are_told_apart() -> None:
     (run,) = lama.probe(**FACTS, limit=2)
     runs = [load_run(name) for name in (RUN, run.info.id, "starter-smollm2_135m-manual")]
-    assert list(model_names(runs).values()) == [
+    assert list(model_names([one.info for one in runs]).values()) == [
         "minilm-mlm on starter, 9295c55a27", f"minilm-mlm on starter, {run.info.id[-10:]}",
         "smollm2-135m",
     ]  # fmt: skip

@@ -4,18 +4,17 @@ P@k values are between 0 and 1.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cache
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from lama_core import metrics
-from lama_core.api.series import SeriesResults, earlier_checkpoints, series_results
-from lama_core.errors import UserError
+from lama_core.api.series import SeriesResults, series_results
+from lama_core.errors import UserError, did_you_mean
 from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
 from lama_core.metrics.comparison import what_differs as what_differs
 from lama_core.metrics.fact_answers import join_answers
@@ -23,14 +22,11 @@ from lama_core.metrics.intervals import METHOD as METHOD
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES as METHOD_OF_DIFFERENCES
 from lama_core.metrics.intervals import METHOD_OF_MEANS as METHOD_OF_MEANS
 from lama_core.metrics.intervals import Interval as Interval
-from lama_core.metrics.origins import sentence, trained_on
 from lama_core.metrics.relation_figures import METRICS as METRICS
-from lama_core.metrics.relation_figures import TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import CONCEPTNET as CONCEPTNET
-from lama_core.metrics.score_tables import ResultsRequest as ResultsRequest
 from lama_core.metrics.score_tables import relations_counted as relations_counted
 from lama_core.metrics.score_tables import stacked
-from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
+from lama_core.metrics.slices import slice_differences
 from lama_core.metrics.verdicts import overridden as overridden
 from lama_core.metrics.verdicts import with_verdicts as with_verdicts
 from lama_core.metrics.ways_of_asking import ALL_RELATIONS as ALL_RELATIONS
@@ -38,111 +34,62 @@ from lama_core.metrics.ways_of_asking import WAYS as WAYS
 from lama_core.metrics.ways_of_asking import WaysOfAsking as WaysOfAsking
 from lama_core.metrics.ways_of_asking import compare_ways as compare_ways
 from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
-from lama_core.models.devices import settings_text
-from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.reports.table_files import csv_of as csv_of
 from lama_core.reports.table_files import json_of_table as json_of_table
-from lama_core.requests import Function
-from lama_core.rounding import counted
+from lama_core.requests import Function, option
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing as RunListing
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import Run as Run
 from lama_core.runs.info import RunInfo as RunInfo
+from lama_core.views.choice import choose_runs
+from lama_core.views.choice import model_names as model_names
+from lama_core.views.scores import ScoresRequest, scores
+from lama_core.views.slices import SlicesRequest, slices
+from lama_core.views.table import VIEWS
+from lama_core.views.view import Shown, narrowed, show
 
 Lines = list[dict[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Results:
-    """Finished runs and their scores.
+class ResultsRequest(ScoresRequest):
+    """Request for scores of finished runs, or another view of them: the fields of `results`."""
 
-    Attributes:
-        runs: The runs. Unless the request is unaligned, those of the same data and prompts are
-            restricted to the facts that all of them count.
-    """
+    command: ClassVar[tuple[str, ...]] = ("results",)
+    python: ClassVar[str] = "results"
+    exclusive: ClassVar[tuple[str, ...]] = ("wording", "slices", "ways", "series", "published")
 
-    request: ResultsRequest
-    runs: tuple[Run, ...]
-
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """A row for each run and relation, source or type; see `metrics.score_table`."""
-        request = self.request
-        return stacked(
-            [
-                metrics.score_table(
-                    [run],
-                    by=request.by,
-                    ranking=request.ranking or run.info.ranking,
-                    k=request.k,
-                    relations=request.relations,
-                    conceptnet=request.conceptnet,
-                    mrr_depth=request.mrr_depth,
-                )
-                for run in self.runs
-            ]
-        )
-
-    @property
-    def chance_columns(self) -> list[str]:
-        """The columns of the chance level; [] if no run shows one (see `RunInfo.guessable`)."""
-        n_answers = ["n_answers"] if self.request.by == "relation" else []
-        return [*n_answers, "chance"] if any(run.info.guessable for run in self.runs) else []
-
-    @property
-    def figures(self) -> list[Metric]:
-        """The metrics of the table: of ranks, and of texts if any run's answers are generated."""
-        known = (METRICS | TEXT_METRICS).items()
-        return [metric for name, metric in known if name in self.frame]
-
-    def to_json(self) -> Lines:
-        """Return what `results --json` prints."""
-        by_relation = self.request.by == "relation"
-        group = "relation" if by_relation else "source"
-        over = [] if by_relation else ["n_relations", "of_relations", "mean_over"]
-        scores = [metric.name for metric in self.figures if metric.in_json]
-        at_k = ["p_at_k", "low", "high"] if self.request.k > 1 else []
-        head = ["run", "model", "dataset", group, "type", *over, "n", "n_excluded"]
-        lines = self.frame[[*head, *scores, *at_k, *self.chance_columns]].to_dict("records")
-        for line in lines:
-            if not math.isnan(line.get("n_answers", math.nan)):
-                line["n_answers"] = int(line["n_answers"])
-        return lines
-
-    def origins(self) -> list[str]:
-        """Return a sentence for each model with known training sources.
-
-        It compares P@k on facts from these sources with P@k on other facts.
-        """
-        request, names = self.request, model_names(self.runs)
-        sentences = []
-        for run in self.runs:
-            ranking = request.ranking or run.info.ranking
-            scores = trained_on(run, ranking=ranking, k=request.k, relations=request.relations)
-            if scores is not None:
-                name, counts = names[run.info.id], run.info.counts
-                sentences.append(sentence(scores, name, k=request.k, counts=counts))
-        return sentences
-
-    def missing_of_lama(self) -> list[str]:
-        """Return a note for each run that lacks a part of LAMA that the published scores cover."""
-        found = []
-        for info in (run.info for run in self.runs):
-            counts = [
-                (relation.source, relation.n + relation.n_excluded) for relation in info.relations
-            ]
-            shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()
-            found += [f"{info.id}: partial LAMA, {share}" for share in shares if share.lacks]
-        return found
-
-    def published(self) -> pd.DataFrame:
-        """Return Table 2 of Petroni et al. 2019; only its totals if the request is by source."""
-        table = published_scores()
-        if self.request.by == "source":
-            table = table[table["type"].isna() & table["relation"].isna()]
-        return table
+    wording: Annotated[
+        bool,
+        option(
+            "Show the effect of the wording instead: consistency of paraphrases, and negated and "
+            "misprimed queries compared with plain ones."
+        ),
+    ] = False
+    slices: Annotated[
+        bool,
+        option(
+            "Show P@k and kinds of wrong answers on slices of the facts instead: by frequency of "
+            "the gold answer, length of the subject, gold answer in the subject, type of relation, "
+            "and origin of the fact."
+        ),
+    ] = False
+    ways: Annotated[
+        bool,
+        option(
+            "Compare each model's cloze, whole-answer and generated answers to the same facts "
+            "instead, with the facts that it knows in one way only."
+        ),
+    ] = False
+    series: Annotated[
+        bool,
+        option(
+            "Show the checkpoints of each training run instead, by step: P@k, mean rank, facts "
+            "learned and forgotten, and the order in which relations are learned."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -165,23 +112,6 @@ class WordingEffects:
     def to_json(self) -> dict[str, Lines]:
         """Return what `results --wording --json` prints."""
         return {"consistency": self.agreement, "contrast": self.altered}
-
-
-@dataclass(frozen=True)
-class Slices:
-    """P@k and kinds of wrong answers on slices of the runs' facts; see `metrics.slices`."""
-
-    request: ResultsRequest
-    runs: tuple[Run, ...]
-    frame: pd.DataFrame
-
-    def unknown_training(self) -> str:
-        """Return a note on the models whose training text is unknown; empty if there are none."""
-        return unknown_training([run.info.model for run in self.runs])
-
-    def to_json(self) -> Lines:
-        """Return what `results --slices --json` prints."""
-        return self.frame.to_dict("records")
 
 
 @dataclass(frozen=True)
@@ -210,106 +140,28 @@ class ComparedWays:
         }
 
 
-def model_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return run id -> label: the model, then prompts and precision if not the default.
-
-    Runs with the same label also get the dataset, and if that is the same, the end of their ids.
-    """
-    names = {}
-    for info in (run.info for run in runs):
-        prompts = "" if info.prompts == "manual" else info.prompts
-        how = settings_text(info.precision, info.device)
-        names[info.id] = ", ".join(filter(None, (info.model, prompts, how)))
-    endings: tuple[Callable[[RunInfo], str], ...] = (
-        lambda info: f" on {info.dataset}",
-        lambda info: f", {info.id[-10:]}",
-    )
-    for ending in endings:
-        n_runs = Counter(names.values())
-        for info in (run.info for run in runs):
-            if n_runs[names[info.id]] > 1:
-                names[info.id] += ending(info)
-    return names
-
-
 def _results(
     request: ResultsRequest,
-) -> Results | WordingEffects | Slices | ComparedWays | SeriesResults:
-    if request.runs:
-        chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
-    else:
-        listing = list_runs(kinds=FACT_KINDS).intact()
-        for problem in listing.problems:
-            request.on_note(problem)
-        hidden = frozenset() if request.series else earlier_checkpoints(listing)
-        if hidden:
-            request.on_note(
-                f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. Pass --series "
-                "to see them."
-            )
-        chosen = [Run(info) for info in listing if info.id not in hidden]
-    if not chosen:
-        raise UserError("No finished runs. Make one first: see `probe --help`.")
-    for name in request.relations:
-        if not any(name == relation.name for run in chosen for relation in run.info.relations):
-            chosen[0].info.relation(name)  # raises UserError with the most similar name
-    if request.verdicts:
-        chosen = [with_verdicts(run) for run in chosen]
+) -> Shown[Any, Any] | WordingEffects | ComparedWays | SeriesResults:
+    if request.runs and len(request.runs) == 1:
+        _check_name(request.runs[0])
+    if request.slices:
+        return show(slices.view, narrowed(SlicesRequest, request))
+    if not (request.series or request.wording or request.ways):
+        return show(scores.view, request)
+    chosen = choose_runs(request, aligned=False, checkpoints=request.series)
     if request.series:
         return series_results(request, chosen)
-    if request.wording:
-        return _wordings(request, chosen)
-    if request.ways:
-        return _ways(request, chosen)
-    if not request.own:
-        if not request.runs:
-            chosen = _without_partial_runs(request, chosen)
-        chosen = [*align(chosen)]
-        if note := _alignment_note(chosen):
-            request.on_note(note)
-    return _slices(request, chosen) if request.slices else Results(request, tuple(chosen))
+    return _wordings(request, chosen) if request.wording else _ways(request, chosen)
 
 
-def _without_partial_runs(request: ResultsRequest, runs: Sequence[Run]) -> list[Run]:
-    """Return the runs without those of part of the facts, which would restrict all others.
-
-    A run of `probe --limit 20` has fewer facts than the bundled run of the same model, data and
-    prompts; alignment would score every model on these 20 facts only.
-    """
-    most: dict[Hashable, int] = {}
-    for info in (run.info for run in runs):
-        most[_setting(info)] = max(info.n + info.n_excluded, most.get(_setting(info), 0))
-    partial = [
-        run.info.id for run in runs if run.info.n + run.info.n_excluded < most[_setting(run.info)]
-    ]
-    if partial:
-        few = ", ".join(partial[:3]) + f" and {len(partial) - 3} more" * (len(partial) > 3)
-        request.on_note(
-            f"Not shown: {counted(len(partial), 'run')} on fewer facts than another run of the "
-            f"same model, data and prompts: {few}. Name runs, or pass --unaligned, to see them."
-        )
-    return [run for run in runs if run.info.id not in partial]
-
-
-def _setting(info: RunInfo) -> Hashable:
-    return info.kind, info.data_digest, info.prompts, info.model, info.precision, info.device
-
-
-def _alignment_note(runs: Sequence[Run]) -> str:
-    """Return a note on the facts and candidates of aligned runs; empty without aligned runs."""
-    exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
-    aligned = [run.info for run in runs if run.info.beside]
-    if not aligned:
-        return ""
-    note = "Runs of the same data and prompts are scored on the facts that all of them count."
-    if exact_to:
-        note += (
-            " Runs with different candidates are ranked on the candidates that all of them share: "
-            f"P@k is exact up to k = {min(exact_to)}."
-        )
-    elif any(differing_candidates(info.beside) for info in aligned):
-        note += " Some runs have different candidates: fewer candidates give better ranks."
-    return f"{note} To score each run on all its facts, pass --unaligned."
+def _check_name(name: str) -> None:
+    """Raise UserError for a word that is nearly a view's name and no run's."""
+    try:
+        load_run(name, kinds=FACT_KINDS)
+    except UserError as error:
+        hint = did_you_mean(name, [one.view.name for one in VIEWS])
+        raise UserError(f"{error}{hint}") from error
 
 
 def _wordings(request: ResultsRequest, runs: Sequence[Run]) -> WordingEffects:
@@ -361,19 +213,6 @@ def _ways(request: ResultsRequest, runs: Sequence[Run]) -> ComparedWays:
     for problem in problems:
         request.on_note(problem)
     return ComparedWays(tuple(found))
-
-
-def _slices(request: ResultsRequest, runs: Sequence[Run]) -> Slices:
-    readers = [run.info.model for run in runs]
-    tables = [
-        slice_table(
-            join_answers([run], ranking=request.ranking or run.info.ranking, readers=readers),
-            k=request.k,
-            relations=request.relations,
-        )
-        for run in runs
-    ]
-    return Slices(request, tuple(runs), stacked(tables).drop(columns="number"))
 
 
 results = Function(

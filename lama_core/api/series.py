@@ -9,7 +9,7 @@ import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.metrics.readings import precision_by_readings, readings_of
-from lama_core.metrics.score_tables import ResultsRequest, stacked
+from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.training import ALL, Grouping, Training, training_of
 from lama_core.metrics.training import Measure as Measure
 from lama_core.runs.info import Run
@@ -17,6 +17,7 @@ from lama_core.runs.series import Series as Series
 from lama_core.runs.series import earlier_checkpoints as earlier_checkpoints
 from lama_core.runs.series import find_series as find_series
 from lama_core.runs.series import place_of as place_of
+from lama_core.views.scores import ScoresRequest
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class TrainedSeries:
 class SeriesResults:
     """The series among the runs of a request."""
 
-    request: ResultsRequest
+    request: ScoresRequest
     found: tuple[TrainedSeries, ...]
 
     @property
@@ -95,7 +96,7 @@ def _plain(table: pd.DataFrame) -> list[dict[Any, Any]]:
     return lines
 
 
-def train_series(series: Series, runs: Sequence[Run], request: ResultsRequest) -> TrainedSeries:
+def train_series(series: Series, runs: Sequence[Run], request: ScoresRequest) -> TrainedSeries:
     """Return a series with its answers.
 
     Args:
@@ -121,7 +122,7 @@ def train_series(series: Series, runs: Sequence[Run], request: ResultsRequest) -
     return TrainedSeries(series, training)
 
 
-def series_results(request: ResultsRequest, runs: Sequence[Run]) -> SeriesResults:
+def series_results(request: ScoresRequest, runs: Sequence[Run]) -> SeriesResults:
     """Return the series of checkpoints among the runs; a note reports each unusable series.
 
     Raises:

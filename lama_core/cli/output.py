@@ -8,7 +8,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -19,12 +19,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from lama_core import rounding
 from lama_core.files import format_bytes
 from lama_core.progress import OnProgress, Pace, Progress, describe
+from lama_core.tables import Table
 
 LONGEST = 2000  # characters of an error message, which may contain a long name
 _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
@@ -40,6 +41,16 @@ def print_json(value: Any) -> None:
     print(text)
 
 
+def print_parts(parts: Iterable[Table | str]) -> None:
+    """Print tables and lines on standard output."""
+    for part in parts:
+        if isinstance(part, str):
+            print(part)
+        else:
+            heads = [column.head for column in part.columns]
+            print_table(heads, part.cells(), title=part.title)
+
+
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = ""
 ) -> None:
@@ -49,7 +60,7 @@ def print_table(
     other.
     """
     console = Console(width=None if sys.stdout.isatty() else 160)
-    table = Table(box=None, pad_edge=False)
+    table = RichTable(box=None, pad_edge=False)
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
     columns_of_texts = [
         [column, *(row[number] for row in texts if row[number])]

@@ -11,12 +11,7 @@ from lama_core.queries.table import QUERIES
 
 def print_answer(answer: Answer[Any, Any, Any]) -> None:
     """Print the tables and lines of an answer."""
-    for part in answer.kind.printed(answer):
-        if isinstance(part, str):
-            print(part)
-        else:
-            heads = [column.head for column in part.columns]
-            output.print_table(heads, part.cells(), title=part.title)
+    output.print_parts(answer.kind.printed(answer))
 
 
 def __getattr__(name: str) -> App:

@@ -1,7 +1,5 @@
 """`results` and `compare`: print score tables and comparisons of finished runs."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +7,6 @@ from lama_core import rounding
 from lama_core.api import results as api
 from lama_core.api.results import (
     ALL_RELATIONS,
-    CONCEPTNET,
     METHOD,
     METHOD_OF_DIFFERENCES,
     METHOD_OF_MEANS,
@@ -17,19 +14,16 @@ from lama_core.api.results import (
     ComparedSlices,
     ComparedWays,
     Interval,
-    Results,
-    ResultsRequest,
-    Slices,
     WaysOfAsking,
     WordingEffects,
-    model_names,
-    relations_counted,
     what_differs,
 )
 from lama_core.api.series import SeriesResults, TrainedSeries
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
-from lama_core.rounding import counted
+from lama_core.views.scores import ScoresRequest, scores
+from lama_core.views.table import VIEWS
+from lama_core.views.view import Shown, show_runs
 
 if TYPE_CHECKING:
     from lama_core.api.runs import Runs
@@ -37,104 +31,46 @@ if TYPE_CHECKING:
 MAX_FLIPS = 40  # facts that `compare` and `results --ways` list; --json has all
 
 
-def results_of(runs: "Runs") -> Results:
+def scores_of(runs: "Runs") -> Shown[Any, Any]:
     """Return the scores of new runs by relation, with the ranking of the request."""
     ranking = getattr(runs.request, "ranking", None)
-    return Results(ResultsRequest(ranking=ranking), runs.runs)
+    return show_runs(scores.view, runs.runs, ScoresRequest(ranking=ranking))
 
 
 def print_runs(runs: "Runs") -> None:
     """Print the score table of runs that a command made."""
-    print_results(results_of(runs))
+    print_view(scores_of(runs))
 
 
 def runs_json(runs: "Runs") -> object:
     """Return the `--json` output of a command that makes runs."""
-    return results_of(runs).to_json()
+    return scores_of(runs).to_json()
+
+
+def print_view(shown: Shown[Any, Any]) -> None:
+    """Print the tables, lines and notes of a view."""
+    output.print_parts(shown.view.tables(shown))
+    for note in shown.view.notes(shown):
+        output.print_note(note)
 
 
 def print_results(
-    found: Results | WordingEffects | Slices | ComparedWays | SeriesResults,
+    found: Shown[Any, Any] | WordingEffects | ComparedWays | SeriesResults,
 ) -> None:
-    """Print the table that the options of `results` chose."""
-    if isinstance(found, WordingEffects):
+    """Print the view that the options of `results` chose."""
+    if isinstance(found, Shown):
+        print_view(found)
+    elif isinstance(found, WordingEffects):
         _print_wordings(found)
-    elif isinstance(found, Slices):
-        _print_slices(found)
     elif isinstance(found, SeriesResults):
         for number, series in enumerate(found.found):
             print("\n" * bool(number), end="")
             _print_series(series, "source" if found.request.by == "source" else "relation")
             _print_readings(series)
-    elif isinstance(found, ComparedWays):
+    else:
         for number, one in enumerate(found.found):
             print("\n" * bool(number), end="")
             _print_ways(one)
-    else:
-        _print_scores(found)
-        for note in found.origins():
-            output.print_note(note)
-        if found.request.published:
-            for note in found.missing_of_lama():
-                output.print_note(note)
-            _print_published(found)
-
-
-def _print_scores(found: Results) -> None:
-    request = found.request
-    first, *others = found.figures
-    others = [metric for metric in others if found.frame[metric.name].notna().any()]
-    names, chance_columns = model_names(found.runs), found.chance_columns
-    ranking = f"{request.ranking} ranking" if request.ranking else "each run's ranking"
-    group = "relation" if request.by == "relation" else "source"
-    output.print_table(
-        (
-            group,
-            "type",
-            "model",
-            "n",
-            "excluded",
-            f"P@{request.k}",
-            "95% interval",
-            *(name.removeprefix("n_") for name in chance_columns),
-            *(metric.label for metric in others),
-        ),
-        [
-            (
-                f"{line[group]} {line['label']}".strip() + _mean_over(line),
-                line["type"] if isinstance(line["type"], str) else "",
-                names[line["run"]],
-                f"{line['n']:,}",
-                f"{line['n_excluded']:,}",
-                first.shown(line["p_at_k"]),
-                _interval(line["low"], line["high"]),
-                *(_chance(line, name) for name in chance_columns),
-                *(metric.shown(line[metric.name]) for metric in others),
-            )
-            for line in found.frame.to_dict("records")
-        ],
-        title=f"By {request.by}, {ranking}; P@ and Freq in percent; "
-        + (f"chance: P@{request.k} of a random order; " if chance_columns else "")
-        + "intervals: "
-        + (METHOD if request.by == "relation" else METHOD_OF_MEANS),
-    )
-    if request.by == "relation" and not request.relations and request.k == 1:
-        _print_means(Results(replace(request, by="source"), found.runs))
-
-
-def _print_means(found: Results) -> None:
-    for line in found.frame.to_dict("records"):
-        if not line["n"]:
-            print(f"{line['model']}, {line['source']}: no mean, because all facts are excluded")
-            continue
-        over = _relations_counted(line) or counted(line["n_relations"], "relation")
-        if line["mean_over"] == "facts":
-            over = f"{counted(line['n'], 'fact')} of {over}"
-        print(
-            f"{line['model']}, {line['source']}: mean P@1 over {over} "
-            f"{percent(line['p_at_1'])} ({_interval(line['low'], line['high'])})"
-            + ("" if isnan(line["p_at_10"]) else f", P@10 {percent(line['p_at_10'])}")
-        )
 
 
 def _print_wordings(found: WordingEffects) -> None:
@@ -173,45 +109,6 @@ def _print_wordings(found: WordingEffects) -> None:
             ],
             title="Negated or misprimed compared with plain, in percent (Kassner and Schütze 2020)",
         )
-
-
-def _print_slices(found: Slices) -> None:
-    names = model_names(found.runs)
-    chance_columns = ["chance"] if any(run.info.guessable for run in found.runs) else []
-    shares = ("right_type", "another_valid", "neither")
-    output.print_table(
-        (
-            "slice by",
-            "slice",
-            "model",
-            "facts",
-            f"P@{found.request.k}",
-            "95% interval",
-            *chance_columns,
-            "macro P@1",
-            "wrong",
-            *(share.replace("_", " ") for share in shares),
-        ),
-        [
-            (
-                line["by"],
-                line["slice"],
-                names[line["run"]],
-                f"{line['n']:,}",
-                percent(line["p_at_k"]),
-                _interval(line["low"], line["high"]),
-                *(_chance(line, name) for name in chance_columns),
-                percent(line["macro_p_at_1"]),
-                f"{line['n_wrong']:,}",
-                *(percent(line[share]) for share in shares),
-            )
-            for line in found.frame.to_dict("records")
-        ],
-        title="Averages over facts, in percent. Columns right type, another valid, neither: shares "
-        "of the wrong first answers",
-    )
-    if note := found.unknown_training():
-        output.print_note(note)
 
 
 def _print_ways(found: WaysOfAsking) -> None:
@@ -340,22 +237,6 @@ def _print_readings(found: TrainedSeries) -> None:
     )
 
 
-def _print_published(found: Results) -> None:
-    keys = ("source", "relation", "type", "model")
-    output.print_table(
-        (*keys, "n", "P@1"),
-        [
-            (
-                *(line[key] if isinstance(line[key], str) else "" for key in keys),
-                f"{line['n']:,}",
-                percent(line["p_at_1"]),
-            )
-            for line in found.published().to_dict("records")
-        ],
-        title="\nPublished: Petroni et al. 2019, Table 2; P@1 in percent",
-    )
-
-
 def print_compared(found: ComparedRuns | ComparedSlices) -> None:
     """Print the comparison of two runs over all facts, or on slices of them."""
     a, b = found.a.info, found.b.info
@@ -471,31 +352,6 @@ def _print_differences(found: ComparedSlices) -> None:
     )
 
 
-def _chance(line: Mapping[Hashable, Any], name: str) -> str:
-    """Return the number of answers, or the chance level in percent; empty if unknown."""
-    value = line[name]
-    if value != value:
-        return ""
-    return percent(value) if name == "chance" else f"{int(value):,}"
-
-
-def _mean_over(line: Mapping[Hashable, Any]) -> str:
-    """Return what a row averages over, in brackets; empty for all relations of a source.
-
-    For ConceptNet, it is never empty: the mean is over relations or over facts.
-    """
-    if "mean_over" not in line:
-        return ""
-    which = f"mean over {line['mean_over']}" if line["source"] == CONCEPTNET else ""
-    text = "; ".join(filter(None, (which, _relations_counted(line))))
-    return f" ({text})" if text else ""
-
-
-def _relations_counted(line: Mapping[Hashable, Any]) -> str:
-    """Return `2 of 3 relations` if a relation has no fact that counts; else empty."""
-    return relations_counted(line["n_relations"], line["of_relations"])
-
-
 def _signed(interval: Interval) -> str:
     """Return `-1.2 to +3.4`; empty without an interval."""
     ends = (interval.low, interval.high)
@@ -510,4 +366,7 @@ def _interval(low: float, high: float) -> str:
 
 
 results = commands.make(api.results, print_results, "results --by source")
+for view in VIEWS:
+    if view.request.command[:-1] == ("results",):
+        results.command(commands.make(view, print_view, view.view.example))
 compare = commands.make(api.compare, print_compared, "compare RUN_A RUN_B")

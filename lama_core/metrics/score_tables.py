@@ -18,7 +18,7 @@ Departure: ConceptNet's total
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -39,9 +39,7 @@ from lama_core.metrics.relation_figures import (
     chance_precision,
     scored_rows,
 )
-from lama_core.requests import Request, argument, option
 from lama_core.runs.info import Run
-from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
 
 By = Literal["relation", "source", "type"]
@@ -49,91 +47,6 @@ BYS: tuple[By, ...] = ("relation", "source", "type")
 Average = Literal["relations", "facts"]
 AVERAGES: tuple[Average, ...] = ("relations", "facts")
 CONCEPTNET = "ConceptNet"  # the source whose total can be averaged in two ways
-
-
-@dataclass(frozen=True)
-class ResultsRequest(Request):
-    """Request for a score table of finished runs: the fields of `results`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results",)
-    python: ClassVar[str] = "results"
-    exclusive: ClassVar[tuple[str, ...]] = ("wording", "slices", "ways", "series", "published")
-
-    runs: Annotated[
-        Sequence[str],
-        argument(
-            "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
-            "the same model, data and prompts only those with the most facts."
-        ),
-    ] = ()
-    by: Annotated[By, option("One row per relation, source or type of relation.")] = "relation"
-    ranking: Annotated[
-        Ranking | None, option("filtered or raw. Default: the ranking each run was made with.")
-    ] = None
-    k: Annotated[int, option("Also show P@k for this k.", ge=1)] = 1
-    relations: shared_fields.Relations = ()
-    wording: Annotated[
-        bool,
-        option(
-            "Show the effect of the wording instead: consistency of paraphrases, and negated and "
-            "misprimed queries compared with plain ones."
-        ),
-    ] = False
-    slices: Annotated[
-        bool,
-        option(
-            "Show P@k and kinds of wrong answers on slices of the facts instead: by frequency of "
-            "the gold answer, length of the subject, gold answer in the subject, type of relation, "
-            "and origin of the fact."
-        ),
-    ] = False
-    ways: Annotated[
-        bool,
-        option(
-            "Compare each model's cloze, whole-answer and generated answers to the same facts "
-            "instead, with the facts that it knows in one way only."
-        ),
-    ] = False
-    series: Annotated[
-        bool,
-        option(
-            "Show the checkpoints of each training run instead, by step: P@k, mean rank, facts "
-            "learned and forgotten, and the order in which relations are learned."
-        ),
-    ] = False
-    verdicts: Annotated[
-        bool,
-        option(
-            "Count the verdicts on generated texts that you overrode on Wrong answers. Default: "
-            "count what the texts match."
-        ),
-    ] = False
-    own: Annotated[
-        bool,
-        option(
-            "Score each run on all its facts. Default: only facts that count in all runs of the "
-            "same data and prompts.",
-            name="--unaligned",
-        ),
-    ] = False
-    conceptnet: Annotated[
-        Average,
-        option(
-            "ConceptNet's total: the mean over its relations (the paper's text) or over its facts "
-            "(the paper's released code)."
-        ),
-    ] = "relations"
-    mrr_depth: Annotated[
-        int | None,
-        option(
-            "Count facts ranked beyond this as 0 in MRR; LAMA's released code uses 10000. "
-            "Default: no limit.",
-            ge=1,
-        ),
-    ] = None
-    published: Annotated[
-        bool, option("Add LAMA's Table 2, marked as published (by source or type).")
-    ] = False
 
 
 @dataclass(frozen=True)

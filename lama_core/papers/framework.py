@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
-from lama_core.papers.published import TableSpec, published_paper
 from lama_core.progress import OnProgress, Progress, ignore
+from lama_core.published import TableSpec, published_paper
 from lama_core.reports.tables import (
     Chart,
     Item,

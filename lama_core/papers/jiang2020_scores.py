@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from lama_core.papers.published import published_table
 from lama_core.probes.prompts.study import RelationStudy
+from lama_core.published import published_table
 
 PAPER = "jiang2020"
 Averaging = Literal["micro", "macro"]

@@ -22,12 +22,12 @@ from lama_core.errors import UserError
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.papers.framework import EMBEDDED, Data, Prepared, differing
-from lama_core.papers.published import LAMA_MODELS
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.extraction.extractor import NAMES, extractable
 from lama_core.probes.extraction.plan import extractor_specs
 from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.published import LAMA_MODELS
 from lama_core.reports.tables import UnavailableItem
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run

@@ -13,7 +13,7 @@ import numpy as np
 
 from lama_core.metrics.intervals import mean_share_intervals
 from lama_core.metrics.score_tables import By
-from lama_core.papers.published import FOLDER, OWN
+from lama_core.published import FOLDER, OWN
 from lama_core.scoring.ranking import Ranking
 from lama_core.types import RelationType
 

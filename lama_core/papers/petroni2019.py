@@ -29,15 +29,15 @@ from lama_core.papers.lama_data import (
     TREX,
     Lama,
 )
-from lama_core.papers.published import (
+from lama_core.probes.extraction.extractor import NAMES
+from lama_core.probes.plan import choose_context
+from lama_core.progress import Progress
+from lama_core.published import (
     LAMA_MODELS,
     PublishedRow,
     published_examples,
     published_table,
 )
-from lama_core.probes.extraction.extractor import NAMES
-from lama_core.probes.plan import choose_context
-from lama_core.progress import Progress
 from lama_core.queries.blank_answers import query_model
 from lama_core.reports.tables import Chart, Item, ReproducedRow, Series, UnavailableItem, Value
 from lama_core.runs.info import Run

@@ -23,7 +23,6 @@ from lama_core.papers.framework import (
     differing,
     joined,
 )
-from lama_core.papers.published import published_table
 from lama_core.probes.analogy.accuracy_tables import (
     RANDOM_PROBES,
     SIGNIFICANT,
@@ -36,6 +35,7 @@ from lama_core.probes.analogy.accuracy_tables import (
 from lama_core.probes.analogy.instances import SETTINGS, ProbeOptions, Setting
 from lama_core.probes.analogy.plan import AnalogyRequest, plan_probes
 from lama_core.probes.analogy.spec import ProbeRun
+from lama_core.published import published_table
 from lama_core.reports.tables import Item, ReproducedRow
 from lama_core.runs.execute import execute_all
 

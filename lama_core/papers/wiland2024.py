@@ -33,9 +33,9 @@ from lama_core.papers.framework import (
     differing,
     joined,
 )
-from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.probes.plan import check_limit
 from lama_core.probes.statements.plan import StatementsRequest, most_templates, plan
+from lama_core.published import BEAR_MODELS, published_table
 from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.runs.execute import execute
 from lama_core.scoring.answer_spaces import RELATION, answers_of, named_space

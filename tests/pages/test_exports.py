@@ -197,7 +197,6 @@ def test_types_come_from_results(take: Callable[..., Taken]) -> None:
 @pytest.mark.parametrize(
     ("name", "tab", "value"),
     (
-        ("curves", "Curves", lambda found: in_page(found)),
         ("ranks", "Ranks", lambda found: in_page(found)),
         (
             "calibration",
@@ -233,6 +232,17 @@ def test_figures_come_from_lines_of_python(
         and not (isinstance(one, list | tuple) and hasattr(one[0], "info"))
     )
     assert_rows_agree(taken.rows, value(found))
+
+
+@pytest.mark.parametrize(
+    ("data", "relations"),
+    (("starter", ["P36 capital", "P19"]), ("made-up", ["P101 made-up relation 1"])),
+)
+def test_curves_come_from_results(
+    take: Callable[..., Taken], data: str, relations: list[str]
+) -> None:
+    taken = take("results", "curves", tab="Curves", data=data, relations=relations)
+    assert_rows_agree(taken.rows, answers(taken)[0])
 
 
 def test_slices_come_from_results(take: Callable[..., Taken]) -> None:

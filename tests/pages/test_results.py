@@ -235,7 +235,7 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
         open_page("facts", data="made-up", models=["gpt2"], rank_min="2", **params_of(fields))
         .markdown[0].value.split("**")[1]
     )  # fmt: skip
-    assert line["GPT-2 small right type"] == percentage(n / n_wrong)
+    assert line["GPT-2 small right_type"] == percentage(n / n_wrong)
 
 
 @pytest.mark.usefixtures("here")

@@ -11,7 +11,6 @@ from lama_core.datasets import load_analogies
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
 from lama_core.papers import rezaee2022 as module
 from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.published import published_table
 from lama_core.papers.registry import find_paper
 from lama_core.papers.rezaee2022 import (
     differs_from_paper,
@@ -23,6 +22,7 @@ from lama_core.probes.analogy.accuracy_tables import SEMANTIC, UNMARKED
 from lama_core.probes.analogy.instances import ProbeOptions
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
+from lama_core.published import published_table
 from lama_core.reports.tables import TableContents
 
 

@@ -15,8 +15,8 @@ from lama_core.papers.framework import (
     differing,
     find_data,
 )
-from lama_core.papers.published import TableSpec, published_paper
 from lama_core.papers.registry import find_paper
+from lama_core.published import TableSpec, published_paper
 from lama_core.reports.html import as_html, figure
 from lama_core.reports.tables import (
     Chart,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lama_core.papers.published import load_published, published_table
+from lama_core.published import load_published, published_table
 
 # By table: cells that are there, and cells that the paper leaves empty or that can't be read.
 CELLS = {

@@ -12,9 +12,9 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import Context, WordScore
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.lama_data import Lama
-from lama_core.papers.published import LAMA_MODELS
 from lama_core.papers.registry import find_paper
 from lama_core.paths import CORPUS_SUMMARY, training_dir
+from lama_core.published import LAMA_MODELS
 from lama_core.reports.tables import ReproducedTable, Reproduction
 from lama_core.types import Query
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.papers.own_results import load_measured, measured_curves, measured_table
-from lama_core.papers.published import published_table
+from lama_core.published import published_table
 
 MEASURED = Path(__file__).resolve().parents[3] / "shared" / "results" / "lama_trex_41.json"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.papers.published import (
+from lama_core.published import (
     PAPERS,
     lama_shares,
     load_published,

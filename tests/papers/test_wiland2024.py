@@ -17,7 +17,6 @@ from lama_core.errors import UserError
 from lama_core.models.sources.catalog import find_model
 from lama_core.papers import wiland2024 as module
 from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.papers.registry import find_paper
 from lama_core.papers.wiland2024 import (
     BASELINE,
@@ -28,6 +27,7 @@ from lama_core.papers.wiland2024 import (
     over_facts,
     standard_error,
 )
+from lama_core.published import BEAR_MODELS, published_table
 from lama_core.reports.tables import ReproducedRow, Reproduction, TableContents
 from lama_core.runs.find import list_runs, load_run
 

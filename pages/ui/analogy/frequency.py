@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from lama_core.papers.published import published_table
 from lama_core.probes.analogy.accuracy_tables import (
     RANDOM_PROBES,
     SIGNIFICANT,
     ProbeAccuracy,
     frequency_summary,
 )
+from lama_core.published import published_table
 from pages.ui.shared.tables import draw_table
 
 

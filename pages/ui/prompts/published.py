@@ -20,10 +20,10 @@ from lama_core.papers.jiang2020_scores import (
     Averaging,
     make_table,
 )
-from lama_core.papers.published import PublishedTable, published_table
 from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
+from lama_core.published import PublishedTable, published_table
 from lama_core.rounding import rounded
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import links
@@ -98,7 +98,7 @@ def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
     """Return Python code for the exported table: the study's if `ours`, else the paper's."""
     if not ours:
         return (
-            "from lama_core.papers.published import published_table\n\n"
+            "from lama_core.published import published_table\n\n"
             f'published_table("{PAPER}", "{view.id}").frame()'
         )
     return (

@@ -12,9 +12,9 @@ import streamlit as st
 from lama_core import rounding
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.papers.published import SOURCES, PublishedExample, published_examples
 from lama_core.progress import Pace, Progress
 from lama_core.progress import describe as describe_progress
+from lama_core.published import SOURCES, PublishedExample, published_examples
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values

@@ -29,7 +29,7 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.results.overview import open_facts_of
+from pages.ui.results.draw_view import open_facts_of
 from pages.ui.results.slices import shown_slicing
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.export import draw_export

@@ -13,12 +13,13 @@ from lama_core.glossary import explain
 from lama_core.metrics.correlates import LABELS
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.models.protocols import KINDS
-from lama_core.papers.published import published_table
+from lama_core.published import published_table
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run
 from lama_core.service import queries
-from pages.ui.results.overview import open_facts, provenance, with_chance
+from lama_core.views.curves import curves
+from pages.ui.results.draw_view import draw_figure, draw_view_export, open_behind, open_facts
 from pages.ui.shared import cache, charts
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
@@ -56,13 +57,9 @@ def python_of(choice: RunChoice, call: str) -> str:
 
 def draw_curves(choice: RunChoice) -> None:
     """Draw mean P@k for k from 1 to 100 (Petroni et al. 2019, Figure 2)."""
-    options = _options(choice)
-    table = choice.table_of("curves", lambda runs: metrics.precision_curves(runs, **options))
-    points = choice.show(
-        charts.precision_curves(with_chance(choice, table), choice.inks, choice.k, choice.counts),
-        "curve chart",
-        f"Mean P@k from 1 to 100, {choice.data}",
-    )
+    shown = choice.view(curves)
+    figure = replace(shown.figure, guide=choice.k if choice.k > 1 else None)
+    mark = draw_figure(choice, figure, "curve chart")
     st.caption(
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
         "in Figure 2 of Petroni et al. 2019. Hover for the 95 % interval. "
@@ -70,11 +67,9 @@ def draw_curves(choice: RunChoice) -> None:
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
-    for point in points:
-        title, k = point["customdata"][:2]
-        open_facts(choice, title, rank_max=int(k))
-    lines = python_of(choice, "metrics.precision_curves(runs, **options)")
-    draw_export("curves", lambda: table, provenance(choice, "source"), lines)
+    if mark is not None:
+        open_behind(choice, shown.facts(mark))
+    draw_view_export(choice, shown, made={"intervals": f"95 %, {METHOD_OF_MEANS}"})
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:

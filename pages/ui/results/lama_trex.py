@@ -15,7 +15,7 @@ from lama_core.papers.own_results import (
     measured_curves,
     measured_table,
 )
-from lama_core.papers.published import published_table
+from lama_core.published import published_table
 from pages.ui.results.overview import published_cells
 from pages.ui.shared import charts, url_state
 from pages.ui.shared.colours import model_colours

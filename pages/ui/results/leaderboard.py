@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.papers.wiland2024 import (
     BEAR,
     BOARD,
@@ -14,6 +13,7 @@ from lama_core.papers.wiland2024 import (
     differs_from_leaderboard,
     over_facts,
 )
+from lama_core.published import BEAR_MODELS, published_table
 from lama_core.rounding import percentage
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from pages.ui.shared.export import draw_export
@@ -24,7 +24,7 @@ from pages.ui.shared.url_state import title_of
 
 PYTHON = (
     "from lama_core.metrics import score_table\n"
-    "from lama_core.papers.published import published_table\n"
+    "from lama_core.published import published_table\n"
     "from lama_core.papers.wiland2024 import over_facts\n"
     "{runs}\n"
     'published_table("{paper}", "{board}").frame()\n'

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.results import RunInfo
+from lama_core.api.results import ResultsRequest
 from lama_core.glossary import explain
 from lama_core.metrics import (
     METRICS,
@@ -24,11 +24,11 @@ from lama_core.metrics.score_tables import (
     CONCEPTNET,
     Average,
     By,
-    ResultsRequest,
     relations_counted,
 )
-from lama_core.papers.published import published_scores, published_table
+from lama_core.published import published_scores, published_table
 from lama_core.rounding import percent, percentage, rounded
+from pages.ui.results.draw_view import draw_facts_button, open_facts
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links, screens
@@ -76,51 +76,15 @@ def provenance(choice: RunChoice, by: By) -> dict[str, object]:
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 
 
-def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
-    """Open Wrong answers on the facts behind a run's number.
-
-    `title` is the run's title; if empty, the first run is selected. `filters` are URL parameters.
-    """
-    texts = {
-        key: value if isinstance(value, list) else str(value) for key, value in filters.items()
-    }
-    focus = {"of": choice.name_of(title)}
-    links.go(screens.RESULTS, {**choice.params(), **focus, **texts, **screens.WRONG_ANSWERS})
-
-
-def open_facts_of(choice: RunChoice, runs: Iterable[RunInfo], **params: str | list[str]) -> None:
-    """Open Wrong answers with these runs instead of the chosen ones.
-
-    `params` are URL parameters.
-    """
-    ids: dict[str, str | list[str]] = {"runs": [run.id for run in runs], "models": []}
-    shown = {**choice.params(), **ids, "prompts": "", **params}
-    links.go(screens.RESULTS, {**shown, **screens.WRONG_ANSWERS})
-
-
-def draw_facts_button(description: str | None, key: str) -> bool:
-    """Draw the button that opens the facts of the selected table cell; True once clicked.
-
-    Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `description` names the cell's facts; None disables the button.
-    """
-    return st.button(
-        f"Facts: {description}" if description else "Choose a number to see its facts",
-        icon=":material/fact_check:",
-        disabled=description is None,
-        key=key,
-    )
-
-
 def results_request(choice: RunChoice, by: By, conceptnet: Average = "relations") -> ResultsRequest:
     """Return the request that computes the same table on the command line."""
     same_ranking = all(run.ranking == choice.ranking for run in choice.runs)
     return ResultsRequest(
         tuple(run.id for run in choice.runs),
-        by,
-        None if same_ranking else choice.ranking,
-        choice.k,
-        choice.relations,
+        by=by,
+        ranking=None if same_ranking else choice.ranking,
+        k=choice.k,
+        relations=choice.relations,
         own=choice.facts == OWN,
         conceptnet=conceptnet,
     )

@@ -17,7 +17,7 @@ from lama_core.api.series import (
 )
 from lama_core.errors import UserError
 from lama_core.rounding import fixed, percent, percentage
-from pages.ui.results.overview import open_facts_of
+from pages.ui.results.draw_view import open_facts_of
 from pages.ui.shared import cache, charts
 from pages.ui.shared.colours import GREY, PALETTE
 from pages.ui.shared.export import draw_export

@@ -24,7 +24,7 @@ from lama_core.api.results import (
 )
 from lama_core.errors import UserError
 from lama_core.rounding import percent, percentage
-from pages.ui.results.overview import open_facts_of
+from pages.ui.results.draw_view import open_facts_of
 from pages.ui.shared import cache, charts
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export

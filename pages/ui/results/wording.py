@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import metrics
+from lama_core.api.results import ResultsRequest
 from lama_core.glossary import explain
-from lama_core.metrics.score_tables import ResultsRequest
 from lama_core.rounding import percentage, rounded
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.results.overview import open_facts
+from pages.ui.results.draw_view import open_facts
 from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
@@ -44,6 +44,8 @@ from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
+from lama_core.views.choice import RunsRequest
+from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
 
@@ -61,6 +63,8 @@ STOPPED = "stopped query"  # in the session: the key of the query that the visit
 R = TypeVar("R", bound=ModelSettings)
 S = TypeVar("S")
 One = TypeVar("One", bound=AboutModel)
+V = TypeVar("V", bound=RunsRequest)
+Found = TypeVar("Found")
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -317,6 +321,24 @@ def table_of_runs(
 ) -> T:
     """Return `_make(runs)`, cached by `what` and the other arguments."""
     return _make([finished_run(info) for info in infos])
+
+
+def shown(
+    view: View[V, Found], request: V, infos: tuple[RunInfo, ...], names: Mapping[str, str]
+) -> Shown[V, Found]:
+    """A view of these runs; names: run id -> the run's title.
+
+    Raises:
+        UserError: If these runs can't be shown together.
+    """
+    view.check(infos)
+    found = _found(f"{view.name} {request!r}", infos, view, request)
+    return Shown(view, request, infos, found, names)
+
+
+@cached(200)
+def _found(what: str, infos: tuple[RunInfo, ...], _view: View[V, Found], _request: V) -> Found:
+    return _view.compute([finished_run(info) for info in infos], _request)
 
 
 @cached(30)

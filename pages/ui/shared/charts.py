@@ -316,7 +316,7 @@ def heat_map(
     style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
     figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
     for update, (title, names) in ((figure.update_yaxes, rows), (figure.update_xaxes, columns)):
-        shown = [escape(_short(name)) for name in names]
+        shown = [escape(short(name)) for name in names]
         update(title=title, tickvals=list(range(len(names))), ticktext=shown, showgrid=False)
     return figure
 
@@ -350,7 +350,7 @@ def precision_by_relation(
     """
     figure = go.Figure()
     bars, data, sign = len(colours) <= MOST_BARS, ("name", "relation"), " %" * metric.is_share
-    table = table.assign(label=table["label"].map(_short))
+    table = table.assign(label=table["label"].map(short))
     table["where"] = [f"<b>{escape(label)}</b><br>" for label in table["label"]]
     first = table.drop_duplicates("relation").assign(name="")
     add_values(
@@ -385,7 +385,7 @@ def precision_by_relation(
     labels = list(dict.fromkeys(table["label"]))
     row = 9 + 13 * len(colours) if bars else 22
     return figure.update_layout(
-        **_row_names(labels, table["label"][table["is_source"]] if "is_source" in table else ()),
+        **row_names(labels, table["label"][table["is_source"]] if "is_source" in table else ()),
         yaxis_title="relation",
         yaxis_showgrid=not bars,
         xaxis_rangemode="tozero",
@@ -439,7 +439,7 @@ def accuracy_by_name(
     titles = {"yaxis_title": what, "xaxis_title": "accuracy, % of decisions"}
     height = 150 + len(order) * row
     return figure.update_layout(
-        **_row_names(order), **titles, **BARS, xaxis_range=[0, 101], height=height
+        **row_names(order), **titles, **BARS, xaxis_range=[0, 101], height=height
     )
 
 
@@ -839,7 +839,7 @@ def differences(
     sure = (table["low"] > 0) | (table["high"] < 0)
     table = with_hover(
         table.assign(
-            label=table["label"].map(_short),
+            label=table["label"].map(short),
             symbol=np.where(sure, "circle", "circle-open"),
             name=np.sign(table["difference"]).map(ahead),
         ),
@@ -861,7 +861,7 @@ def differences(
     add_key(figure, "open: the interval includes 0", **key)
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     return figure.update_layout(
-        **_row_names(list(table["label"])),
+        **row_names(list(table["label"])),
         yaxis_title=rows,
         xaxis_title=f"P@{k}: B minus A, points",
         height=120 + 22 * max(1, len(table)),
@@ -958,7 +958,7 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     base = float(scores.min()) - 0.03 * (float(scores.max() - scores.min()) or 1.0)
     rows = [f"{at:,}" for at in range(1, len(table) + 1)]
     titles = {"": "other answers", "gold": "right answer", "also right": "also right"}
-    words = [escape(_short(str(word))) for word in table["word"]]
+    words = [escape(short(str(word))) for word in table["word"]]
     shown = [
         f"<b>{word}</b>" if mark else word for word, mark in zip(words, table["mark"], strict=True)
     ]
@@ -976,7 +976,7 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     inks = dict.fromkeys(titles.values(), colour)
     add_runs(figure, go.Bar, table, inks, "length", "row", **style)
     return figure.update_layout(
-        **_row_names(rows) | {"yaxis_ticktext": shown, "yaxis_type": "category"},
+        **row_names(rows) | {"yaxis_ticktext": shown, "yaxis_type": "category"},
         yaxis_title="answer",
         yaxis_showgrid=False,
         barmode="overlay",
@@ -998,8 +998,8 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
     answers = [*found.answers, *[""] * (counts.shape[1] - len(found.answers))]
     n_golds, n_answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
-    shown_golds = [_short(gold) or f"{n_golds:,} other right answers" for gold in golds]
-    shown_answers = [_short(answer) or f"{n_answers:,} other answers" for answer in answers]
+    shown_golds = [short(gold) or f"{n_golds:,} other right answers" for gold in golds]
+    shown_answers = [short(answer) or f"{n_answers:,} other answers" for answer in answers]
     with np.errstate(divide="ignore"):
         tone = np.where(counts > 0, np.log10(counts), np.nan)
     others = np.zeros(counts.shape, dtype=bool)
@@ -1023,8 +1023,8 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
     axes = (("right answer", shown_golds), ("first answer", shown_answers))
     if narrow:
         title = "rows: right answer, columns: first answer"
-        short = [[word or "others" for word in words] for words in (golds, answers)]
-        axes = (("", short[0]), (title, short[1]))
+        worded = [[word or "others" for word in words] for words in (golds, answers)]
+        axes = (("", worded[0]), (title, worded[1]))
     bar |= {"title": {"text": "facts"}, "thickness": 12}
     figure = heat_map(
         tone, texts, *axes, colorscale=COUNTED, colorbar=bar, showscale=not narrow, **style
@@ -1081,7 +1081,7 @@ def _ink() -> str:
     return str(st.get_option(f"theme.{theme}.textColor") or DARK)
 
 
-def _row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
+def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
     """Layout of a vertical axis with the labels from top to bottom, escaped, some in bold."""
     bold = set(bold)
     shown = [f"<b>{escape(row)}</b>" if row in bold else escape(row) for row in labels]
@@ -1097,6 +1097,6 @@ def _rows(lines: Sized) -> list[float]:
     return [len(lines) - 0.5, -0.5]
 
 
-def _short(label: str) -> str:
+def short(label: str) -> str:
     """A label cut to `MOST_LETTERS`; a relation's label begins with its unique name."""
     return label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from lama_core.papers.published import lama_shares, partial_lama
+from lama_core.published import lama_shares, partial_lama
 
 
 def draw_partial(data: str, counts: Iterable[tuple[str, int]], *, note: str = "") -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 import streamlit as st
@@ -21,6 +21,8 @@ from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import OWN_WORDS, Run, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
+from lama_core.views.choice import RunsRequest, TopRequest
+from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_error, show_note
@@ -30,6 +32,8 @@ from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_o
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+V = TypeVar("V", bound=RunsRequest)
+Found = TypeVar("Found")
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
 OLD_OWN = "each its own"  # in URLs of earlier versions
@@ -130,6 +134,29 @@ class RunChoice:
         table = cache.table_of_runs(what, self.runs, self.ranking, self.relations, make)
         titles = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
         return table.assign(name=table["run"].map(titles)) if len(table) else table
+
+    def request(self, kind: type[V], **options: Any) -> V:
+        """Return a view's request for these runs; `options` are its own fields."""
+        same_ranking = all(run.ranking == self.ranking for run in self.runs)
+        chosen = TopRequest(
+            tuple(run.id for run in self.runs),
+            ranking=None if same_ranking else self.ranking,
+            relations=self.relations,
+            own=self.facts == OWN,
+            k=self.k,
+        )
+        return narrowed(kind, chosen, **options)
+
+    def view(self, function: ViewFunction[..., V, Found], **options: Any) -> Shown[V, Found]:
+        """Return a view of these runs, cached; `options` are fields of its request."""
+        request = self.request(function.request, **options)
+        names = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
+        return cache.shown(function.view, request, self.runs, names)
+
+    @property
+    def inks_of_runs(self) -> dict[str, str]:
+        """Run id -> colour, for charts of views."""
+        return {run.id: ink for run, ink in zip(self.runs, self.colours.values(), strict=True)}
 
     def show(self, figure: "go.Figure", key: str, title: str, **more: Any) -> list[dict[str, Any]]:
         """Draw a chart of these runs with a footnote; return the clicked marks."""

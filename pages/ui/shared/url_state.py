@@ -23,8 +23,8 @@ from lama_core.glossary import explain
 from lama_core.models.cache import Precision
 from lama_core.models.server.addresses import is_server
 from lama_core.models.sources.catalog import added_models, find_model, known_models
-from lama_core.papers.published import published_examples
 from lama_core.paths import ASSETS
+from lama_core.published import published_examples
 from lama_core.scoring.shared_fields import MAX_MODELS, ClozeSettings, ModelSettings
 from pages.ui.shared import links, visitors
 from pages.ui.shared.messages import plain, show_note

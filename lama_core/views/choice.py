@@ -1,0 +1,171 @@
+"""The runs of a view: chosen by name or all, restricted to shared facts, and named."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from lama_core.errors import UserError
+from lama_core.metrics.verdicts import with_verdicts
+from lama_core.models.devices import settings_text
+from lama_core.probes.kinds import FACT_KINDS
+from lama_core.requests import Request, argument, option
+from lama_core.rounding import counted
+from lama_core.runs.alignment import align, differing_candidates
+from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.series import earlier_checkpoints
+from lama_core.scoring import shared_fields
+from lama_core.scoring.ranking import Ranking
+
+
+@dataclass(frozen=True)
+class RunsRequest(Request):
+    """The runs and facts of a view: the fields that every view has."""
+
+    runs: Annotated[
+        Sequence[str],
+        argument(
+            "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
+            "the same model, data and prompts only those with the most facts."
+        ),
+    ] = ()
+    ranking: Annotated[
+        Ranking | None, option("filtered or raw. Default: the ranking each run was made with.")
+    ] = None
+    relations: shared_fields.Relations = ()
+    verdicts: Annotated[
+        bool,
+        option(
+            "Count the verdicts on generated texts that you overrode on Wrong answers. Default: "
+            "count what the texts match."
+        ),
+    ] = False
+    own: Annotated[
+        bool,
+        option(
+            "Score each run on all its facts. Default: only facts that count in all runs of the "
+            "same data and prompts.",
+            name="--unaligned",
+        ),
+    ] = False
+
+    def ranking_of(self, info: RunInfo) -> Ranking:
+        """Return the ranking that applies to a run."""
+        return self.ranking or info.ranking
+
+
+@dataclass(frozen=True)
+class TopRequest(RunsRequest):
+    """The fields of views of P@k."""
+
+    k: Annotated[int, option("A fact is right if its gold answer is in the top k.", ge=1)] = 1
+
+
+def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> list[Run]:
+    """Return the runs that a request names, or all.
+
+    Args:
+        request: The request; notes tell what is hidden, and what the runs are scored on.
+        aligned: Restrict runs of the same data and prompts to the facts that all of them count,
+            unless the request wants each run's own facts.
+        checkpoints: If no run is named, include the earlier checkpoints of training runs.
+
+    Raises:
+        UserError: If there is no finished run, or a run or relation is unknown.
+    """
+    if request.runs:
+        chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
+    else:
+        chosen = _all_runs(request, checkpoints)
+    if not chosen:
+        raise UserError("No finished runs. Make one first: see `probe --help`.")
+    for name in request.relations:
+        if not any(name == relation.name for run in chosen for relation in run.info.relations):
+            chosen[0].info.relation(name)  # raises UserError with the most similar name
+    if request.verdicts:
+        chosen = [with_verdicts(run) for run in chosen]
+    if aligned and not request.own:
+        if not request.runs:
+            chosen = _without_partial_runs(request, chosen)
+        chosen = [*align(chosen)]
+        if note := _alignment_note(chosen):
+            request.on_note(note)
+    return chosen
+
+
+def _all_runs(request: RunsRequest, checkpoints: bool) -> list[Run]:
+    listing = list_runs(kinds=FACT_KINDS).intact()
+    for problem in listing.problems:
+        request.on_note(problem)
+    hidden = frozenset() if checkpoints else earlier_checkpoints(listing)
+    if hidden:
+        request.on_note(
+            f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. Pass --series "
+            "to see them."
+        )
+    return [Run(info) for info in listing if info.id not in hidden]
+
+
+def _without_partial_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run]:
+    """Return the runs without those of part of the facts, which would restrict all others.
+
+    A run of `probe --limit 20` has fewer facts than the bundled run of the same model, data and
+    prompts; alignment would score every model on these 20 facts only.
+    """
+    most: dict[Hashable, int] = {}
+    for info in (run.info for run in runs):
+        most[_setting(info)] = max(info.n + info.n_excluded, most.get(_setting(info), 0))
+    partial = [
+        run.info.id for run in runs if run.info.n + run.info.n_excluded < most[_setting(run.info)]
+    ]
+    if partial:
+        few = ", ".join(partial[:3]) + f" and {len(partial) - 3} more" * (len(partial) > 3)
+        request.on_note(
+            f"Not shown: {counted(len(partial), 'run')} on fewer facts than another run of the "
+            f"same model, data and prompts: {few}. Name runs, or pass --unaligned, to see them."
+        )
+    return [run for run in runs if run.info.id not in partial]
+
+
+def _setting(info: RunInfo) -> Hashable:
+    return info.kind, info.data_digest, info.prompts, info.model, info.precision, info.device
+
+
+def _alignment_note(runs: Sequence[Run]) -> str:
+    """Return a note on the facts and candidates of aligned runs; empty without aligned runs."""
+    exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
+    aligned = [run.info for run in runs if run.info.beside]
+    if not aligned:
+        return ""
+    note = "Runs of the same data and prompts are scored on the facts that all of them count."
+    if exact_to:
+        note += (
+            " Runs with different candidates are ranked on the candidates that all of them share: "
+            f"P@k is exact up to k = {min(exact_to)}."
+        )
+    elif any(differing_candidates(info.beside) for info in aligned):
+        note += " Some runs have different candidates: fewer candidates give better ranks."
+    return f"{note} To score each run on all its facts, pass --unaligned."
+
+
+def model_names(infos: Sequence[RunInfo]) -> dict[str, str]:
+    """Return run id -> label: the model, then prompts and precision if not the default.
+
+    Runs with the same label also get the dataset, and if that is the same, the end of their ids.
+    """
+    names = {}
+    for info in infos:
+        prompts = "" if info.prompts == "manual" else info.prompts
+        how = settings_text(info.precision, info.device)
+        names[info.id] = ", ".join(filter(None, (info.model, prompts, how)))
+    endings: tuple[Callable[[RunInfo], str], ...] = (
+        lambda info: f" on {info.dataset}",
+        lambda info: f", {info.id[-10:]}",
+    )
+    for ending in endings:
+        n_runs = Counter(names.values())
+        for info in infos:
+            if n_runs[names[info.id]] > 1:
+                names[info.id] += ending(info)
+    return names

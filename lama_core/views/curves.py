@@ -1,0 +1,130 @@
+"""View: mean P@k against k (Petroni et al. 2019, Figure 2)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from lama_core.metrics.intervals import METHOD_OF_MEANS
+from lama_core.metrics.score_tables import precision_curves, stacked
+from lama_core.rounding import percent
+from lama_core.runs.info import Run
+from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
+from lama_core.views.choice import RunsRequest
+from lama_core.views.figure import LEAST_CHANCE, Axis, Baseline, Figure, said, said_interval
+from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KS = (1, 2, 5, 10, 20, 50, 100)  # of the printed table and of the axis
+
+
+@dataclass(frozen=True)
+class CurvesRequest(RunsRequest):
+    """Request for P@k curves: the fields of `results curves`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "curves")
+    python: ClassVar[str] = "curves"
+
+
+class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
+    """Mean P@k over relations for k from 1 to 100."""
+
+    name = "curves"
+    title = "P@k curves"
+    question = "How often is the right answer among the first k? P@k for k from 1 to 100."
+    example = "results curves starter-minilm_mlm-manual starter-smollm2_135m-manual"
+    of_ranks = True
+
+    def compute(self, runs: Sequence[Run], request: CurvesRequest) -> "pd.DataFrame":
+        """Return `metrics.precision_curves`; chance is NaN unless a run shows it."""
+        relations = request.relations or None
+        tables = [
+            precision_curves([run], ranking=request.ranking_of(run.info), relations=relations)
+            for run in runs
+        ]
+        table = stacked(tables)
+        guessable = any(run.info.guessable for run in runs)
+        return table if guessable else table.assign(chance=float("nan"))
+
+    def keys(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        return ("k",)
+
+    def columns(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+        """Return the columns of the table."""
+        return (
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            count("k"),
+            share("p_at_k", "mean P@k", "Mean over relations.", of_run=True),
+            interval(help_text=f"95 % interval: {METHOD_OF_MEANS}.", of_run=True),
+            share("chance", help_text="Mean P@k of a random order of the answers."),
+            count("n", shown.counts, of_run=True),
+            count("n_relations", "relations", of_run=True),
+        )
+
+    def tables(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+        """Yield the table of the values of k that the axis shows."""
+        chance = "chance" if shown.guessable else ""
+        yield table_of_frame(
+            shown.chosen(f"model k p_at_k interval {chance} n n_relations"),
+            shown.frame[shown.frame["k"].isin(KS)],
+            title=f"Means over relations, in percent; intervals: {METHOD_OF_MEANS}",
+        )
+
+    def figure(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Figure:
+        """Return the curves, with dotted ones of a random order."""
+        lines = [
+            said(
+                shown.names[line["run"]],
+                f"P@{line['k']}: {percent(line['p_at_k'])} %",
+                said_interval(line["low"], line["high"]),
+                f"mean over {line['n_relations']} relations, {line['n']:,} {shown.counts}",
+            )
+            for line in shown.frame.to_dict("records")
+        ]
+        return Figure(
+            shape="lines",
+            frame=shown.frame.assign(said=lines),
+            by=Axis(
+                column="k",
+                title="k, the number of best answers considered (log axis)",
+                log=True,
+                ticks={k: str(k) for k in KS},
+            ),
+            value=Axis(column="p_at_k", title="mean P@k, % of facts", share=True, ends=(0, 1.01)),
+            names=shown.names,
+            baselines=(
+                Baseline(
+                    column="chance",
+                    name="chance (random order)",
+                    mark="dotted",
+                    each=True,
+                    least=LEAST_CHANCE,
+                ),
+            ),
+            title=shown.title_of("Mean P@k from 1 to 100"),
+            caption=shown.caption,
+        )
+
+    def facts(
+        self, shown: Shown[CurvesRequest, "pd.DataFrame"], line: Line, column: str = ""
+    ) -> Facts:
+        """Return the facts whose right answer is among the first k, or all facts for `n`."""
+        fields = {"relations": tuple(shown.request.relations)}
+        return Facts(line["run"], fields if column == "n" else fields | {"rank_max": line["k"]})
+
+
+curves = ViewFunction(
+    CurvesRequest,
+    CurvesView(),
+    """Return mean P@k over relations for k from 1 to 100 (Petroni et al. 2019, Figure 2).
+
+    Returns:
+        A DataFrame with a row for each run and k: p_at_k with its interval (low, high), n (facts),
+        n_relations, and chance (P@k of a random order of the answers; NaN if it isn't shown).
+
+    Raises:
+        UserError: If there is no finished run with ranks, or a run or relation is unknown.
+    """,
+)

@@ -1,0 +1,135 @@
+"""A chart as data: what is drawn, independent of what draws it.
+
+The app draws it with Plotly (`pages.ui.shared.figures`), files for papers with matplotlib
+(`lama_core.views.drawing`). A mark is a row of the frame; `View.facts` finds the facts behind it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from lama_core.rounding import percent
+from lama_core.runs.info import RunInfo
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# bars: horizontal bars, one row of the chart for each value of `by`; points: the same with points
+# instead of bars; lines: `value` against `by`; columns: vertical bars; boxes: horizontal boxes.
+Shape = Literal["bars", "points", "lines", "columns", "boxes", "heat map"]
+Mark = Literal["tick", "diamond", "dotted"]
+LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
+MOST_BARS = 3  # more series are drawn as points instead of bars
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """An axis of a chart.
+
+    Attributes:
+        column: The column of the frame.
+        title: What it shows, with the unit.
+        share: Whether its values are shares, which are drawn in percent.
+        log: Whether it is logarithmic.
+        reversed: Whether small values are at the right or at the top.
+        ticks: Place -> label; empty for automatic ticks.
+        ends: The ends of the axis, in units of the frame; None for automatic ends.
+    """
+
+    column: str
+    title: str
+    share: bool = False
+    log: bool = False
+    reversed: bool = False
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """Marks of a baseline next to the values.
+
+    Attributes:
+        column: The column with its values; NaN draws nothing.
+        name: Its name in the legend.
+        mark: A tick or diamond on the row of the value, or a dotted line.
+        each: Whether each series has its own; else the first value of each row is drawn.
+        least: Smaller values aren't drawn.
+    """
+
+    column: str
+    name: str
+    mark: Mark
+    each: bool = False
+    least: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A chart.
+
+    Attributes:
+        shape: Its shape.
+        frame: A row for each mark. The column `said` holds lines of plain text about the mark.
+        by: The axis of the rows or places.
+        value: The axis of the values.
+        series: The column that tells which series a mark belongs to, such as `run`.
+        names: Series -> its name for readers, in the order of drawing.
+        low: The column with the lower ends of intervals; empty without intervals.
+        high: The column with the upper ends.
+        bold: The rows whose names are bold.
+        guide: A place on the axis `by` with a dotted line; None without one.
+        zero: A value with a solid line, such as 0 for differences; None without one.
+        baselines: The baselines.
+        size: The column with the areas of points, such as the number of facts; empty for equal
+            ones.
+        hollow: The column that tells whether a point is hollow; empty if none is.
+        hollow_name: What hollow points mean, for the legend.
+        title: What the chart shows.
+        caption: What the numbers count: data, prompts, relations, facts, ranking.
+    """
+
+    shape: Shape
+    frame: "pd.DataFrame"
+    by: Axis
+    value: Axis
+    series: str = "run"
+    names: Mapping[str, str]
+    low: str = ""
+    high: str = ""
+    bold: frozenset[str] = frozenset()
+    guide: float | None = None
+    zero: float | None = None
+    baselines: tuple[Baseline, ...] = ()
+    size: str = ""
+    hollow: str = ""
+    hollow_name: str = ""
+    title: str
+    caption: str = ""
+
+
+def relation_label(name: str, label: str) -> str:
+    """Return a relation's label for readers, beginning with its name: `P19 place of birth`."""
+    same = label.lower() in ("", name.lower().replace("_", " "))
+    return name if same else f"{name} {label}"
+
+
+def labels_of(infos: tuple[RunInfo, ...]) -> dict[str, str]:
+    """Return relation -> its label, for all relations of these runs."""
+    return {
+        relation.name: relation_label(relation.name, relation.label)
+        for info in infos
+        for relation in info.relations
+    }
+
+
+def said_interval(low: float, high: float, *, signed: bool = False) -> str:
+    """Return an interval of shares as a line about a mark; empty if there is none."""
+    if low != low or high != high:
+        return ""
+    return f"95 % interval: {percent(low, signed=signed)} to {percent(high, signed=signed)}"
+
+
+def said(*lines: str) -> str:
+    """Return lines about a mark as one text, without the empty ones."""
+    return "\n".join(filter(None, lines))

@@ -1,0 +1,299 @@
+"""View: score tables, by relation, source or type of relation."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
+from lama_core.metrics.origins import TrainedOn, sentence, trained_on
+from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
+from lama_core.metrics.score_tables import (
+    CONCEPTNET,
+    Average,
+    By,
+    RelationPrecision,
+    relation_figures,
+    relation_precision,
+    relations_counted,
+    stacked,
+    summarise,
+)
+from lama_core.published import lama_shares, published_scores
+from lama_core.requests import option
+from lama_core.rounding import counted, percent
+from lama_core.runs.info import Run
+from lama_core.tables import (
+    Column,
+    Line,
+    Table,
+    count,
+    interval,
+    share,
+    table_of_frame,
+    text,
+)
+from lama_core.views.choice import TopRequest
+from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ScoresRequest(TopRequest):
+    """Request for a score table of finished runs: the fields of `results scores`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "scores")
+    python: ClassVar[str] = "scores"
+
+    by: Annotated[By, option("One row per relation, source or type of relation.")] = "relation"
+    conceptnet: Annotated[
+        Average,
+        option(
+            "ConceptNet's total: the mean over its relations (the paper's text) or over its facts "
+            "(the paper's released code)."
+        ),
+    ] = "relations"
+    mrr_depth: Annotated[
+        int | None,
+        option(
+            "Count facts ranked beyond this as 0 in MRR; LAMA's released code uses 10000. "
+            "Default: no limit.",
+            ge=1,
+        ),
+    ] = None
+    published: Annotated[
+        bool, option("Add LAMA's Table 2, marked as published (by source or type).")
+    ] = False
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of several runs by relation, from which all groupings follow.
+
+    Attributes:
+        runs: `relation_figures` and `relation_precision` of each run.
+        relations: The relations to include; () is all.
+        origins: The facts of each run from its model's training sources; None if unknown.
+    """
+
+    runs: tuple[tuple["pd.DataFrame", RelationPrecision], ...]
+    relations: tuple[str, ...]
+    origins: tuple[TrainedOn | None, ...]
+    _summed: dict[tuple[By, Average], "pd.DataFrame"] = field(default_factory=dict)
+
+    def by(self, by: By, conceptnet: Average = "relations") -> "pd.DataFrame":
+        """Return the score table with one of the groupings; see `metrics.score_table`."""
+        key = (by, conceptnet)
+        if key not in self._summed:
+            self._summed[key] = stacked(
+                summarise(*one, by=by, relations=self.relations, conceptnet=conceptnet)
+                for one in self.runs
+            )
+        return self._summed[key]
+
+
+class ScoresView(View[ScoresRequest, Scores]):
+    """P@k and other metrics of each run, by relation, source or type of relation."""
+
+    name = "scores"
+    title = "Scores"
+    question = "How often is the right answer first, in each relation and source?"
+    example = "results scores --by source"
+
+    def compute(self, runs: Sequence[Run], request: ScoresRequest) -> Scores:
+        """Return the scores of each run by relation."""
+        found, origins = [], []
+        for run in runs:
+            ranking = request.ranking_of(run.info)
+            figures = relation_figures(run, ranking, mrr_depth=request.mrr_depth)
+            found.append((figures, relation_precision(run, request.k, ranking)))
+            origins.append(
+                trained_on(run, ranking=ranking, k=request.k, relations=request.relations)
+            )
+        return Scores(tuple(found), tuple(request.relations), tuple(origins))
+
+    def frame(self, shown: Shown[ScoresRequest, Scores]) -> "pd.DataFrame":
+        """Return a row for each run and relation, source or type; see `metrics.score_table`."""
+        return shown.found.by(shown.request.by, shown.request.conceptnet)
+
+    def keys(self, shown: Shown[ScoresRequest, Scores]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        groups: dict[By, tuple[str, ...]] = {"relation": ("relation",), "source": ("source",)}
+        return groups.get(shown.request.by, ("source", "type"))
+
+    def metrics(self, shown: Shown[ScoresRequest, Scores]) -> list[Metric]:
+        """Return the metrics of the table: of ranks, and of texts if answers are generated."""
+        known = (METRICS | TEXT_METRICS).items()
+        return [metric for name, metric in known if name in shown.frame]
+
+    def columns(self, shown: Shown[ScoresRequest, Scores]) -> tuple[Column, ...]:
+        """Return the columns of all groupings."""
+        request, by_relation = shown.request, shown.request.by == "relation"
+        group, counts = "relation" if by_relation else "source", shown.counts
+        method = METHOD if by_relation else METHOD_OF_MEANS
+        return (
+            text(
+                group,
+                cell=lambda line: f"{line[group]} {line['label']}".strip() + _mean_over(line),
+            ),
+            text("type"),
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            count("n", help_text=f"{counts.capitalize()} that are scored.", of_run=True),
+            count("n_excluded", "excluded", of_run=True),
+            share("p_at_k", f"P@{request.k}", of_run=True),
+            interval(help_text=f"95 % interval of P@{request.k}: {method}.", of_run=True),
+            count("n_answers", "answers"),
+            share("chance", help_text=f"P@{request.k} of a random order of the answers."),
+            *map(_metric_column, self.metrics(shown)),
+        )
+
+    def tables(self, shown: Shown[ScoresRequest, Scores]) -> Iterator[Table | str]:
+        """Yield the score table; by relation, also the means by source; published scores."""
+        request, frame = shown.request, shown.frame
+        metrics = [one.name for one in self.metrics(shown) if frame[one.name].notna().any()]
+        metrics = [name for name in metrics if name != "p_at_1"]  # P@k takes its place
+        chance = self.chance_columns(shown)
+        names = " ".join(["type model n n_excluded p_at_k interval", *chance, *metrics])
+        ranking = f"{request.ranking} ranking" if request.ranking else "each run's ranking"
+        by_relation = request.by == "relation"
+        yield table_of_frame(
+            shown.chosen(("relation " if by_relation else "source ") + names),
+            frame,
+            title=f"By {request.by}, {ranking}; P@ and Freq in percent; "
+            + (f"chance: P@{request.k} of a random order; " if chance else "")
+            + "intervals: "
+            + (METHOD if by_relation else METHOD_OF_MEANS),
+        )
+        if by_relation and not request.relations and request.k == 1:
+            yield from map(_mean, shown.found.by("source", request.conceptnet).to_dict("records"))
+        if request.published:
+            yield self.published(shown)
+
+    def notes(self, shown: Shown[ScoresRequest, Scores]) -> Iterator[str]:
+        """Yield each run's facts from training sources; with published scores, partial data."""
+        for info, found in zip(shown.infos, shown.found.origins, strict=True):
+            if found is not None:
+                yield sentence(found, shown.names[info.id], k=shown.request.k, counts=info.counts)
+        for info in shown.infos if shown.request.published else ():
+            counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
+            shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()
+            for one in shares:
+                if one.lacks:
+                    yield f"{info.id}: partial LAMA, {one}"
+
+    def chance_columns(self, shown: Shown[ScoresRequest, Scores]) -> list[str]:
+        """Return the names of the columns of the chance level; [] if no run shows one."""
+        n_answers = ["n_answers"] if shown.request.by == "relation" else []
+        return [*n_answers, "chance"] if shown.guessable else []
+
+    def json(self, shown: Shown[ScoresRequest, Scores]) -> list[dict[Any, Any]]:
+        """Return what `results --json` prints."""
+        by_relation = shown.request.by == "relation"
+        group = "relation" if by_relation else "source"
+        over = [] if by_relation else ["n_relations", "of_relations", "mean_over"]
+        scores = [metric.name for metric in self.metrics(shown) if metric.in_json]
+        at_k = ["p_at_k", "low", "high"] if shown.request.k > 1 else []
+        head = ["run", "model", "dataset", group, "type", *over, "n", "n_excluded"]
+        columns = [*head, *scores, *at_k, *self.chance_columns(shown)]
+        lines = shown.frame[columns].to_dict("records")
+        for line in lines:
+            if not math.isnan(line.get("n_answers", math.nan)):
+                line["n_answers"] = int(line["n_answers"])
+        return lines
+
+    def published(self, shown: Shown[ScoresRequest, Scores]) -> Table:
+        """Return Table 2 of Petroni et al. 2019; only its totals if the request is by source."""
+        table = published_scores()
+        if shown.request.by == "source":
+            table = table[table["type"].isna() & table["relation"].isna()]
+        return table_of_frame(
+            (
+                *(text(name) for name in ("source", "relation", "type", "model")),
+                count("n"),
+                share("p_at_1", "P@1"),
+            ),
+            table.astype({"type": object, "relation": object}).where(table.notna(), None),
+            title="\nPublished: Petroni et al. 2019, Table 2; P@1 in percent",
+        )
+
+    def facts(self, shown: Shown[ScoresRequest, Scores], line: Line, column: str = "") -> Facts:
+        """Return the facts of a group: those that count, or the excluded ones."""
+        fields: dict[str, Any] = {"relations": tuple(shown.request.relations)}
+        if isinstance(line.get("relation"), str):
+            fields["relations"] = (line["relation"],)
+        elif isinstance(line.get("source"), str):
+            fields["sources"] = (line["source"],)
+            if shown.request.by == "type" or isinstance(line.get("type"), str):
+                kind = line.get("type")
+                fields["types"] = (kind if isinstance(kind, str) else "",)
+        return Facts(line["run"], fields, "excluded" if column == "n_excluded" else "counted")
+
+
+def _metric_column(metric: Metric) -> Column:
+    """Return the column of a metric; Freq is the same for all runs of the same facts."""
+    return Column(
+        metric.meaning,
+        metric.label,
+        metric.shown,
+        name=metric.name,
+        kind="share" if metric.is_share else "number",
+        digits=3 if metric.name == "mrr" else 1,
+        of_run=metric.name != "freq",
+    )
+
+
+def _mean(line: Line) -> str:
+    """Return a sentence on the mean of a run's source."""
+    if not line["n"]:
+        return f"{line['model']}, {line['source']}: no mean, because all facts are excluded"
+    over = _counted(line) or counted(line["n_relations"], "relation")
+    if line["mean_over"] == "facts":
+        over = f"{counted(line['n'], 'fact')} of {over}"
+    ends = f"{percent(line['low'])} to {percent(line['high'])}"
+    at_10 = "" if math.isnan(line["p_at_10"]) else f", P@10 {percent(line['p_at_10'])}"
+    return (
+        f"{line['model']}, {line['source']}: mean P@1 over {over} "
+        f"{percent(line['p_at_1'])} ({ends}){at_10}"
+    )
+
+
+def _mean_over(line: Line) -> str:
+    """Return what a row averages over, in brackets; empty for all relations of a source.
+
+    For ConceptNet, it is never empty: the mean is over relations or over facts.
+    """
+    if "mean_over" not in line:
+        return ""
+    which = f"mean over {line['mean_over']}" if line["source"] == CONCEPTNET else ""
+    words = "; ".join(filter(None, (which, _counted(line))))
+    return f" ({words})" if words else ""
+
+
+def _counted(line: Line) -> str:
+    """Return `2 of 3 relations` if a relation has no fact that counts; else empty."""
+    return relations_counted(line["n_relations"], line["of_relations"])
+
+
+scores = ViewFunction(
+    ScoresRequest,
+    ScoresView(),
+    """Score finished runs: P@1, P@10, MRR, macro P@1 and mean rank.
+
+    Returns:
+        A DataFrame with a row for each run and relation (or source, or type).
+
+    Raises:
+        UserError: If there is no finished run, or a run or relation is unknown.
+
+    >>> import lama_core as lama
+    >>> scores = lama.scores(["starter-minilm_mlm-manual"], by="source")
+    >>> scores[["source", "n"]]
+           source     n
+    0   Google_RE   387
+    1        TREx  9365
+    2  ConceptNet  2016
+    3       Squad   124
+    """,
+)

@@ -1,0 +1,154 @@
+"""View: P@k and kinds of wrong answers on slices of the facts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
+from lama_core.metrics.score_tables import stacked
+from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_training
+from lama_core.runs.info import Run
+from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
+from lama_core.views.choice import TopRequest
+from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHANCE_HELP = (
+    "P@k of a random order: k / number of the relation's answers, averaged over the slice's facts."
+)
+KINDS = {kind.replace(" ", "_"): kind for kind in WRONG_KINDS}  # column -> kind of wrong answer
+
+
+@dataclass(frozen=True)
+class SlicesRequest(TopRequest):
+    """Request for scores on slices of the facts: the fields of `results slices`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "slices")
+    python: ClassVar[str] = "slices"
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The scores on slices, and the ways of slicing that the runs and data allow.
+
+    table: as of `slice_table`, run by run.
+    """
+
+    table: "pd.DataFrame"
+    slicings: Mapping[str, Slicing]
+
+
+def by_slice(found: Slices) -> "pd.DataFrame":
+    """Return the table slice by slice instead of run by run."""
+    every = [(by, name) for by, one in found.slicings.items() for name in one.slices]
+    places = {place: at for at, place in enumerate(every)}
+    keys = zip(found.table["by"], found.table["slice"], strict=True)
+    order = sorted(enumerate(keys), key=lambda one: places[one[1]])
+    return found.table.iloc[[at for at, _ in order]]
+
+
+class SlicesView(View[SlicesRequest, Slices]):
+    """P@k and kinds of wrong answers, by frequency of the answer, length of the subject, ..."""
+
+    name = "slices"
+    title = "Slices"
+    question = (
+        "On which facts is a model better: frequent answers, subjects that contain the answer?"
+    )
+    example = "results slices starter-minilm_mlm-manual"
+
+    def compute(self, runs: Sequence[Run], request: SlicesRequest) -> Slices:
+        """Return the scores on slices; each run's rows come together."""
+        readers = [run.info.model for run in runs]
+        tables: list[pd.DataFrame] = []
+        known: dict[str, Slicing] = {}
+        for run in runs:
+            joined = join_answers([run], ranking=request.ranking_of(run.info), readers=readers)
+            tables.append(slice_table(joined, k=request.k, relations=request.relations))
+            for name, slicing in slicings(joined).items():
+                before = known.get(name, slicing)
+                known[name] = Slicing(name, slicing.help, {**before.slices, **slicing.slices})
+        return Slices(stacked(tables).drop(columns="number", errors="ignore"), known)
+
+    def frame(self, shown: Shown[SlicesRequest, Slices]) -> "pd.DataFrame":
+        """Return a row for each run and slice."""
+        return shown.found.table
+
+    def keys(self, shown: Shown[SlicesRequest, Slices]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        return "by", "slice"
+
+    def columns(self, shown: Shown[SlicesRequest, Slices]) -> tuple[Column, ...]:
+        """Return the columns of the table."""
+        k = shown.request.k
+        ways = "\n\n".join(f"**{one.name}**: {one.help}" for one in shown.found.slicings.values())
+        return (
+            text("by", "slice by", ways),
+            text("slice"),
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            count("n", "facts", "Facts of the slice that are scored.", of_run=True),
+            share(
+                "p_at_k",
+                f"P@{k}",
+                f"Percent of the slice's facts whose right answer is among the first {k}.",
+                of_run=True,
+            ),
+            interval(help_text="95 % interval of P@k, over the slice's facts.", of_run=True),
+            share("chance", help_text=CHANCE_HELP, of_run=True),
+            share(
+                "macro_p_at_1",
+                "macro P@1",
+                "P@1 averaged over the slice's right answers instead of its facts, so all answers "
+                "have the same weight.",
+                of_run=True,
+            ),
+            count("n_wrong", "wrong", "Facts with a wrong first answer.", of_run=True),
+            *(
+                share(name, kind, "Percent of the wrong first answers.", of_run=True)
+                for name, kind in KINDS.items()
+            ),
+        )
+
+    def tables(self, shown: Shown[SlicesRequest, Slices]) -> Iterator[Table | str]:
+        """Yield the table of all slices."""
+        chance = "chance" if shown.guessable else ""
+        kinds = " ".join(KINDS)
+        names = f"by slice model n p_at_k interval {chance} macro_p_at_1 n_wrong {kinds}"
+        yield table_of_frame(
+            shown.chosen(names),
+            shown.frame,
+            title="Averages over facts, in percent. Columns right type, another valid, neither: "
+            "shares of the wrong first answers",
+        )
+
+    def notes(self, shown: Shown[SlicesRequest, Slices]) -> Iterator[str]:
+        """Yield a note on the models whose training text is unknown."""
+        if note := unknown_training([info.model for info in shown.infos]):
+            yield note
+
+    def facts(self, shown: Shown[SlicesRequest, Slices], line: Line, column: str = "") -> Facts:
+        """Return the facts of a slice; in a column of wrong answers, those of this kind."""
+        fields: dict[str, Any] = {"relations": tuple(shown.request.relations)}
+        fields |= shown.found.slicings[line["by"]].slices[line["slice"]]
+        if column in KINDS:
+            fields["wrong_kind"] = KINDS[column]
+        return Facts(line["run"], fields)
+
+
+slices = ViewFunction(
+    SlicesRequest,
+    SlicesView(),
+    """Score finished runs on slices of their facts, with the kinds of wrong answers.
+
+    Slices: by frequency of the gold answer, length of the subject, gold answer in the subject, type
+    of relation, and origin of the fact.
+
+    Returns:
+        A DataFrame with a row for each run and slice.
+
+    Raises:
+        UserError: If there is no finished run, or a run or relation is unknown.
+    """,
+)

@@ -1,0 +1,11 @@
+"""The table of all views of finished runs."""
+
+from typing import Any
+
+from lama_core.views.curves import curves
+from lama_core.views.scores import scores
+from lama_core.views.slices import slices
+from lama_core.views.view import ViewFunction
+
+# To add a view, add a row. Its command and the test of all views follow from this table.
+VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (scores, curves, slices)

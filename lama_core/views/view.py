@@ -1,0 +1,287 @@
+"""What a view of finished runs defines, and how it is shown.
+
+A view is a file with a class derived from `View` and a `ViewFunction`, and a row in `VIEWS`
+(`lama_core.views.table`). It takes these steps:
+
+    request --choose_runs--> runs --compute--> what is shown --> tables, JSON, figure, facts
+
+The Python function and the command take all steps. The app chooses runs by its widgets, and keeps
+what `compute` returns for all visitors.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+
+from lama_core.errors import UserError
+from lama_core.metrics.fact_answers import Counting
+from lama_core.requests import Function, request_fields
+from lama_core.rounding import counted
+from lama_core.runs.info import Run, RunInfo
+from lama_core.tables import Column, Line, Table
+from lama_core.views.choice import RunsRequest, choose_runs, model_names
+from lama_core.views.figure import Figure, labels_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+R = TypeVar("R", bound=RunsRequest)
+To = TypeVar("To", bound=RunsRequest)
+Found = TypeVar("Found")
+P = ParamSpec("P")
+
+MOST_RELATIONS = 3  # that a caption names
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts behind a cell or mark.
+
+    Attributes:
+        run: The id of the run that the filter applies to.
+        filter: Fields of `AnswerFilter`, without those that hold indices of runs.
+        counting: Whether the facts are those that count, the excluded ones, or all.
+        right: Ids of runs that are right.
+        wrong: Ids of runs that are wrong.
+    """
+
+    run: str
+    filter: Mapping[str, Any] = field(default_factory=dict)
+    counting: Counting = "counted"
+    right: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+
+
+class View(ABC, Generic[R, Found]):
+    """A view of finished runs.
+
+    Attributes:
+        name: The last word of its command, and its name in files.
+        title: Its name on the page.
+        question: The question that it answers.
+        example: A command, without the program's name.
+        aligned: Whether runs of the same data and prompts are restricted to shared facts.
+        checkpoints: Whether it includes the earlier checkpoints of training runs.
+        of_ranks: Whether it needs ranks, which runs with generated answers don't have.
+        least_runs: The least number of runs.
+        most_runs: The largest number of runs; None is unlimited.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    question: ClassVar[str]
+    example: ClassVar[str]
+    aligned: ClassVar[bool] = True
+    checkpoints: ClassVar[bool] = False
+    of_ranks: ClassVar[bool] = False
+    least_runs: ClassVar[int] = 1
+    most_runs: ClassVar[int | None] = None
+
+    @abstractmethod
+    def compute(self, runs: Sequence[Run], request: R) -> Found:
+        """Return what is shown, mostly a DataFrame with a row for each run and group.
+
+        Raises:
+            UserError: If these runs or facts can't be shown.
+        """
+
+    def frame(self, shown: "Shown[R, Found]") -> "pd.DataFrame":
+        """Return the DataFrame of the Python function and of the CSV."""
+        import pandas as pd  # slow to import (0.4 s)
+
+        if not isinstance(shown.found, pd.DataFrame):
+            raise TypeError(f"{type(self).__name__} defines no frame")
+        return shown.found
+
+    def keys(self, shown: "Shown[R, Found]") -> tuple[str, ...]:
+        """Return the columns of `frame` that, with the run, identify a row."""
+        return ()
+
+    def columns(self, shown: "Shown[R, Found]") -> tuple[Column, ...]:
+        """Return the columns of its tables, for the command and the page."""
+        return ()
+
+    @abstractmethod
+    def tables(self, shown: "Shown[R, Found]") -> Iterator[Table | str]:
+        """Yield the tables and lines that the command prints."""
+
+    def notes(self, shown: "Shown[R, Found]") -> Iterator[str]:
+        """Yield what readers must know about the numbers, in sentences."""
+        yield from ()
+
+    def json(self, shown: "Shown[R, Found]") -> Any:
+        """Return what the command prints with `--json`."""
+        return self.frame(shown).to_dict("records")
+
+    def figure(self, shown: "Shown[R, Found]") -> Figure:
+        """Return the chart. Raises UserError if the view has none, see `has_figure`."""
+        raise UserError(f"{self.title} has no chart.")
+
+    @property
+    def has_figure(self) -> bool:
+        """Whether the view has a chart."""
+        return type(self).figure is not View.figure
+
+    def facts(self, shown: "Shown[R, Found]", line: Line, column: str = "") -> Facts | None:
+        """Return the facts behind a cell or mark; None if there are none to show.
+
+        Args:
+            shown: What is shown.
+            line: The row of the frame.
+            column: The name of the column.
+        """
+        return None
+
+    def load(self, request: R) -> list[Run]:
+        """Return the runs that a request names.
+
+        Raises:
+            UserError: If there is no finished run, or a run or relation is unknown.
+        """
+        return choose_runs(request, aligned=self.aligned, checkpoints=self.checkpoints)
+
+    def check(self, infos: Sequence[RunInfo]) -> None:
+        """Raise UserError if these runs can't be shown together."""
+        if len(infos) < self.least_runs:
+            raise UserError(f"{self.title}: choose at least {self.least_runs} runs.")
+        if self.most_runs is not None and len(infos) > self.most_runs:
+            raise UserError(f"{self.title}: choose at most {self.most_runs} runs.")
+
+
+@dataclass(frozen=True)
+class Shown(Generic[R, Found]):
+    """A view of runs, computed.
+
+    Attributes:
+        view: The view.
+        request: The request.
+        infos: The runs.
+        found: What `View.compute` returned.
+        names: Run id -> its name for readers.
+    """
+
+    view: View[R, Found]
+    request: R
+    infos: tuple[RunInfo, ...]
+    found: Found
+    names: Mapping[str, str]
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":
+        """The DataFrame."""
+        return self.view.frame(self)
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """Name -> column."""
+        return {column.name: column for column in self.view.columns(self)}
+
+    def chosen(self, names: str) -> list[Column]:
+        """Return columns. names: their names, separated by spaces."""
+        return [self.columns[name] for name in names.split()]
+
+    @property
+    def guessable(self) -> bool:
+        """Whether any run has a chance level worth showing."""
+        return any(info.guessable for info in self.infos)
+
+    @property
+    def counts(self) -> str:
+        """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
+        return "queries" if any(info.counts == "queries" for info in self.infos) else "facts"
+
+    def title_of(self, what: str) -> str:
+        """Return the title of a chart: what it shows, the data, and the relation if it is one."""
+        names = self.request.relations
+        data = dict.fromkeys(info.dataset for info in self.infos)
+        relation = [labels_of(self.infos)[names[0]]] if len(names) == 1 else []
+        return ", ".join((what, *data, *relation))
+
+    @property
+    def caption(self) -> str:
+        """What the numbers count: data, prompts, relations, facts and ranking."""
+        names = self.request.relations
+        relations = [label for name, label in labels_of(self.infos).items() if name in names]
+        numbers = {_n_facts(info, names) for info in self.infos}
+        facts = " to ".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))
+        return "; ".join(
+            (
+                ", ".join(dict.fromkeys(info.dataset for info in self.infos)),
+                "prompts: " + ", ".join(dict.fromkeys(info.prompts for info in self.infos)),
+                *([", ".join(relations)] if 0 < len(relations) <= MOST_RELATIONS else []),
+                *([counted(len(relations), "relation")] if len(relations) > MOST_RELATIONS else []),
+                f"{facts} {self.counts}" + " for each model" * (len(self.infos) > 1),
+                ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking",
+            )
+        )
+
+    @property
+    def figure(self) -> Figure:
+        """The chart; see `View.figure`."""
+        return self.view.figure(self)
+
+    def facts(self, line: Line, column: str = "") -> Facts | None:
+        """Return the facts behind a cell or mark; see `View.facts`."""
+        return self.view.facts(self, line, column)
+
+    def to_json(self) -> Any:
+        """Return what the command prints with `--json`."""
+        return self.view.json(self)
+
+
+def _n_facts(info: RunInfo, relations: Sequence[str]) -> int:
+    return sum(one.n for one in info.relations if not relations or one.name in relations)
+
+
+def show(view: View[R, Found], request: R) -> Shown[R, Found]:
+    """Return a view of the runs that the request names.
+
+    Raises:
+        UserError: If there is no finished run, a run or relation is unknown, or these runs can't
+            be shown together.
+    """
+    runs = view.load(request)
+    generated = [run.info.id for run in runs if run.info.generates]
+    if view.of_ranks and generated:
+        request.on_note(f"Not shown, because generated answers have no ranks: {_few(generated)}.")
+        runs = [run for run in runs if not run.info.generates]
+        if not runs:
+            raise UserError(f"{view.title}: generated answers have no ranks. Choose other runs.")
+    return show_runs(view, runs, request)
+
+
+def show_runs(
+    view: View[R, Found],
+    runs: Sequence[Run],
+    request: R,
+    names: Mapping[str, str] | None = None,
+) -> Shown[R, Found]:
+    """Return a view of these runs; names: run id -> its name for readers.
+
+    Raises:
+        UserError: If these runs can't be shown together.
+    """
+    infos = tuple(run.info for run in runs)
+    view.check(infos)
+    return Shown(view, request, infos, view.compute(runs, request), names or model_names(infos))
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
+
+
+def narrowed(kind: type[To], request: RunsRequest, **changed: Any) -> To:
+    """Return a view's request with the values of another request, and changed ones."""
+    known = {one.name for one in request_fields(kind)} | {"on_progress", "on_note"}
+    values = {name: value for name, value in vars(request).items() if name in known}
+    return kind(**values | changed)
+
+
+class ViewFunction(Function[P, R, Shown[R, Found], "pd.DataFrame"]):
+    """The Python function of a view; it returns a DataFrame."""
+
+    def __init__(self, request: Callable[P, R], view: View[R, Found], doc: str) -> None:
+        super().__init__(request, partial(show, view), lambda shown: shown.frame, doc)
+        self.view = view

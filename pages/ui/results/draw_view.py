@@ -1,0 +1,261 @@
+"""Draw a view of runs: its figure, its table with a column for each run, and its export.
+
+Every number links to its facts: a click on a mark or a chosen cell opens Wrong answers with the
+filter that `View.facts` gives.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.requests import Request
+from lama_core.rounding import percent, percentage, rounded
+from lama_core.runs.info import RunInfo
+from lama_core.tables import Column, Line
+from lama_core.views.figure import Figure
+from lama_core.views.view import Facts, Shown
+from pages.ui.shared import links, screens
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
+from pages.ui.wrong_answers.filters import params_of
+
+MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
+
+
+def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
+    """Open Wrong answers on the facts behind a run's number.
+
+    `title` is the run's title; if empty, the first run is selected. `filters` are URL parameters.
+    """
+    texts = {
+        key: value if isinstance(value, list) else str(value) for key, value in filters.items()
+    }
+    focus = {"of": choice.name_of(title)}
+    links.go(screens.RESULTS, {**choice.params(), **focus, **texts, **screens.WRONG_ANSWERS})
+
+
+def open_facts_of(choice: RunChoice, runs: Iterable[RunInfo], **params: str | list[str]) -> None:
+    """Open Wrong answers with these runs instead of the chosen ones.
+
+    `params` are URL parameters.
+    """
+    ids: dict[str, str | list[str]] = {"runs": [run.id for run in runs], "models": []}
+    shown = {**choice.params(), **ids, "prompts": "", **params}
+    links.go(screens.RESULTS, {**shown, **screens.WRONG_ANSWERS})
+
+
+def open_behind(choice: RunChoice, found: Facts | None) -> None:
+    """Open the facts behind a cell or mark of the chosen runs; nothing if there are none."""
+    if found is None:
+        return
+    names = {run.id: name for run, name in zip(choice.runs, choice.names, strict=True)}
+    titles = {run.id: title for run, title in zip(choice.runs, choice.titles, strict=True)}
+    fields = {name: value for name, value in found.filter.items() if value not in ((), None)}
+    relations = fields.pop("relations", choice.relations)
+    params: dict[str, Any] = params_of(fields)
+    params["relations"] = [choice.labels[name] for name in relations]
+    for end in ("right", "wrong"):
+        if ids := getattr(found, end):
+            params[end] = [names[one] for one in ids]
+    if found.counting != "counted":
+        params["rows"] = found.counting
+    open_facts(choice, titles.get(found.run, ""), **params)
+
+
+def draw_facts_button(description: str | None, key: str) -> bool:
+    """Draw the button that opens the facts of the selected table cell; True once clicked.
+
+    Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
+    a table selects its first cell. `description` names the cell's facts; None disables the button.
+    """
+    return st.button(
+        f"Facts: {description}" if description else "Choose a number to see its facts",
+        icon=":material/fact_check:",
+        disabled=description is None,
+        key=key,
+    )
+
+
+def draw_figure(
+    choice: RunChoice, figure: Figure, key: str, inks: Mapping[str, str] | None = None
+) -> dict[Any, Any] | None:
+    """Draw a figure; return the row of its frame of the clicked mark, if any.
+
+    inks: series -> colour; by default the colours of the chosen runs.
+    """
+    from pages.ui.shared import charts, figures  # Plotly takes longer than the first answer
+
+    points = charts.draw_chart(
+        figures.plot(figure, choice.inks_of_runs if inks is None else inks),
+        key,
+        title=figure.title,
+        footnote=figure.caption,
+        picture=choice.picture,
+    )
+    return figures.mark_of(figure, points)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A chosen cell of a wide table.
+
+    Attributes:
+        row: The number of the row.
+        line: The row of the view's frame: of the cell's run, or of the first run that has one.
+        column: The name of the column.
+    """
+
+    row: int
+    line: Line
+    column: str
+
+
+def draw_wide(
+    choice: RunChoice,
+    shown: Shown[Any, Any],
+    frame: pd.DataFrame,
+    key: str,
+    columns: Sequence[Column],
+    *,
+    keys: Sequence[str] | None = None,
+    hidden: Sequence[str] = (),
+    widths: Mapping[str, int | str] | None = None,
+    more: Sequence[Mapping[str, Any]] = (),
+    more_columns: Mapping[str, Any] | None = None,
+    height: Any = "content",
+) -> Cell | None:
+    """Draw a table with a row for each group and columns for each run; return the chosen cell.
+
+    Args:
+        choice: The choice of runs, which gives their titles.
+        shown: The view.
+        frame: Its rows, or some of them.
+        key: The widget's key.
+        columns: The columns; the first one of a run stands under the run's title.
+        keys: The columns of the frame that identify a row; by default the view's.
+        hidden: Names of columns of a run that only the table's menu shows.
+        widths: Column -> its width.
+        more: For each row, further cells that belong to no run.
+        more_columns: The configuration of their columns.
+        height: The height of the table.
+    """
+    keys = keys or shown.view.keys(shown)
+    groups: dict[tuple[Any, ...], dict[str, dict[Any, Any]]] = {}
+    for line in frame.to_dict("records"):
+        identity = tuple(line[name] for name in keys)
+        groups.setdefault(identity, {})[line["run"]] = line
+    of_run = [column for column in columns if column.of_run]
+    others = [column for column in columns if not column.of_run]
+    main = of_run[0].name if of_run else ""
+    places: dict[str, tuple[str, str]] = {}
+    config: dict[str, Any] = {}
+    head = [column for column in others if column.name in keys]
+    for column in others:
+        settings = configured(column, pinned=column.name in keys)
+        config[column.head] = settings | _width(widths, column)
+        places[column.head] = ("", column.name)
+    for run, title in zip(choice.runs, choice.titles, strict=True):
+        for column in of_run:
+            name = title if column.name == main else f"{title} {column.name}"
+            label = choice.heads[title] if column.name == main else column.head
+            settings = configured(column, label=label) | _width(widths, column)
+            settings["help"] = f"{column.head}, {title}. {column.help}".strip()
+            config[name] = settings
+            places[name] = (run.id, column.name)
+    grid = []
+    for at, group in enumerate(groups.values()):
+        first = next(iter(group.values()))
+        row = {column.head: cell(column, first) for column in head}
+        for name, (run_id, which) in places.items():
+            if run_id:
+                column = next(one for one in of_run if one.name == which)
+                row[name] = cell(column, group.get(run_id))
+        row |= {column.head: cell(column, first) for column in others if column not in head}
+        grid.append(row | dict(more[at] if more else {}))
+    table = pd.DataFrame(grid)
+    out_of_sight = {name for name, (run_id, which) in places.items() if run_id and which in hidden}
+    picked = draw_table(
+        table,
+        column_order=[name for name in map(str, table) if name not in out_of_sight],
+        column_config=config | dict(more_columns or {}),
+        key=key,
+        picks="single-cell",
+        placeholder="–",
+        height=height,
+    ).cell
+    if picked is None:
+        return None
+    run_id, which = places.get(picked[1], ("", ""))
+    group = list(groups.values())[picked[0]]
+    line = group.get(run_id) or next(iter(group.values()))
+    return Cell(picked[0], line, which)
+
+
+def _width(widths: Mapping[str, int | str] | None, column: Column) -> dict[str, Any]:
+    return {"width": widths[column.name]} if widths and column.name in widths else {}
+
+
+def configured(column: Column, *, label: str = "", pinned: bool = False) -> dict[str, Any]:
+    """Streamlit's configuration of a column."""
+    config = st.column_config
+    common: dict[str, Any] = {"label": label or column.head, "help": column.help or None}
+    if column.kind in ("text", "interval"):
+        width = {"width": 84} if column.kind == "interval" else {}
+        made = config.TextColumn(**common, pinned=pinned or None)
+        return {**made, **width}
+    form = {"count": "localized", "share": "%.1f"}.get(column.kind, f"%.{column.digits}f")
+    return {**config.NumberColumn(**common, format=form)}
+
+
+def cell(column: Column, line: Line | None) -> Any:
+    """A cell's value on a page: text, or a number rounded as the table shows it."""
+    if line is None:
+        return None
+    value = column.value(line)
+    if column.kind == "text":
+        return column.format(value)
+    if column.kind == "interval":
+        low, high = value
+        return "" if low != low else f"{percent(low)}–{percent(high)}"
+    if value is None or value != value:
+        return None
+    if column.kind == "count":
+        return int(value)
+    return percentage(value) if column.kind == "share" else rounded(value, column.digits)
+
+
+def described(cell: Cell, choice: RunChoice, name: str) -> str:
+    """The facts of a chosen cell in words; name: the group's name."""
+    titles = dict(zip([run.id for run in choice.runs], choice.titles, strict=True))
+    title = titles.get(cell.line["run"], choice.titles[0])
+    excluded = ", excluded" if cell.column == "n_excluded" else ""
+    return f"{name}{excluded}, {title}"
+
+
+def draw_view_export(
+    choice: RunChoice,
+    shown: Shown[Any, Any],
+    *,
+    name: str = "",
+    requests: tuple[Request, ...] = (),
+    made: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw the Export button of a view.
+
+    Args:
+        choice: The choice of runs.
+        shown: The view.
+        name: The files' name; by default the view's.
+        requests: The requests that give the same numbers; by default the view's.
+        made: Further provenance.
+    """
+    draw_export(
+        name or shown.view.name,
+        lambda: shown.frame,
+        choice.made() | dict(made or {}),
+        requests or (shown.request,),
+    )

@@ -1,0 +1,149 @@
+"""Draw a chart given as data (`lama_core.views.figure`) with Plotly.
+
+A mark's `customdata` is its row in the figure's frame, so that a click can open the facts behind
+it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
+from pages.ui.shared import charts
+from pages.ui.shared.charts import Colours, Style
+
+MARK = ("mark",)  # the column of `customdata`
+TICK_SIZE = {"bars": 11, "points": 14}
+
+
+def plot(figure: Figure, inks: Colours) -> go.Figure:
+    """Draw a figure; inks: series -> colour. Series without a colour are grey."""
+    frame = figure.frame
+    table = frame.assign(
+        mark=range(len(frame)),
+        key=frame[figure.series],
+        name=frame[figure.series].map(figure.names),
+        hover=[_hover(text) for text in frame["said"]],
+        at=_values(frame, figure.by),
+        value=_values(frame, figure.value),
+    )
+    scale = 100 if figure.value.share else 1
+    for end in ("low", "high"):
+        column = getattr(figure, end)
+        table[end] = scale * frame[column] if column else np.nan
+    shown = set(table["key"])
+    colours = {
+        name: inks.get(key, charts.GREY) for key, name in figure.names.items() if key in shown
+    }
+    drawn = SHAPES[figure.shape](figure, table, colours)
+    if figure.zero is not None:
+        drawn.add_vline(x=scale * figure.zero, line={"color": charts.GREY, "width": 1})
+    if figure.guide is not None:
+        drawn.add_vline(x=figure.guide, line={"color": charts.GREY, "width": 1, "dash": "dot"})
+    return drawn
+
+
+def _hover(text: str) -> str:
+    """Lines of plain text as HTML, the first in bold."""
+    first, *others = map(escape, text.split("\n"))
+    return "<br>".join((f"<b>{first}</b>", *others))
+
+
+def _values(frame: pd.DataFrame, axis: Axis) -> "pd.Series[Any]":
+    column = frame[axis.column]
+    return 100 * column if axis.share else column
+
+
+def _axis(axis: Axis) -> Style:
+    """Plotly's settings of an axis."""
+    scale = 100 if axis.share else 1
+    style: Style = {"title": axis.title}
+    if axis.log:
+        style["type"] = "log"
+    if axis.ticks:
+        places = [scale * place for place in axis.ticks]
+        style |= {"tickvals": places, "ticktext": [*axis.ticks.values()]}
+    if axis.ends:
+        ends = [scale * end for end in axis.ends]
+        style["range"] = [float(np.log10(end)) for end in ends] if axis.log else ends
+    elif axis.share:
+        style["rangemode"] = "tozero"
+    return style
+
+
+def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+    """A line for each series."""
+    drawn = go.Figure()
+    style: Style = {"mode": "lines+markers", "marker_size": 5, "line_width": 2}
+    if figure.size:
+        most = max(1.0, float(figure.frame[figure.size].max()))
+        table["area"] = 4 + 12 * np.sqrt(figure.frame[figure.size] / most)
+        style["by_row"] = {"marker_size": "area"}
+    charts.add_runs(drawn, go.Scatter, table, colours, "at", "value", MARK, **style)
+    for baseline in figure.baselines:
+        rows = _baseline_rows(figure, table, baseline)
+        names = {name: f"{name}, {baseline.name}" for name in colours}
+        style = {"mode": "lines", "line_width": 1.5, "line_dash": "dot"}
+        for name, ink in colours.items():
+            part = rows[rows["name"] == name].assign(name=names[name])
+            charts.add_runs(
+                drawn, go.Scatter, part, {names[name]: ink}, "at", "line", MARK, **style
+            )
+    return drawn.update_layout(xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=430)
+
+
+def _baseline_rows(figure: Figure, table: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
+    """The marks of a baseline; the column `line` has their places on the value axis."""
+    values = figure.frame[baseline.column].to_numpy(dtype=float)
+    scale = 100 if figure.value.share else 1
+    table = table.assign(line=scale * values)
+    rows = table[values >= baseline.least]
+    return rows if baseline.each else rows.drop_duplicates(["at", "line"])
+
+
+def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+    """A row for each value of `by`, with horizontal bars, or points for many series."""
+    drawn = go.Figure()
+    bars = figure.shape == "bars" and len(colours) <= MOST_BARS
+    table = table.assign(label=table["at"].map(charts.short))
+    charts.add_values(drawn, table, colours, MARK, points=not bars)
+    for baseline in figure.baselines:
+        rows = _baseline_rows(figure, table, baseline)
+        if not len(rows):
+            continue
+        rows = rows.assign(hover=rows["hover"])
+        symbol = {"tick": "line-ns-open", "diamond": "diamond-open"}[baseline.mark]
+        size = 8 if baseline.mark == "diamond" else TICK_SIZE["bars" if bars else "points"]
+        style: Style = {"marker_symbol": symbol, "marker_size": size, "name": baseline.name}
+        charts.add_marks(drawn, rows, "line", "label", MARK, **style)
+    labels = list(dict.fromkeys(table["label"]))
+    row = 9 + 13 * len(colours) if bars else 22
+    bold = table["label"][table["at"].isin(figure.bold)]
+    axis = _axis(figure.value)
+    return drawn.update_layout(
+        **charts.row_names(labels, bold),
+        yaxis_title=figure.by.title,
+        yaxis_showgrid=not bars,
+        xaxis=axis,
+        height=120 + max(1, len(labels)) * row,
+        **charts.BARS,
+    )
+
+
+SHAPES: Mapping[str, Callable[[Figure, pd.DataFrame, Colours], go.Figure]] = {
+    "bars": _rows,
+    "points": _rows,
+    "lines": _lines,
+}
+
+
+def mark_of(figure: Figure, points: Sequence[Mapping[str, Any]]) -> dict[Any, Any] | None:
+    """The row of the figure's frame of the first clicked mark; None without one."""
+    for point in points:
+        if "customdata" in point:
+            return dict(figure.frame.iloc[int(point["customdata"][0])])
+    return None

@@ -1,0 +1,101 @@
+"""What holds for every view of runs: the same numbers everywhere, and facts behind each of them."""
+
+import json
+from typing import Any
+
+import pytest
+from calling import told
+
+import lama_core as lama
+from lama_core.errors import UserError
+from lama_core.metrics.fact_answers import AnswerFilter, join_answers
+from lama_core.requests import arguments, field_values
+from lama_core.runs.find import load_run
+from lama_core.views.table import VIEWS
+from lama_core.views.view import Shown, View, show
+
+A, B = "starter-minilm_mlm-manual-9295c55a27", "starter-smollm2_135m-manual-a31de53809"
+# Name of a view -> the fields of its request; without a row, the runs A and B.
+ASKED: dict[str, list[dict[str, Any]]] = {
+    "scores": [
+        {"runs": (A, B)},
+        {"runs": (A, B), "by": "source", "k": 5},
+        {"runs": (A, B), "by": "type", "relations": ("P36", "P19", "P31")},
+        {"runs": (A,), "ranking": "raw", "conceptnet": "facts", "by": "source"},
+    ],
+    "slices": [{"runs": (A, B), "relations": ("P36", "P1376"), "k": 10}],
+}
+# Column of a frame -> which facts it counts, in views with facts behind each cell.
+COUNTED = {"n": "", "n_excluded": "n_excluded"}
+EVERY = [
+    (view, fields) for view in VIEWS for fields in ASKED.get(view.view.name, [{"runs": (A, B)}])
+]
+
+
+def shown(function: Any, fields: dict[str, Any]) -> Shown[Any, Any]:
+    return show(function.view, function.request(**fields))
+
+
+@pytest.mark.parametrize(("function", "fields"), EVERY)
+def test_command_and_function_give_the_same(function: Any, fields: dict[str, Any]) -> None:
+    found = shown(function, fields)
+    whole = json.loads(json.dumps(told(*arguments(found.request)), allow_nan=False))
+    assert whole == told(*arguments(found.request))
+    frame = getattr(lama, function.request.python)(**field_values(found.request))
+    assert frame.to_json(orient="records") == found.frame.to_json(orient="records")
+    assert len(frame)
+
+
+@pytest.mark.parametrize(("function", "fields"), EVERY)
+def test_its_parts_fit_together(function: Any, fields: dict[str, Any]) -> None:
+    found = shown(function, fields)
+    view: View[Any, Any] = function.view
+    assert view.example.split()[: len(function.request.command)] == [*function.request.command]
+    assert view.question.endswith((".", "?")) and view.title
+    if keys := view.keys(found):
+        assert not found.frame.duplicated(["run", *keys]).any()
+    names = [column.name for column in view.columns(found)]
+    assert len(set(names)) == len(names)
+    assert list(view.tables(found))
+    if view.has_figure:
+        figure = found.figure
+        assert figure.title and figure.caption and figure.by.title and figure.value.title
+        assert {figure.by.column, figure.value.column, "said"} <= set(figure.frame)
+        assert set(figure.frame[figure.series]) <= set(figure.names)
+
+
+@pytest.mark.parametrize(("function", "fields"), EVERY)
+def test_the_facts_of_a_cell_are_as_many_as_it_counts(
+    function: Any, fields: dict[str, Any]
+) -> None:
+    found = shown(function, fields)
+    runs = [load_run(info.id) for info in found.infos]
+    if any(info.beside for info in found.infos):
+        from lama_core.runs.alignment import align
+
+        runs = [*align(runs)]
+    numbers = {run.info.id: at for at, run in enumerate(runs)}
+    ranking = found.request.ranking_of(runs[0].info)
+    joined = join_answers(runs, ranking=ranking)
+    for line in found.frame.to_dict("records"):
+        for column in (name for name in COUNTED if name in line):
+            facts = found.facts(line, column)
+            if facts is None:
+                continue
+            chosen = AnswerFilter(
+                of=numbers[facts.run],
+                k=getattr(found.request, "k", 1),
+                counting=facts.counting,
+                right=tuple(numbers[one] for one in facts.right),
+                wrong=tuple(numbers[one] for one in facts.wrong),
+                **facts.filter,
+            )
+            assert len(joined.select(chosen)) == line[column], (line, column)
+
+
+@pytest.mark.parametrize("function", VIEWS, ids=lambda one: one.view.name)
+def test_bad_input_is_one_sentence(function: Any) -> None:
+    for fields in ({"runs": ("nosuch",)}, {"runs": (A,), "relations": ("P3666",)}):
+        with pytest.raises(UserError) as raised:
+            shown(function, fields)
+        assert "\n" not in str(raised.value)
