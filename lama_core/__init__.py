@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
     from lama_core.views.curves import curves as curves
+    from lama_core.views.known_by import known_by as known_by
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
 
@@ -74,6 +75,7 @@ _MODULES = {
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
     "views.curves": "curves",
+    "views.known_by": "known_by",
     "views.scores": "scores",
     "views.slices": "slices",
 }

@@ -362,3 +362,22 @@ def test_lama_itself_is_there_without_being_fetched() -> None:
     said = " ".join(text.value for text in app.caption)
     assert "29,411 of the paper's 34,039 facts" in said and "**raw** ranking" in said
     assert "26,784" in said and "29,394" in said
+
+
+@pytest.mark.usefixtures("here")
+def test_known_by_counts_the_facts_that_only_some_models_know() -> None:
+    app = open_page("results", data="made-up", tab="More", chart="Known by", known_by="source",
+                    models=["gpt2", "bert-base-cased"])  # fmt: skip
+    table = tables(app)[0]
+    assert table.columns.tolist() == [
+        "source",
+        "known by",
+        "facts",
+        "%",
+        "95% interval",
+        "of facts",
+    ]
+    for _, part in table.groupby("source"):
+        assert part["facts"].sum() == part["of facts"].iloc[0]
+    alone = open_page("results", data="made-up", tab="More", chart="Known by", models=["gpt2"])
+    assert any("2 to 4 models" in one.value for one in alone.info)

@@ -15,6 +15,7 @@ from lama_core.views.table import VIEWS
 from lama_core.views.view import Shown, View, show
 
 A, B = "starter-minilm_mlm-manual-9295c55a27", "starter-smollm2_135m-manual-a31de53809"
+C = "starter-minilm_mlm_twin-manual-a0ba68d9e5"
 # Name of a view -> the fields of its request; without a row, the runs A and B.
 ASKED: dict[str, list[dict[str, Any]]] = {
     "scores": [
@@ -22,6 +23,11 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"runs": (A, B), "by": "source", "k": 5},
         {"runs": (A, B), "by": "type", "relations": ("P36", "P19", "P31")},
         {"runs": (A,), "ranking": "raw", "conceptnet": "facts", "by": "source"},
+    ],
+    "known-by": [
+        {"runs": (A, B)},
+        {"runs": (A, B, C), "by": "relation", "relations": ("P36", "P19"), "k": 10},
+        {"runs": (A, C), "by": "source"},
     ],
     "slices": [{"runs": (A, B), "relations": ("P36", "P1376"), "k": 10}],
 }
@@ -53,7 +59,8 @@ def test_its_parts_fit_together(function: Any, fields: dict[str, Any]) -> None:
     assert view.example.split()[: len(function.request.command)] == [*function.request.command]
     assert view.question.endswith((".", "?")) and view.title
     if keys := view.keys(found):
-        assert not found.frame.duplicated(["run", *keys]).any()
+        named = [name for name in ("run", *keys) if name in found.frame]
+        assert not found.frame.duplicated(named).any()
     names = [column.name for column in view.columns(found)]
     assert len(set(names)) == len(names)
     assert list(view.tables(found))
@@ -95,7 +102,7 @@ def test_the_facts_of_a_cell_are_as_many_as_it_counts(
 
 @pytest.mark.parametrize("function", VIEWS, ids=lambda one: one.view.name)
 def test_bad_input_is_one_sentence(function: Any) -> None:
-    for fields in ({"runs": ("nosuch",)}, {"runs": (A,), "relations": ("P3666",)}):
+    for fields in ({"runs": ("nosuch",)}, {"runs": (A, B), "relations": ("P3666",)}):
         with pytest.raises(UserError) as raised:
             shown(function, fields)
         assert "\n" not in str(raised.value)

@@ -11,18 +11,21 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from lama_core.errors import UserError
 from lama_core.requests import Request
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line
 from lama_core.views.figure import Figure
-from lama_core.views.view import Facts, Shown
+from lama_core.views.view import Facts, Shown, ViewFunction
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.wrong_answers.filters import params_of
 
+MOST_ROWS = 12  # of a table without a scroll bar
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
@@ -193,6 +196,78 @@ def draw_wide(
     group = list(groups.values())[picked[0]]
     line = group.get(run_id) or next(iter(group.values()))
     return Cell(picked[0], line, which)
+
+
+def draw_long(
+    shown: Shown[Any, Any], frame: pd.DataFrame, key: str, columns: Sequence[Column]
+) -> Cell | None:
+    """Draw a table with a row for each row of a view's frame; return the chosen cell.
+
+    Args:
+        shown: The view.
+        frame: Its rows, or some of them.
+        key: The widget's key.
+        columns: The columns.
+    """
+    lines = frame.to_dict("records")
+    table = pd.DataFrame(
+        [{column.head: cell(column, line) for column in columns} for line in lines]
+    )
+    keys = shown.view.keys(shown)
+    picked = draw_table(
+        table,
+        column_config={
+            column.head: configured(column, pinned=column.name in keys) for column in columns
+        },
+        key=key,
+        picks="single-cell",
+        placeholder="–",
+        height="content" if len(table) <= MOST_ROWS else 460,
+    ).cell
+    if picked is None:
+        return None
+    names = {column.head: column.name for column in columns}
+    return Cell(picked[0], lines[picked[0]], names[picked[1]])
+
+
+def draw_whole(
+    choice: RunChoice,
+    function: ViewFunction[..., Any, Any],
+    caption: str,
+    shown_columns: str,
+    **options: Any,
+) -> None:
+    """Draw a view as a whole: its figure, its table, its notes and its export.
+
+    Args:
+        choice: The choice of runs.
+        function: The view.
+        caption: What the marks mean, as Markdown.
+        shown_columns: The names of the table's columns, separated by spaces.
+        options: Fields of the view's request.
+    """
+    try:
+        shown = choice.view(function, **options)
+    except UserError as error:
+        show_note(plain(str(error)))
+        return
+    name = function.view.name
+    mark = draw_figure(choice, shown.figure, f"{name} chart")
+    st.caption(caption)
+    columns = shown.chosen(shown_columns)
+    chosen = draw_long(shown, shown.frame, f"{name} table", columns)
+    description = None
+    if chosen is not None:
+        words = [cell(column, chosen.line) for column in columns if column.kind == "text"]
+        description = ", ".join(map(str, words))
+    opens = draw_facts_button(description, f"{name} facts")
+    for note in function.view.notes(shown):
+        st.caption(plain(note))
+    draw_view_export(choice, shown)
+    if mark is not None:
+        open_behind(choice, shown.facts(mark))
+    if chosen is not None and opens:
+        open_behind(choice, shown.facts(chosen.line, chosen.column))
 
 
 def _width(widths: Mapping[str, int | str] | None, column: Column) -> dict[str, Any]:

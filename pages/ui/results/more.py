@@ -7,6 +7,7 @@ import streamlit as st
 
 from lama_core.api.results import RunInfo
 from lama_core.runs.find import RunListing
+from lama_core.views.known_by import known_by
 from pages.ui.results.curves_and_ranks import (
     draw_calibration,
     draw_correlates,
@@ -14,6 +15,7 @@ from pages.ui.results.curves_and_ranks import (
     draw_margins,
     draw_ranks,
 )
+from pages.ui.results.draw_view import draw_whole
 from pages.ui.results.lama_trex import draw_measured
 from pages.ui.results.overview import draw_types
 from pages.ui.results.slices import draw_slices
@@ -24,6 +26,7 @@ from pages.ui.results.wording import ALTERED, SEVERAL, draw_wording, wording_run
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis
+from pages.ui.shared.url_state import pick
 
 # Draws a chart or tab; returns the runs that it shows, or None if it shows the chosen runs.
 Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
@@ -69,6 +72,24 @@ def _wording_needs(choice: RunChoice, listing: RunListing) -> str:
     return "" if found else f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
 
 
+def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
+    few, most = known_by.view.least_runs, known_by.view.most_runs
+    return "" if few <= len(choice.runs) <= (most or few) else f"{few} to {most} models"
+
+
+def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
+    by = pick("By", ("all", "source", "relation"), key="known_by")
+    draw_whole(
+        choice,
+        known_by,
+        f"Dots, from left to right: {plain(', '.join(choice.titles))}. A bar: the facts that "
+        "exactly the models with ● know, that is, whose right answer is among their first "
+        f"{choice.k}. Whiskers: 95 % intervals. Click a bar to see its facts.",
+        f"{'by' if by != 'all' else ''} known_by n share interval of",
+        by=by,
+    )
+
+
 def _draw_probes(*_: object) -> None:
     from pages.ui.analogy.probes import draw_probes
 
@@ -95,6 +116,7 @@ CHARTS = {
         "What correlates with a right answer: confidence, frequency, length of the subject?",
         lambda choice, _: draw_correlates(choice),
     ),
+    known_by.view.title: Chart(known_by.view.question, _draw_known_by, _known_by_needs),
     "Slices": Chart(
         "On which facts is a model better: frequent answers, subjects that contain the answer?",
         lambda choice, _: draw_slices(choice),
