@@ -50,8 +50,10 @@ if TYPE_CHECKING:
     from lama_core.queries.wordings import relation as relation
     from lama_core.views.curves import curves as curves
     from lama_core.views.known_by import known_by as known_by
+    from lama_core.views.mentions import mentions as mentions
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
+    from lama_core.views.totals import totals as totals
 
 __version__ = "0.2.0"
 _MODULES = {
@@ -76,8 +78,10 @@ _MODULES = {
     "queries.wordings": "relation",
     "views.curves": "curves",
     "views.known_by": "known_by",
+    "views.mentions": "mentions",
     "views.scores": "scores",
     "views.slices": "slices",
+    "views.totals": "totals",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 __all__ = ["__version__", *sorted(_MODULE_OF)]

@@ -4,9 +4,18 @@ from typing import Any
 
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
+from lama_core.views.mentions import mentions
 from lama_core.views.scores import scores
 from lama_core.views.slices import slices
+from lama_core.views.totals import totals
 from lama_core.views.view import ViewFunction
 
 # To add a view, add a row. Its command and the test of all views follow from this table.
-VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (scores, curves, slices, known_by)
+VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
+    scores,
+    curves,
+    slices,
+    known_by,
+    totals,
+    mentions,
+)

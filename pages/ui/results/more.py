@@ -8,6 +8,7 @@ import streamlit as st
 from lama_core.api.results import RunInfo
 from lama_core.runs.find import RunListing
 from lama_core.views.known_by import known_by
+from lama_core.views.mentions import mentions
 from pages.ui.results.curves_and_ranks import (
     draw_calibration,
     draw_correlates,
@@ -90,6 +91,18 @@ def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
     )
 
 
+def _draw_mentions(choice: RunChoice, _: RunListing) -> None:
+    of = pick("Mentions of the", ("object", "subject"), key="mentions_of")
+    draw_whole(
+        choice,
+        mentions,
+        f"P@{choice.k} over facts by how often a text mentions the fact's {of}: for the embedded "
+        "models the text that they were trained on. Whiskers: 95 % intervals.",
+        "mentions model n p_at_k interval",
+        of=of,
+    )
+
+
 def _draw_probes(*_: object) -> None:
     from pages.ui.analogy.probes import draw_probes
 
@@ -117,6 +130,7 @@ CHARTS = {
         lambda choice, _: draw_correlates(choice),
     ),
     known_by.view.title: Chart(known_by.view.question, _draw_known_by, _known_by_needs),
+    mentions.view.title: Chart(mentions.view.question, _draw_mentions),
     "Slices": Chart(
         "On which facts is a model better: frequent answers, subjects that contain the answer?",
         lambda choice, _: draw_slices(choice),

@@ -1,0 +1,142 @@
+"""View: P@k by how often a text mentions the fact's object or subject."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+
+from lama_core.metrics.correlates import mentions_of
+from lama_core.metrics.intervals import METHOD, share_intervals
+from lama_core.requests import option
+from lama_core.rounding import percent
+from lama_core.runs.info import Run
+from lama_core.tables import Column, Table, count, interval, share, table_of_frame, text
+from lama_core.views.choice import TopRequest
+from lama_core.views.figure import Axis, Figure, said, said_interval
+from lama_core.views.view import Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Numbers of mentions: minimum and maximum of each row; None is unlimited.
+MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
+
+
+@dataclass(frozen=True)
+class MentionsRequest(TopRequest):
+    """Request for P@k by mentions in a text: the fields of `results mentions`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "mentions")
+    python: ClassVar[str] = "mentions"
+
+    of: Annotated[Literal["object", "subject"], option("The name whose mentions are counted.")] = (
+        "object"
+    )
+
+
+class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
+    """P@k by how often the model's training text, or a word list, mentions a name of the fact."""
+
+    name = "mentions"
+    title = "Mentions"
+    question = "Do models know facts better if their names are frequent?"
+    example = "results mentions starter-minilm_mlm-manual --of subject"
+
+    def compute(self, runs: Sequence[Run], request: MentionsRequest) -> "pd.DataFrame":
+        """Return a row for each run and range of mentions that has facts.
+
+        Columns: run, mentions (`10 to 99 times`), n, p_at_k, low, high, text (where they are
+        counted).
+        """
+        import pandas as pd
+
+        lines = []
+        for run in runs:
+            facts = run.facts[run.facts["excluded"].isna()]
+            if request.relations:
+                facts = facts[facts["relation"].isin(request.relations)]
+            mentions = mentions_of(run.info.model)
+            codes, names = pd.factorize(facts[request.of].astype(str))
+            counts = np.asarray(mentions.count(list(names)))[codes]
+            right = facts[f"rank_{request.ranking_of(run.info)}"].to_numpy() <= request.k
+            for place, (low, high) in enumerate(MENTIONS):
+                inside = (counts >= low) & (counts < (np.inf if high is None else high + 1))
+                n, n_right = int(inside.sum()), int(right[inside].sum())
+                if n:
+                    end = f" to {high:,}" if high else " or more"
+                    ends = share_intervals(np.array(n_right), np.array(n))
+                    row = (place, run.info.id, f"{low:,}{end} times", n, n_right / n)
+                    lines.append((*row, float(ends.low), float(ends.high), mentions.source))
+        columns = ["place", "run", "mentions", "n", "p_at_k", "low", "high", "text"]
+        table = pd.DataFrame(lines, columns=columns).sort_values("place", kind="stable")
+        return table.drop(columns="place").reset_index(drop=True)
+
+    def keys(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        return ("mentions",)
+
+    def columns(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+        """Return the columns of the table."""
+        return (
+            text("mentions", f"mentions of the {shown.request.of}"),
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            count("n", shown.counts, of_run=True),
+            share("p_at_k", f"P@{shown.request.k}", of_run=True),
+            interval(of_run=True),
+        )
+
+    def tables(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+        """Yield the table."""
+        yield table_of_frame(
+            shown.chosen("mentions model n p_at_k interval"),
+            shown.frame,
+            title=f"P@{shown.request.k} over facts, in percent; intervals: {METHOD}",
+        )
+
+    def notes(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Iterator[str]:
+        """Yield where the mentions of each model are counted."""
+        for run, part in shown.frame.groupby("run", sort=False):
+            yield f"{shown.names[str(run)]}: {part['text'].iloc[0]}."
+
+    def figure(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Figure:
+        """Return a row of bars for each range of mentions."""
+        request = shown.request
+        lines = [
+            said(
+                f"{shown.names[line['run']]}, {request.of} mentioned {line['mentions']}",
+                f"P@{request.k}: {percent(line['p_at_k'])} %",
+                said_interval(line["low"], line["high"]),
+                f"{line['n']:,} {shown.counts}",
+            )
+            for line in shown.frame.to_dict("records")
+        ]
+        return Figure(
+            shape="bars",
+            frame=shown.frame.assign(said=lines),
+            by=Axis(column="mentions", title="mentions"),
+            value=Axis(column="p_at_k", title=f"P@{request.k}, % of facts", share=True),
+            names=shown.names,
+            low="low",
+            high="high",
+            title=shown.title_of(f"P@{request.k} by mentions of the {request.of} in a text"),
+            caption=shown.caption,
+        )
+
+
+mentions = ViewFunction(
+    MentionsRequest,
+    MentionsView(),
+    """Return P@k by how often a text mentions the object or subject of the facts.
+
+    Mentions are counted in the embedded models' training text; for other models, by the word
+    frequencies of the package wordfreq.
+
+    Returns:
+        A DataFrame with a row for each run and range of mentions: mentions, n (facts), p_at_k, low,
+        high, text (where mentions are counted).
+
+    Raises:
+        UserError: If there is no finished run, or a run or relation is unknown.
+    """,
+)
