@@ -64,6 +64,15 @@ class Baseline:
     least: float = 0.0
 
 
+CHANCE = Baseline(
+    column="chance",
+    name="chance (random order of the answers)",
+    mark="diamond",
+    each=True,
+    least=LEAST_CHANCE,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A chart.

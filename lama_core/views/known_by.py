@@ -4,7 +4,7 @@ A model knows a fact if its right answer has rank at most k. Only facts that cou
 compared. A group is the facts that exactly some of the models know.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -18,7 +18,7 @@ from lama_core.requests import option
 from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
-from lama_core.views.choice import TopRequest
+from lama_core.views.choice import TopRequest, model_names
 from lama_core.views.figure import Axis, Figure, labels_of, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -92,8 +92,9 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
 
     def frame(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> "pd.DataFrame":
         """Return the table with the names of the models that know the facts."""
-        names = [_names(shown, line) for line in shown.found.to_dict("records")]
-        return shown.found.assign(known_by=names)
+        names = model_names(shown.infos)  # the same on the page as in files
+        known = [_named(names, line) for line in shown.found.to_dict("records")]
+        return shown.found.assign(known_by=known)
 
     def keys(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> tuple[str, ...]:
         """Return the columns that identify a row."""
@@ -104,7 +105,12 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         labels, counts = labels_of(shown.infos), shown.counts
         return (
             text("by", shown.request.by, cell=lambda line: labels.get(line["by"], line["by"])),
-            text("known_by", "known by", "The models that know these facts; no other does."),
+            text(
+                "known_by",
+                "known by",
+                "The models that know these facts; no other does.",
+                cell=lambda line: _named(shown.names, line),
+            ),
             count("n", counts, of_run=True),
             share("share", "%", f"Percent of the {counts} that count in every run.", of_run=True),
             interval(help_text=f"95 % interval of the percentage: {METHOD}.", of_run=True),
@@ -134,7 +140,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         k, counts = shown.request.k, shown.counts
         lines = [
             said(
-                f"known by {line['known_by']}",
+                f"known by {_named(shown.names, line)}",
                 f"{line['n']:,} of {line['of']:,} {counts}, {percent(line['share'])} %",
                 said_interval(line["low"], line["high"]),
             )
@@ -176,14 +182,14 @@ def _with_shares(table: "pd.DataFrame") -> "pd.DataFrame":
     return table.assign(share=n / of, low=ends.low, high=ends.high)
 
 
-def _names(shown: Shown[KnownByRequest, "pd.DataFrame"], line: Line) -> str:
+def _named(names: Mapping[str, str], line: Line) -> str:
     """Return the models that know a group's facts: `A only`, `A and B`, `all 3` or `none`."""
-    names = [shown.names[one] for one in line["right"].split()]
-    if not names:
+    known = [names[one] for one in line["right"].split()]
+    if not known:
         return "none"
     if not line["wrong"]:
-        return "both" if len(names) == 2 else f"all {len(names)}"
-    return f"{names[0]} only" if len(names) == 1 else " and ".join(names)
+        return "both" if len(known) == 2 else f"all {len(known)}"
+    return f"{known[0]} only" if len(known) == 1 else " and ".join(known)
 
 
 known_by = ViewFunction(

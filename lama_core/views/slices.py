@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from lama_core.errors import choose
 from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
 from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_training
+from lama_core.requests import option
+from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import TopRequest
+from lama_core.views.figure import CHANCE, Axis, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -27,6 +31,11 @@ class SlicesRequest(TopRequest):
 
     command: ClassVar[tuple[str, ...]] = ("results", "slices")
     python: ClassVar[str] = "slices"
+
+    by: Annotated[
+        str | None,
+        option("Only this way of slicing, such as `gold in the subject`. Default: every way."),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,12 @@ class SlicesView(View[SlicesRequest, Slices]):
             for name, slicing in slicings(joined).items():
                 before = known.get(name, slicing)
                 known[name] = Slicing(name, slicing.help, {**before.slices, **slicing.slices})
-        return Slices(stacked(tables).drop(columns="number", errors="ignore"), known)
+        table = stacked(tables).drop(columns="number", errors="ignore")
+        if request.by is not None:
+            by = choose(request.by, known, "way of slicing")
+            known = {name: known[name] for name in ("all", by)}
+            table = table[table["by"].isin(known)].reset_index(drop=True)
+        return Slices(table, known)
 
     def frame(self, shown: Shown[SlicesRequest, Slices]) -> "pd.DataFrame":
         """Return a row for each run and slice."""
@@ -127,6 +141,33 @@ class SlicesView(View[SlicesRequest, Slices]):
         """Yield a note on the models whose training text is unknown."""
         if note := unknown_training([info.model for info in shown.infos]):
             yield note
+
+    def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:
+        """Return a row of bars for each slice of the chosen way, or of the first one."""
+        way = shown.request.by or next(name for name in shown.found.slicings if name != "all")
+        table, k = by_slice(shown.found), shown.request.k
+        table = table[(table["by"] == way) & (table["n"] > 0)]
+        lines = [
+            said(
+                f"{shown.names[line['run']]}, {way}: {line['slice']}",
+                f"P@{k}: {percent(line['p_at_k'])} %",
+                said_interval(line["low"], line["high"]),
+                f"{line['n']:,} {shown.counts}",
+            )
+            for line in table.to_dict("records")
+        ]
+        return Figure(
+            shape="bars",
+            frame=table.assign(said=lines),
+            by=Axis(column="slice", title=way),
+            value=Axis(column="p_at_k", title=f"P@{k}, % of the slice's facts", share=True),
+            names=shown.names,
+            low="low",
+            high="high",
+            baselines=(CHANCE,) if shown.guessable else (),
+            title=shown.title_of(f"P@{k} by {way}"),
+            caption=shown.caption,
+        )
 
     def facts(self, shown: Shown[SlicesRequest, Slices], line: Line, column: str = "") -> Facts:
         """Return the facts of a slice; in a column of wrong answers, those of this kind."""

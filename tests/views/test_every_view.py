@@ -29,7 +29,10 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"runs": (A, B, C), "by": "relation", "relations": ("P36", "P19"), "k": 10},
         {"runs": (A, C), "by": "source"},
     ],
-    "slices": [{"runs": (A, B), "relations": ("P36", "P1376"), "k": 10}],
+    "slices": [
+        {"runs": (A, B), "relations": ("P36", "P1376"), "k": 10},
+        {"runs": (A, C), "by": "origin", "relations": ("P36", "P19")},
+    ],
 }
 # Column of a frame -> which facts it counts, in views with facts behind each cell.
 COUNTED = {"n": "", "n_excluded": "n_excluded"}

@@ -13,6 +13,7 @@ from pages.ui.results.draw_view import (
     MOST_INTERVALS,
     described,
     draw_facts_button,
+    draw_figure,
     draw_view_export,
     draw_wide,
     open_behind,
@@ -28,8 +29,8 @@ MOST_KINDS = 2  # with more runs macro P@1 and the kinds of wrong answers are hi
 
 def draw_slices(choice: RunChoice) -> None:
     """Draw a table with one row per slice: P@k and kinds of wrong answers of each run."""
-    shown = choice.view(slices)
-    ways = [name for name in shown.found.slicings if name != "all"]
+    whole = choice.view(slices)
+    ways = [name for name in whole.found.slicings if name != "all"]
     way = st.selectbox(
         "Slice by",
         (EVERY, *ways),
@@ -38,15 +39,17 @@ def draw_slices(choice: RunChoice) -> None:
         width=320,
         format_func=shown_slicing,
     )
-    if shown.frame.empty:
+    if whole.frame.empty:
         show_note("These relations have no facts in these runs.")
         return
-    frame = by_slice(shown.found)
-    frame = frame if way == EVERY else frame[frame["by"].isin(["all", way])]
+    shown = whole if way == EVERY else choice.view(slices, by=way)
+    mark = None
+    if way != EVERY:
+        mark = draw_figure(choice, shown.figure, "slices chart")
     chosen = draw_wide(
         choice,
         shown,
-        frame,
+        by_slice(shown.found),
         "slices table",
         [_on_page(column) for column in _columns(shown, way)],
         hidden=_hidden(choice),
@@ -66,6 +69,8 @@ def draw_slices(choice: RunChoice) -> None:
     for note in shown.view.notes(shown):
         st.caption(plain(note))
     draw_view_export(choice, shown)
+    if mark is not None:
+        open_behind(choice, shown.facts(mark))
     if chosen is not None and opens:
         open_behind(choice, shown.facts(chosen.line, chosen.column))
 
