@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
     from lama_core.views.totals import totals as totals
+    from lama_core.views.wording import wording as wording
 
 __version__ = "0.2.0"
 _MODULES = {
@@ -82,6 +83,7 @@ _MODULES = {
     "views.scores": "scores",
     "views.slices": "slices",
     "views.totals": "totals",
+    "views.wording": "wording",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 __all__ = ["__version__", *sorted(_MODULE_OF)]

@@ -49,6 +49,7 @@ from lama_core.views.scores import ScoresRequest, scores
 from lama_core.views.slices import SlicesRequest, slices
 from lama_core.views.table import VIEWS
 from lama_core.views.view import Shown, narrowed, show
+from lama_core.views.wording import WordingRequest, wording
 
 Lines = list[dict[Any, Any]]
 
@@ -93,28 +94,6 @@ class ResultsRequest(ScoresRequest):
 
 
 @dataclass(frozen=True)
-class WordingEffects:
-    """Effects of the wording of queries, with a row for each run and relation.
-
-    Attributes:
-        agreement: Consistency of paraphrases (Elazar et al. 2021).
-        altered: Negated and misprimed queries compared with plain ones (Kassner and Schütze 2020).
-    """
-
-    agreement: Lines
-    altered: Lines
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """Both tables, one after the other."""
-        return stacked([pd.DataFrame(self.agreement), pd.DataFrame(self.altered)])
-
-    def to_json(self) -> dict[str, Lines]:
-        """Return what `results --wording --json` prints."""
-        return {"consistency": self.agreement, "contrast": self.altered}
-
-
-@dataclass(frozen=True)
 class ComparedWays:
     """Each model's answers to the same facts in different ways; see `metrics.ways_of_asking`."""
 
@@ -142,17 +121,19 @@ class ComparedWays:
 
 def _results(
     request: ResultsRequest,
-) -> Shown[Any, Any] | WordingEffects | ComparedWays | SeriesResults:
+) -> Shown[Any, Any] | ComparedWays | SeriesResults:
     if request.runs and len(request.runs) == 1:
         _check_name(request.runs[0])
     if request.slices:
         return show(slices.view, narrowed(SlicesRequest, request))
-    if not (request.series or request.wording or request.ways):
+    if request.wording:
+        return show(wording.view, narrowed(WordingRequest, request))
+    if not (request.series or request.ways):
         return show(scores.view, request)
     chosen = choose_runs(request, aligned=False, checkpoints=request.series)
     if request.series:
         return series_results(request, chosen)
-    return _wordings(request, chosen) if request.wording else _ways(request, chosen)
+    return _ways(request, chosen)
 
 
 def _check_name(name: str) -> None:
@@ -162,33 +143,6 @@ def _check_name(name: str) -> None:
     except UserError as error:
         hint = did_you_mean(name, [one.view.name for one in VIEWS])
         raise UserError(f"{error}{hint}") from error
-
-
-def _wordings(request: ResultsRequest, runs: Sequence[Run]) -> WordingEffects:
-    relations = request.relations
-    agreement = [
-        {"run": run.info.id, "model": run.info.model, **asdict(line)}
-        for run in runs
-        for line in metrics.paraphrase_consistency(
-            run.facts, ranking=request.ranking or run.info.ranking
-        )
-        if not relations or line.relation in relations
-    ]
-    altered = [
-        {**line, "prompts": run.info.prompts}
-        for run in runs
-        if "plain" in run.facts
-        for line in metrics.contrast(run, ranking=request.ranking or run.info.ranking).to_dict(
-            "records"
-        )
-        if not relations or line["relation"] in relations
-    ]
-    if not agreement and not altered:
-        raise UserError(
-            "None of these runs has several wordings for a fact. Run `probe` with --prompts "
-            "paraphrases, negated or misprimed."
-        )
-    return WordingEffects(agreement, altered)
 
 
 def _ways(request: ResultsRequest, runs: Sequence[Run]) -> ComparedWays:

@@ -15,7 +15,6 @@ from lama_core.api.results import (
     ComparedWays,
     Interval,
     WaysOfAsking,
-    WordingEffects,
     what_differs,
 )
 from lama_core.api.series import SeriesResults, TrainedSeries
@@ -55,13 +54,11 @@ def print_view(shown: Shown[Any, Any]) -> None:
 
 
 def print_results(
-    found: Shown[Any, Any] | WordingEffects | ComparedWays | SeriesResults,
+    found: Shown[Any, Any] | ComparedWays | SeriesResults,
 ) -> None:
     """Print the view that the options of `results` chose."""
     if isinstance(found, Shown):
         print_view(found)
-    elif isinstance(found, WordingEffects):
-        _print_wordings(found)
     elif isinstance(found, SeriesResults):
         for number, series in enumerate(found.found):
             print("\n" * bool(number), end="")
@@ -71,44 +68,6 @@ def print_results(
         for number, one in enumerate(found.found):
             print("\n" * bool(number), end="")
             _print_ways(one)
-
-
-def _print_wordings(found: WordingEffects) -> None:
-    if found.agreement:
-        output.print_table(
-            ("relation", "model", "consistency", "P@1", "consistent P@1", "facts", "prompts"),
-            [
-                (
-                    line["relation"],
-                    line["model"],
-                    percent(line["consistency"]),
-                    percent(line["accuracy"]),
-                    percent(line["consistent_accuracy"]),
-                    line["n_facts"],
-                    line["n_prompts"],
-                )
-                for line in found.agreement
-            ],
-            title="Pairs of wordings with the same first answer, in percent (Elazar et al. 2021)",
-        )
-    if found.altered:
-        output.print_table(
-            ("relation", "model", "prompts", "same first", "Spearman", "P@1 plain", "P@1", "facts"),
-            [
-                (
-                    line["relation"],
-                    line["model"],
-                    line["prompts"],
-                    percent(line["overlap"]),
-                    rounding.fixed(line["spearman"], 2),
-                    percent(line["plain"]),
-                    percent(line["altered"]),
-                    line["n"],
-                )
-                for line in found.altered
-            ],
-            title="Negated or misprimed compared with plain, in percent (Kassner and Schütze 2020)",
-        )
 
 
 def _print_ways(found: WaysOfAsking) -> None:

@@ -9,6 +9,7 @@ from lama_core.views.scores import scores
 from lama_core.views.slices import slices
 from lama_core.views.totals import totals
 from lama_core.views.view import ViewFunction
+from lama_core.views.wording import wording
 
 # To add a view, add a row. Its command and the test of all views follow from this table.
 VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
@@ -18,4 +19,5 @@ VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     known_by,
     totals,
     mentions,
+    wording,
 )

@@ -29,7 +29,7 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.results.draw_view import open_facts_of
+from pages.ui.results.draw_view import open_facts
 from pages.ui.results.slices import shown_slicing
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.export import draw_export
@@ -322,11 +322,11 @@ def _draw_tests(found: Comparison) -> None:
 def _open_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:
     """Open the facts that run `ahead` (0: A, 1: B) gets right and the other run gets wrong."""
     names = run_names(pair.runs)
-    params: dict[str, str | list[str]] = {"data": pair.runs[0].dataset, "of": names[1 - ahead]}
+    params: dict[str, Any] = {"data": pair.runs[0].dataset, "of": names[1 - ahead]}
     params |= {"right": [names[ahead]], "wrong": [names[1 - ahead]]}
     if relations is not None:
         params["relations"] = relations
-    open_facts_of(choice, pair.runs, **params)
+    open_facts(choice.with_runs(pair.runs), **params)
 
 
 def _points(difference: float) -> str:

@@ -4,7 +4,7 @@ Every number links to its facts: a click on a mark or a chosen cell opens Wrong 
 filter that `View.facts` gives.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ import streamlit as st
 from lama_core.errors import UserError
 from lama_core.requests import Request
 from lama_core.rounding import percent, percentage, rounded
-from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line
 from lama_core.views.figure import Figure
 from lama_core.views.view import Facts, Shown, ViewFunction
@@ -22,7 +21,7 @@ from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice
-from pages.ui.shared.tables import draw_table
+from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
 MOST_ROWS = 12  # of a table without a scroll bar
@@ -41,16 +40,6 @@ def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
     links.go(screens.RESULTS, {**choice.params(), **focus, **texts, **screens.WRONG_ANSWERS})
 
 
-def open_facts_of(choice: RunChoice, runs: Iterable[RunInfo], **params: str | list[str]) -> None:
-    """Open Wrong answers with these runs instead of the chosen ones.
-
-    `params` are URL parameters.
-    """
-    ids: dict[str, str | list[str]] = {"runs": [run.id for run in runs], "models": []}
-    shown = {**choice.params(), **ids, "prompts": "", **params}
-    links.go(screens.RESULTS, {**shown, **screens.WRONG_ANSWERS})
-
-
 def open_behind(choice: RunChoice, found: Facts | None) -> None:
     """Open the facts behind a cell or mark of the chosen runs; nothing if there are none."""
     if found is None:
@@ -60,7 +49,7 @@ def open_behind(choice: RunChoice, found: Facts | None) -> None:
     fields = {name: value for name, value in found.filter.items() if value not in ((), None)}
     relations = fields.pop("relations", choice.relations)
     params: dict[str, Any] = params_of(fields)
-    params["relations"] = [choice.labels[name] for name in relations]
+    params["relations"] = [choice.labels.get(name, name) for name in relations]
     for end in ("right", "wrong"):
         if ids := getattr(found, end):
             params[end] = [names[one] for one in ids]
@@ -198,6 +187,35 @@ def draw_wide(
     return Cell(picked[0], line, which)
 
 
+def draw_rows(
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    key: str = "",
+    *,
+    pinned: Sequence[str] = (),
+    **options: Any,
+) -> Picked:
+    """Draw a table with a row for each row of a frame; return what the user picked.
+
+    Args:
+        frame: The rows.
+        columns: The columns.
+        key: The widget's key, if the user can pick.
+        pinned: Names of columns that stay in sight.
+        options: Passed to `draw_table`.
+    """
+    lines = frame.to_dict("records")
+    grid: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    for column in columns:
+        values = [cell(column, line) for line in lines]
+        grid[column.head] = pd.Series(values, dtype="Int64" if column.kind == "count" else None)
+        config[column.head] = configured(
+            column, pinned=column.name in pinned, sign=" %%" * ("%" not in column.head)
+        )
+    return draw_table(pd.DataFrame(grid), key=key, column_config=config, **options)
+
+
 def draw_long(
     shown: Shown[Any, Any], frame: pd.DataFrame, key: str, columns: Sequence[Column]
 ) -> Cell | None:
@@ -209,25 +227,19 @@ def draw_long(
         key: The widget's key.
         columns: The columns.
     """
-    lines = frame.to_dict("records")
-    table = pd.DataFrame(
-        [{column.head: cell(column, line) for column in columns} for line in lines]
-    )
-    keys = shown.view.keys(shown)
-    picked = draw_table(
-        table,
-        column_config={
-            column.head: configured(column, pinned=column.name in keys) for column in columns
-        },
-        key=key,
+    picked = draw_rows(
+        frame,
+        columns,
+        key,
+        pinned=shown.view.keys(shown),
         picks="single-cell",
         placeholder="–",
-        height="content" if len(table) <= MOST_ROWS else 460,
+        height="content" if len(frame) <= MOST_ROWS else 460,
     ).cell
     if picked is None:
         return None
     names = {column.head: column.name for column in columns}
-    return Cell(picked[0], lines[picked[0]], names[picked[1]])
+    return Cell(picked[0], frame.to_dict("records")[picked[0]], names[picked[1]])
 
 
 def draw_whole(
@@ -274,15 +286,17 @@ def _width(widths: Mapping[str, int | str] | None, column: Column) -> dict[str, 
     return {"width": widths[column.name]} if widths and column.name in widths else {}
 
 
-def configured(column: Column, *, label: str = "", pinned: bool = False) -> dict[str, Any]:
-    """Streamlit's configuration of a column."""
+def configured(
+    column: Column, *, label: str = "", pinned: bool = False, sign: str = ""
+) -> dict[str, Any]:
+    """Streamlit's configuration of a column; sign: what follows a share, such as ` %%`."""
     config = st.column_config
     common: dict[str, Any] = {"label": label or column.head, "help": column.help or None}
     if column.kind in ("text", "interval"):
         width = {"width": 84} if column.kind == "interval" else {}
         made = config.TextColumn(**common, pinned=pinned or None)
         return {**made, **width}
-    form = {"count": "localized", "share": "%.1f"}.get(column.kind, f"%.{column.digits}f")
+    form = {"count": "localized", "share": f"%.1f{sign}"}.get(column.kind, f"%.{column.digits}f")
     return {**config.NumberColumn(**common, format=form)}
 
 

@@ -17,7 +17,7 @@ from lama_core.api.series import (
 )
 from lama_core.errors import UserError
 from lama_core.rounding import fixed, percent, percentage
-from pages.ui.results.draw_view import open_facts_of
+from pages.ui.results.draw_view import open_facts
 from pages.ui.shared import cache, charts
 from pages.ui.shared.colours import GREY, PALETTE
 from pages.ui.shared.export import draw_export
@@ -181,9 +181,9 @@ def _draw_curves(
         name, step = point["customdata"][:2]
         run = found.series.runs[found.series.steps.index(int(step))]
         if by == RELATION:
-            open_facts_of(choice, [run], relations=[choice.labels.get(groups[name], name)])
+            open_facts(choice.with_runs([run]), relations=[choice.labels.get(groups[name], name)])
         else:
-            open_facts_of(choice, [run], sources=[groups[name]])
+            open_facts(choice.with_runs([run]), sources=[groups[name]])
     draw_export("training", lambda: found.curves(by), _made(found, choice), request)
 
 
@@ -273,7 +273,7 @@ def _draw_relations(choice: RunChoice, found: TrainedSeries, request: ResultsReq
     )
     st.caption("Tick a row to see the relation's facts at the last step.")
     if picked.rows:
-        open_facts_of(choice, [found.series.last], relations=[labels[picked.rows[0]]])
+        open_facts(choice.with_runs([found.series.last]), relations=[labels[picked.rows[0]]])
     draw_export("relations over training", lambda: table, _made(found, choice), request)
 
 
@@ -312,8 +312,9 @@ def _draw_facts(choice: RunChoice, found: TrainedSeries, request: ResultsRequest
     )
     if picked.rows:
         fact = shown.iloc[picked.rows[0]]
-        open_facts_of(
-            choice, _spread(found.series.runs, MAX_RUNS), fact=f"{fact['fact_id']}#{fact['prompt']}"
+        open_facts(
+            choice.with_runs(_spread(found.series.runs, MAX_RUNS)),
+            fact=f"{fact['fact_id']}#{fact['prompt']}",
         )
     draw_export("facts over training", lambda: fates, _made(found, choice), request)
 

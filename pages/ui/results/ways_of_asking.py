@@ -24,7 +24,7 @@ from lama_core.api.results import (
 )
 from lama_core.errors import UserError
 from lama_core.rounding import percent, percentage
-from pages.ui.results.draw_view import open_facts_of
+from pages.ui.results.draw_view import open_facts
 from pages.ui.shared import cache, charts
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
@@ -254,7 +254,7 @@ def _draw_by_relation(
     )
     for point in points:
         way, relation = point["customdata"][:2]
-        open_facts_of(choice, [found.runs[way]], relations=[labels[relation]])
+        open_facts(choice.with_runs([found.runs[way]]), relations=[labels[relation]])
     differences = found.differences()
     differences = differences[differences["relation"] != ALL_RELATIONS]
     with st.expander("Differences by relation", icon=":material/table:"):
@@ -298,7 +298,7 @@ def _draw_known_in_one(
     st.caption(f"Shown: {first}{counted(len(table), 'fact')}. Tick a row to open the fact.")
     if picked.rows:
         fact = shown.iloc[picked.rows[0]]
-        open_facts_of(choice, found.runs.values(), fact=f"{fact['fact_id']}#0")
+        open_facts(choice.with_runs([*found.runs.values()]), fact=f"{fact['fact_id']}#0")
     made = {"runs": {way: run.id for way, run in found.runs.items()}, "ranking": choice.ranking}
     draw_export("known in one way", lambda: table, made, request)
 

@@ -121,8 +121,15 @@ class RunChoice:
         return "queries" if any(run.counts == "queries" for run in self.runs) else "facts"
 
     def with_runs(self, runs: Sequence[RunInfo]) -> "RunChoice":
-        """Return the choice with these runs instead."""
-        return replace(self, runs=tuple(runs), names=run_names(runs))
+        """Return the choice with these runs instead, as if chosen under Exact runs."""
+        return replace(
+            self,
+            runs=tuple(runs),
+            names=run_names(runs),
+            prompts="",
+            models=(),
+            exact=tuple(run.id for run in runs),
+        )
 
     @cached_property
     def same_counts(self) -> bool:
@@ -173,7 +180,7 @@ class RunChoice:
             "prompts": self.prompts if self.prompts != "manual" else "",
             "models": list(self.models),
             "runs": list(self.exact),
-            "relations": [labels[name] for name in self.relations],
+            "relations": [labels.get(name, name) for name in self.relations],
             "p_at": str(self.k) if self.k != 1 else "",
             "ranking": self.ranking if self.ranking != "filtered" else "",
             "scored_on": self.facts if self.facts != SAME else "",

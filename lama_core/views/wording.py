@@ -1,0 +1,168 @@
+"""View: effects of the wording on the same facts: paraphrases, negated and misprimed queries."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lama_core import metrics
+from lama_core.errors import UserError
+from lama_core.metrics.score_tables import stacked
+from lama_core.runs.info import Run
+from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
+from lama_core.views.choice import RunsRequest
+from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class WordingRequest(RunsRequest):
+    """Request for effects of the wording: the fields of `results wording`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "wording")
+    python: ClassVar[str] = "wording"
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """Effects of the wording of queries, with a row for each run and relation.
+
+    Attributes:
+        agreement: Consistency of paraphrases (Elazar et al. 2021): the columns run and model, and
+            those of `metrics.paraphrase_consistency`. Empty if no run has several wordings.
+        altered: Negated and misprimed queries compared with plain ones (Kassner and Schütze 2020):
+            the columns of `metrics.contrast`, and prompts. Empty if no run has altered queries.
+    """
+
+    agreement: "pd.DataFrame"
+    altered: "pd.DataFrame"
+
+
+class WordingView(View[WordingRequest, Wordings]):
+    """Consistency of paraphrases, and negated and misprimed queries compared with plain ones."""
+
+    name = "wording"
+    title = "Wording and negation"
+    question = "Does the first answer change with the wording, or with a negation?"
+    example = "results wording starter-minilm_mlm-negated starter-minilm_mlm-paraphrases"
+    aligned = False
+
+    def compute(self, runs: Sequence[Run], request: WordingRequest) -> Wordings:
+        """Return both tables.
+
+        Raises:
+            UserError: If no run has several wordings for a fact.
+        """
+        import pandas as pd  # slow to import (0.4 s)
+
+        agreement, altered = [], []
+        for run in runs:
+            info, ranking = run.info, request.ranking_of(run.info)
+            found = pd.DataFrame(metrics.paraphrase_consistency(run.facts, ranking=ranking))
+            found.insert(0, "model", info.model)
+            found.insert(0, "run", info.id)
+            agreement.append(found)
+            if "plain" in run.facts:
+                found = metrics.contrast(run, ranking=ranking)
+                altered.append(found.assign(prompts=info.prompts))
+        tables = Wordings(_chosen(agreement, request), _chosen(altered, request))
+        if tables.agreement.empty and tables.altered.empty:
+            of = " of these relations" * bool(request.relations)
+            raise UserError(
+                f"None of these runs has several wordings for a fact{of}. Run `probe` with "
+                "--prompts paraphrases, negated or misprimed."
+            )
+        return tables
+
+    def frame(self, shown: Shown[WordingRequest, Wordings]) -> "pd.DataFrame":
+        """Return both tables, one after the other."""
+        return _filled([shown.found.agreement, shown.found.altered])
+
+    def keys(self, shown: Shown[WordingRequest, Wordings]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        return ("relation",)
+
+    def columns(self, shown: Shown[WordingRequest, Wordings]) -> tuple[Column, ...]:
+        """Return the columns of both tables."""
+        prompts = {info.id: info.prompts for info in shown.infos}
+        return (
+            text("relation"),
+            text("model"),
+            text("run", cell=lambda line: shown.names[line["run"]]),
+            text("prompts", cell=lambda line: prompts[line["run"]]),
+            share("consistency", help_text="Pairs of wordings with the same first answer."),
+            share("accuracy", "P@1", "P@1 over all wordings."),
+            share("consistent_accuracy", "consistent P@1", "Facts that every wording gets right."),
+            count("n_facts", "facts", "Facts with several wordings."),
+            count("n_prompts", "prompts", "Wordings for each fact."),
+            share("overlap", "same first", "Facts with the same first answer to both queries."),
+            number("spearman", 2, "Spearman", "Mean correlation of the candidates' ranks."),
+            share("plain", "P@1 plain", "P@1 of the plain queries."),
+            share("altered", "P@1", "P@1 of the altered queries."),
+            count("n", "facts", "Facts with both queries."),
+        )
+
+    def tables(self, shown: Shown[WordingRequest, Wordings]) -> Iterator[Table | str]:
+        """Yield each table that has rows."""
+        agreement, altered = shown.found.agreement, shown.found.altered
+        if len(agreement):
+            yield table_of_frame(
+                shown.chosen(
+                    "relation model consistency accuracy consistent_accuracy n_facts n_prompts"
+                ),
+                agreement,
+                title="Pairs of wordings with the same first answer, in percent (Elazar et al. "
+                "2021)",
+            )
+        if len(altered):
+            yield table_of_frame(
+                shown.chosen("relation model prompts overlap spearman plain altered n"),
+                altered,
+                title="Negated or misprimed compared with plain, in percent (Kassner and Schütze "
+                "2020)",
+            )
+
+    def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
+        """Return both tables by their names."""
+        return {
+            "consistency": shown.found.agreement.to_dict("records"),
+            "contrast": shown.found.altered.to_dict("records"),
+        }
+
+    def facts(self, shown: Shown[WordingRequest, Wordings], line: Line, column: str = "") -> Facts:
+        """Return the facts of a relation."""
+        return Facts(line["run"], {"relations": (line["relation"],)})
+
+
+def _chosen(tables: Sequence["pd.DataFrame"], request: WordingRequest) -> "pd.DataFrame":
+    """Return tables as one, without relations that the request doesn't name."""
+    found = _filled(tables)
+    if found.empty or not request.relations:
+        return found
+    return found[found["relation"].isin(request.relations)].reset_index(drop=True)
+
+
+def _filled(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
+    """Return tables as one; those without rows would make numbers of others floats."""
+    return stacked(table for table in tables if len(table))
+
+
+wording = ViewFunction(
+    WordingRequest,
+    WordingView(),
+    """Show the effect of the wording: paraphrases, and negated and misprimed queries.
+
+    Paraphrases: how often pairs of wordings have the same first answer (Elazar et al. 2021).
+    Negated and misprimed queries are compared with plain ones (Kassner and Schütze 2020).
+
+    Returns:
+        A DataFrame with a row for each run and relation. Columns of paraphrases: consistency (share
+        of pairs that agree), accuracy (P@1), consistent_accuracy (share of facts that every wording
+        gets right), n_facts, n_prompts. Columns of altered queries: overlap (share of facts with
+        the same first answer), spearman, plain and altered (P@1), n, prompts.
+
+    Raises:
+        UserError: If a run or relation is unknown, or no run has several wordings for a fact.
+    """,
+)
