@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lama_core.views.curves import curves as curves
     from lama_core.views.known_by import known_by as known_by
     from lama_core.views.mentions import mentions as mentions
+    from lama_core.views.relation_types import relation_types as relation_types
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
     from lama_core.views.totals import totals as totals
@@ -80,6 +81,7 @@ _MODULES = {
     "views.curves": "curves",
     "views.known_by": "known_by",
     "views.mentions": "mentions",
+    "views.relation_types": "relation_types",
     "views.scores": "scores",
     "views.slices": "slices",
     "views.totals": "totals",

@@ -34,6 +34,7 @@ class Axis:
         reversed: Whether small values are at the right or at the top.
         ticks: Place -> label; empty for automatic ticks.
         ends: The ends of the axis, in units of the frame; None for automatic ends.
+        order: The names on it in order, if it has names instead of numbers.
     """
 
     column: str
@@ -43,6 +44,7 @@ class Axis:
     reversed: bool = False
     ticks: Mapping[float, str] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
+    order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +96,8 @@ class Figure:
             ones.
         hollow: The column that tells whether a point is hollow; empty if none is.
         hollow_name: What hollow points mean, for the legend.
+        dots: The column that tells whether a mark is a point on the bar of its place instead of a
+            bar; empty if none is.
         title: What the chart shows.
         caption: What the numbers count: data, prompts, relations, facts, ranking.
     """
@@ -113,6 +117,7 @@ class Figure:
     size: str = ""
     hollow: str = ""
     hollow_name: str = ""
+    dots: str = ""
     title: str
     caption: str = ""
 

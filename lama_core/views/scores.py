@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
@@ -80,7 +80,7 @@ class Scores:
 
     runs: tuple[tuple["pd.DataFrame", RelationPrecision], ...]
     relations: tuple[str, ...]
-    origins: tuple[TrainedOn | None, ...]
+    origins: tuple[TrainedOn | None, ...] = ()
     _summed: dict[tuple[By, Average], "pd.DataFrame"] = field(default_factory=dict)
 
     def by(self, by: By, conceptnet: Average = "relations") -> "pd.DataFrame":
@@ -94,6 +94,16 @@ class Scores:
         return self._summed[key]
 
 
+def scores_of(runs: Sequence[Run], request: TopRequest, *, mrr_depth: int | None = None) -> Scores:
+    """Return the scores of each run by relation, without origins."""
+    found = []
+    for run in runs:
+        ranking = request.ranking_of(run.info)
+        figures = relation_figures(run, ranking, mrr_depth=mrr_depth)
+        found.append((figures, relation_precision(run, request.k, ranking)))
+    return Scores(tuple(found), tuple(request.relations))
+
+
 class ScoresView(View[ScoresRequest, Scores]):
     """P@k and other metrics of each run, by relation, source or type of relation."""
 
@@ -104,15 +114,14 @@ class ScoresView(View[ScoresRequest, Scores]):
 
     def compute(self, runs: Sequence[Run], request: ScoresRequest) -> Scores:
         """Return the scores of each run by relation."""
-        found, origins = [], []
-        for run in runs:
-            ranking = request.ranking_of(run.info)
-            figures = relation_figures(run, ranking, mrr_depth=request.mrr_depth)
-            found.append((figures, relation_precision(run, request.k, ranking)))
-            origins.append(
-                trained_on(run, ranking=ranking, k=request.k, relations=request.relations)
+        origins = [
+            trained_on(
+                run, ranking=request.ranking_of(run.info), k=request.k, relations=request.relations
             )
-        return Scores(tuple(found), tuple(request.relations), tuple(origins))
+            for run in runs
+        ]
+        found = scores_of(runs, request, mrr_depth=request.mrr_depth)
+        return replace(found, origins=tuple(origins))
 
     def frame(self, shown: Shown[ScoresRequest, Scores]) -> "pd.DataFrame":
         """Return a row for each run and relation, source or type; see `metrics.score_table`."""

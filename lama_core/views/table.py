@@ -5,6 +5,7 @@ from typing import Any
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
 from lama_core.views.mentions import mentions
+from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import scores
 from lama_core.views.slices import slices
 from lama_core.views.totals import totals
@@ -20,4 +21,5 @@ VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     totals,
     mentions,
     wording,
+    relation_types,
 )

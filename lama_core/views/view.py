@@ -182,6 +182,11 @@ class Shown(Generic[R, Found]):
         """Return columns. names: their names, separated by spaces."""
         return [self.columns[name] for name in names.split()]
 
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Relation -> its label for readers."""
+        return labels_of(self.infos)
+
     @property
     def guessable(self) -> bool:
         """Whether any run has a chance level worth showing."""
@@ -196,14 +201,14 @@ class Shown(Generic[R, Found]):
         """Return the title of a chart: what it shows, the data, and the relation if it is one."""
         names = self.request.relations
         data = dict.fromkeys(info.dataset for info in self.infos)
-        relation = [labels_of(self.infos)[names[0]]] if len(names) == 1 else []
+        relation = [self.labels[names[0]]] if len(names) == 1 else []
         return ", ".join((what, *data, *relation))
 
     @property
     def caption(self) -> str:
         """What the numbers count: data, prompts, relations, facts and ranking."""
         names = self.request.relations
-        relations = [label for name, label in labels_of(self.infos).items() if name in names]
+        relations = [label for name, label in self.labels.items() if name in names]
         numbers = {_n_facts(info, names) for info in self.infos}
         facts = " to ".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))
         return "; ".join(

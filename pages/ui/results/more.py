@@ -18,7 +18,7 @@ from pages.ui.results.curves_and_ranks import (
 )
 from pages.ui.results.draw_view import draw_whole
 from pages.ui.results.lama_trex import draw_measured
-from pages.ui.results.overview import draw_types
+from pages.ui.results.relation_types import draw_types
 from pages.ui.results.slices import draw_slices
 from pages.ui.results.traces import draw_traces, traces_need
 from pages.ui.results.training import draw_training, training_needs

@@ -682,63 +682,6 @@ def rank_boxes(
     )
 
 
-def precision_by_type(
-    relations: pd.DataFrame, means: pd.DataFrame, colours: Colours, k: int, counts: str = "facts"
-) -> go.Figure:
-    """Draw P@k by type of relation: means as bars with intervals, relations as points.
-
-    customdata is [name, "type" or "relation", name of the type or relation].
-    """
-    figure = go.Figure()
-    kinds = list(dict.fromkeys(means["type"]))
-    order = [kind for kind in ("1-1", "N-1", "N-M") if kind in kinds]
-    named = [f"{escape(row.name)}<br>{row.type}" for row in _records(means)]
-    shares = ("value", "low", "high")
-    means = with_hover(
-        means.assign(which=means["type"], level="type", where=named),
-        lambda row: (
-            f"{row.where}: mean {percent(row.value)} %{_interval(row)}"
-            f"<br>{row.n_relations} relations, {row.n:,} {counts}"
-        ),
-        *shares,
-    )
-    relations = with_hover(
-        relations.assign(which=relations["relation"], level="relation"),
-        lambda row: (
-            f"{escape(row.name)}<br>{escape(row.label)}: {percent(row.value)} %"
-            f"{_interval(row)}<br>{row.n:,} {counts}"
-        ),
-        *shares,
-    )
-    data = ("name", "level", "which")
-    means["where"] += ": chance (random order), mean"
-    points: Style = {
-        "mode": "markers",
-        "marker_size": 8,
-        "marker_line": OUTLINE,
-        "showlegend": False,
-    }
-    for name, colour in colours.items():
-        ink, rows = {name: colour}, means[means["name"] == name]
-        add_runs(figure, go.Bar, rows, ink, "type", "value", data, marker_opacity=0.45)
-        add_runs(figure, go.Scatter, relations, ink, "type", "value", data, **points)
-        style: Style = {"marker_size": 10, "legend": False, "offsetgroup": name}
-        add_chance(figure, rows, "type", "chance", data, **style)
-        # Plotly draws scatter traces above all bars, so the whiskers are a scatter trace, too.
-        style = {"mode": "markers", "offsetgroup": name, "legendgroup": name}
-        add_whiskers(figure, go.Scatter, rows, "type", "value", **style)
-    ordered = order + [kind for kind in kinds if kind not in order]
-    axis = {"categoryorder": "array", "categoryarray": ordered, "showgrid": False}
-    return figure.update_layout(
-        xaxis={"title": "type of relation"} | axis,
-        yaxis={"title": f"P@{k}, % of facts", "rangemode": "tozero"},
-        height=430,
-        bargap=0.3,
-        scattermode="group",
-        scattergap=0.3,
-    )
-
-
 def reliability(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
     """Draw the reliability diagram.
 

@@ -18,6 +18,7 @@ from pages.ui.shared.charts import Colours, Style
 
 MARK = ("mark",)  # the column of `customdata`
 TICK_SIZE = {"bars": 11, "points": 14}
+SYMBOLS = {"tick": "line-ns-open", "diamond": "diamond-open"}  # of baselines
 
 
 def plot(figure: Figure, inks: Colours) -> go.Figure:
@@ -64,6 +65,8 @@ def _axis(axis: Axis) -> Style:
     style: Style = {"title": axis.title}
     if axis.log:
         style["type"] = "log"
+    if axis.order:
+        style |= {"categoryorder": "array", "categoryarray": [*axis.order]}
     if axis.ticks:
         places = [scale * place for place in axis.ticks]
         style |= {"tickvals": places, "ticktext": [*axis.ticks.values()]}
@@ -96,6 +99,39 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     return drawn.update_layout(xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=430)
 
 
+def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+    """Vertical bars, beside each other for several series; points lie on the bars."""
+    drawn = go.Figure()
+    is_dot = figure.frame[figure.dots] if figure.dots else pd.Series(data=False, index=table.index)
+    bars, dots = table[~is_dot], table[is_dot]
+    for name, ink in colours.items():
+        shade: Style = {"marker_opacity": 0.45} if figure.dots else {}
+        charts.add_runs(drawn, go.Bar, bars, {name: ink}, "at", "value", MARK, **shade)
+        style: Style = {"mode": "markers", "marker_size": 8, "showlegend": False}
+        style["marker_line"] = charts.OUTLINE
+        charts.add_runs(drawn, go.Scatter, dots, {name: ink}, "at", "value", MARK, **style)
+        ours = table[table["name"] == name]
+        place: Style = {"offsetgroup": name, "legendgroup": name}
+        for baseline in figure.baselines:
+            rows = _baseline_rows(figure, table, baseline)
+            rows = rows[rows["name"] == name]
+            if len(rows):
+                style = {"marker_symbol": SYMBOLS[baseline.mark], "marker_size": 10}
+                style |= {"name": baseline.name, "legend": False, "offsetgroup": name}
+                charts.add_marks(drawn, rows, "at", "line", MARK, **style)
+        # Plotly draws scatter traces above all bars, so the whiskers are a scatter trace, too.
+        whiskered = ours[~is_dot[ours.index]]
+        charts.add_whiskers(drawn, go.Scatter, whiskered, "at", "value", mode="markers", **place)
+    return drawn.update_layout(
+        xaxis={**_axis(figure.by), "showgrid": False},
+        yaxis=_axis(figure.value),
+        height=430,
+        bargap=0.3,
+        scattermode="group",
+        scattergap=0.3,
+    )
+
+
 def _baseline_rows(figure: Figure, table: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
     """The marks of a baseline; the column `line` has their places on the value axis."""
     values = figure.frame[baseline.column].to_numpy(dtype=float)
@@ -116,9 +152,12 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         if not len(rows):
             continue
         rows = rows.assign(hover=rows["hover"])
-        symbol = {"tick": "line-ns-open", "diamond": "diamond-open"}[baseline.mark]
         size = 8 if baseline.mark == "diamond" else TICK_SIZE["bars" if bars else "points"]
-        style: Style = {"marker_symbol": symbol, "marker_size": size, "name": baseline.name}
+        style: Style = {
+            "marker_symbol": SYMBOLS[baseline.mark],
+            "marker_size": size,
+            "name": baseline.name,
+        }
         charts.add_marks(drawn, rows, "line", "label", MARK, **style)
     labels = list(dict.fromkeys(table["label"]))
     row = 9 + 13 * len(colours) if bars else 22
@@ -138,6 +177,7 @@ SHAPES: Mapping[str, Callable[[Figure, pd.DataFrame, Colours], go.Figure]] = {
     "bars": _rows,
     "points": _rows,
     "lines": _lines,
+    "columns": _columns,
 }
 
 

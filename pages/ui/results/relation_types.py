@@ -1,0 +1,31 @@
+"""The Relation types chart of Results: P@k by type of relation."""
+
+import streamlit as st
+
+from lama_core.metrics.intervals import METHOD_OF_MEANS
+from lama_core.views.relation_types import relation_types
+from pages.ui.results.draw_view import draw_figure, draw_view_export, open_behind
+from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.url_state import pick
+
+
+def draw_types(choice: RunChoice) -> None:
+    """Draw P@k by type of relation (Petroni et al. 2019, section 5)."""
+    shown = choice.view(relation_types)
+    sources = shown.found.sources
+    if len(sources) > 1:
+        first = str(shown.frame["source"].iloc[0])
+        shown = choice.view(
+            relation_types, source=pick("Source", sources, key="type_source", first=first)
+        )
+    mark = draw_figure(choice, shown.figure, "type chart")
+    st.caption(
+        "Bars: the unweighted mean over relations with its 95 % interval; points: relations. "
+        + f"Diamonds: mean P@{choice.k} of a random order of the answers. " * choice.guessable
+        + "**1-1**: one object per subject and one subject per object (capitals). **N-1**: many "
+        "subjects share an object (birthplaces). **N-M**: many of both (shared borders).",
+        help=f"Interval: {METHOD_OF_MEANS}.",
+    )
+    if mark is not None:
+        open_behind(choice, shown.facts(mark))
+    draw_view_export(choice, shown, made={"intervals": f"95 %, {METHOD_OF_MEANS}"})
