@@ -169,7 +169,7 @@ SHARED = {
 BELOW = """
     candidates.columns candidates.lists datasets datasets.library datasets.library.download
     datasets.library.installed datasets.library.manage datasets.library.published
-    datasets.passages datasets.prompt_sets lessons.chart_data lessons.handout lessons.lesson
+    datasets.passages datasets.prompt_sets lessons.charts lessons.handout lessons.lesson
     lessons.markup lessons.step_results metrics metrics.comparison metrics.confusion
     metrics.correlates metrics.fact_answers metrics.intervals metrics.origins
     metrics.precision_at_k metrics.relation_figures metrics.score_tables metrics.slices models

@@ -16,7 +16,7 @@ import pytest
 from test_prose import of_values
 
 from lama_core import load_dataset, metrics
-from lama_core.lessons.chart_data import figure_table
+from lama_core.lessons.charts import chart_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics.cooccurrence import STATED_FILE, load_stated
 from lama_core.metrics.fact_answers import join_answers
@@ -61,7 +61,7 @@ def series() -> tuple[Run, ...]:
 
 def chart(figure: str, row: str) -> str:
     """A value of lesson 10's charts, in percent."""
-    table = figure_table(list(series()), ShowRun(figure=figure, models=("minilm-mlm",)))  # type: ignore[arg-type]
+    table = chart_table(list(series()), ShowRun(figure=figure, models=("minilm-mlm",)))  # type: ignore[arg-type]
     return percent(table.set_index("row").loc[row, "value"])
 
 

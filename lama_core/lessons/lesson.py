@@ -23,7 +23,9 @@ from lama_core.paths import ASSETS, data_dir
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.queries.cloze import ClozeRequest
+from lama_core.requests import request_fields
 from lama_core.scoring.blanks import parse_query
+from lama_core.views.table import VIEWS
 
 ENDING = ".toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -34,7 +36,8 @@ MAX_LESSONS = 200
 N_BEST = 5  # words that the step `ask` shows
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 
-Figure = Literal[
+# Charts with names of their own for the rows (`lessons.charts`). A step can also name any view.
+FIGURES = (
     "by relation",
     "curve",
     "ranks",
@@ -48,7 +51,7 @@ Figure = Literal[
     "training",
     "readings",
     "analogies",
-]
+)
 Of = Literal["object", "subject"]
 Context = Literal["auto", "left", "both"]
 # All but the first two are page names of version 0.1; their parameters open the matching screens.
@@ -275,28 +278,35 @@ class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
 
 
 class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
-    """A chart of finished runs; see `chart_data`.
+    """A chart of finished runs; see `lessons.charts`.
 
     Attributes:
-        figure: The kind of chart.
+        figure: One of `FIGURES`, or the name of a view with a chart, such as `known-by`.
         data: Name of the dataset.
         prompts: Name of the prompt set.
         relations: The relations; () is all.
         k: The k of P@k.
         by: The slicing of the figure `slices`.
         of: Whether the figure `mentions` counts mentions of objects or of subjects.
+        options: Further fields of the view's request.
     """
 
-    figure: Figure
+    figure: Words
     data: Words = STARTER
     prompts: Words = "manual"
     relations: Texts = ()
     k: Annotated[int, Meta(ge=1, le=100)] = 1
     by: Words = "gold in the subject"
     of: Of = "object"
+    options: dict[str, Words | int | float | bool] = {}
 
     def check(self) -> None:
-        """Raise ValueError for an unknown slicing."""
+        """Raise ValueError for an unknown figure, option or slicing."""
+        views = {one.view.name: one for one in VIEWS if one.view.has_figure}
+        _require_known("figure", self.figure, tuple(dict.fromkeys((*FIGURES, *views))))
+        known = request_fields(views[self.figure].request) if self.figure not in FIGURES else ()
+        for name in self.options:
+            _require_known("options", name, tuple(one.name for one in known))
         _require_known("by", self.by, (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN))
 
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from lama_core import metrics
-from lama_core.lessons.chart_data import (
-    FIGURES,
+from lama_core.lessons.charts import (
+    CHARTS,
     OF_SERIES,
-    figure_table,
+    chart_table,
     missing_relations_note,
-    precision_by_mentions,
 )
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
@@ -108,8 +107,8 @@ def test_an_answer_is_of_the_model_that_gave_it() -> None:
 
 def test_a_row_of_a_chart_is_called_by_what_it_is_of() -> None:
     slices = ShowRun(figure="slices", by="origin")
-    assert FIGURES["slices"].rows_of(slices) == "origin"
-    assert FIGURES["slices"].title_of(slices) == "P@1 by origin"
+    assert CHARTS["slices"].rows_of(slices) == "origin"
+    assert CHARTS["slices"].title_of(slices) == "P@1 by origin"
 
 
 def lesson_of(*steps: Text | Predict | Ask | Explain | ShowRun) -> Lesson:
@@ -167,7 +166,9 @@ def test_a_run_that_ranked_fewer_words_gives_those(plain: Run, n: int) -> None:
     assert (len(stored.words), len(stored.log_probs)) == (n, n) if stored else n == 0
 
 
-def test_mentions_are_counted_in_rows_that_leave_nothing_out(plain: Run) -> None:
+def test_mentions_are_counted_in_rows_that_leave_nothing_out(
+    plain: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     step = ShowRun(figure="mentions", relations=("P36",))
     facts = plain.facts[(plain.facts["relation"] == "P36") & plain.facts["excluded"].isna()]
     right = facts.set_index("object")["rank_filtered"] == 1
@@ -177,7 +178,9 @@ def test_mentions_are_counted_in_rows_that_leave_nothing_out(plain: Run) -> None
     def count(names: object) -> np.ndarray:
         return np.array([counts.get(str(name), 50) for name in names], dtype=float)  # type: ignore[attr-defined]
 
-    table = precision_by_mentions(plain, Mentions("made up", count), step).set_index("row")
+    made_up = Mentions("made up", count)
+    monkeypatch.setattr("lama_core.views.mentions.mentions_of", lambda _: made_up)
+    table = chart_table([plain], step).set_index("row")
     assert table["n"].to_dict() == {
         "0 to 9 times": 2, "10 to 99 times": len(facts) - 4, "100 to 999 times": 1,
         "1,000 or more times": 1,
@@ -223,12 +226,12 @@ def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
 
 def test_a_chart_says_the_same_as_the_score_table(plain: Run) -> None:
     step = ShowRun(figure="by relation", relations=("P36", "P140"), k=10)
-    table = figure_table([plain], step)
+    table = chart_table([plain], step)
     score = metrics.score_table([plain], k=10, relations=("P36", "P140"))
     assert table["value"].tolist() == score["p_at_k"].tolist()
     assert table["row"].tolist() == ["P36 capital", "P140 religion"]
     assert table["freq"].isna().all()  # the baseline is P@1's
-    one = figure_table([plain], msgspec.structs.replace(step, k=1))
+    one = chart_table([plain], msgspec.structs.replace(step, k=1))
     assert (
         one["freq"].tolist()
         == metrics.score_table([plain], relations=("P36", "P140"))["freq"].tolist()
@@ -237,7 +240,7 @@ def test_a_chart_says_the_same_as_the_score_table(plain: Run) -> None:
 
 def test_altered_queries_are_means_over_relations() -> None:
     run = bundled("minilm-mlm", "negated")
-    table = figure_table(
+    table = chart_table(
         [run], ShowRun(figure="altered", prompts="negated", relations=("P36", "P30"))
     )
     found = metrics.contrast(run)
@@ -248,7 +251,7 @@ def test_altered_queries_are_means_over_relations() -> None:
     )
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", CHARTS)
 def test_every_figure_has_shares_of_runs_that_come_with_the_project(figure: str) -> None:
     prompts = {"altered": "misprimed", "wordings": "paraphrases"}.get(figure, "manual")
     if figure == "analogies":
@@ -260,7 +263,17 @@ def test_every_figure_has_shares_of_runs_that_come_with_the_project(figure: str)
         runs = [Run(info) for info in series.runs]
     if figure == "ways":
         runs.append(bundled("minilm-mlm", "statements template 0"))
-    table = figure_table(runs, ShowRun(figure=figure, prompts=prompts))  # type: ignore[arg-type]
+    table = chart_table(runs, ShowRun(figure=figure, prompts=prompts))  # type: ignore[arg-type]
     assert len(table) and table["value"].between(0, 1).all() and (table["n"] >= 0).all()
     assert not table.duplicated(["run", "row"]).any()
-    assert figure_table([], ShowRun(figure="by relation")).empty
+    assert chart_table([], ShowRun(figure="by relation")).empty
+
+
+def test_a_step_can_show_any_view_that_has_a_chart(plain: Run) -> None:
+    runs = [plain, bundled("smollm2-135m", "manual")]
+    step = ShowRun(figure="known-by", relations=("P36",), options={"by": "source"})
+    table = chart_table(runs, step)
+    assert table["value"].sum() == pytest.approx(1.0) and len(table) == 4
+    for wrong in ({"figure": "known"}, {"figure": "known-by", "options": {"bye": "source"}}):
+        with pytest.raises(ValueError, match="did you mean"):
+            ShowRun(**wrong)

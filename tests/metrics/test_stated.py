@@ -18,7 +18,7 @@ import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
 from lama_core.errors import UserError
-from lama_core.lessons.chart_data import figure_table
+from lama_core.lessons.charts import chart_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics import training_texts
 from lama_core.metrics.cooccurrence import STATED_FILE, find_stated, load_stated, save_stated
@@ -110,9 +110,9 @@ def test_differences_are_of_the_same_facts_with_their_interval(joined: JoinedAns
 
 def test_a_lesson_tells_the_difference_below_its_chart(runs: list[Run]) -> None:
     step = ShowRun(figure="slices", by=PAIR_SEEN)
-    table = figure_table(runs, step)
+    table = chart_table(runs, step)
     assert not table["note"].any(), "five slices are too many to tell"
-    table = figure_table(runs, msgspec.structs.replace(step, relations=("P19",)))
+    table = chart_table(runs, msgspec.structs.replace(step, relations=("P19",)))
     note = table.set_index("row")["note"].drop_duplicates()[FIRST]
     assert note.startswith(f"{FIRST}: minilm-mlm minus smollm2-135m -100.0 points (95 % interval -")
 

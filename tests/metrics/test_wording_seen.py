@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
-from lama_core.lessons.chart_data import figure_table
+from lama_core.lessons.charts import chart_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics import training_texts
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
@@ -89,12 +89,12 @@ def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path
 
 
 def test_a_lesson_shows_the_slices(runs: list[Run]) -> None:
-    table = figure_table(runs[:1], ShowRun(figure="slices", by=WORDING_SEEN))
+    table = chart_table(runs[:1], ShowRun(figure="slices", by=WORDING_SEEN))
     assert dict(zip(table["row"], table["value"], strict=True)) == {SEEN: 2 / 4, UNSEEN: 1 / 4}
 
 
 def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[Run]) -> None:
-    table = figure_table(runs[::-1], ShowRun(figure="totals"))
+    table = chart_table(runs[::-1], ShowRun(figure="totals"))
     first = table[table["run"] == runs[0].info.id].set_index("row")
     assert first.loc["over facts", "value"] == (2 + 1) / 8
     assert first.loc["over relations", "value"] == (2 / 4 + 1 / 4) / 2
@@ -106,6 +106,6 @@ def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[
     )
     assert relations.startswith("over relations: smollm2-135m minus minilm-mlm +12.5 points (95 %")
     assert relations.endswith("is better in 1 of 2 relations, worse in 0, equal in 1.")
-    alone = figure_table(runs, ShowRun(figure="totals", relations=("P47",)))["note"]
+    alone = chart_table(runs, ShowRun(figure="totals", relations=("P47",)))["note"]
     assert "+0.0 points (no interval)" in alone.iloc[1]
-    assert not figure_table(runs[:1], ShowRun(figure="totals"))["note"].any()
+    assert not chart_table(runs[:1], ShowRun(figure="totals"))["note"].any()

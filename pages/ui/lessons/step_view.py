@@ -17,10 +17,15 @@ from lama_core.api.results import WAYS, runs_by_way
 from lama_core.api.series import find_series, place_of
 from lama_core.api.stored_answers import Stored
 from lama_core.errors import did_you_mean
-from lama_core.lessons.chart_data import FIGURES, OF_SERIES, figure_table, missing_relations_note
+from lama_core.lessons.charts import (
+    OF_SERIES,
+    chart_figure,
+    chart_of,
+    chart_table,
+    missing_relations_note,
+)
 from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import Shown
-from lama_core.metrics import METRICS
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.plan import ProbeRequest
 from lama_core.queries.analogy import SolveRequest, analogy
@@ -35,7 +40,7 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
-from pages.ui.shared import cache, charts, predictions, screens
+from pages.ui.shared import cache, charts, figures, predictions, screens
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import Column, query_models, reserve_line
@@ -233,7 +238,7 @@ def _draw_column(
 
 def draw_run(step: ShowRun, key: str) -> Shown:
     """Draw a chart of finished runs, with a link to Results and a table of the numbers."""
-    kind = FIGURES[step.figure]
+    kind = chart_of(step)
     infos = _runs_of(step)
     with_runs = {_model_of(info, step) for info in infos}
     _draw_missing_runs(step, [name for name in step.models if name not in with_runs])
@@ -248,7 +253,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
             infos,
             "filtered",
             step.relations,
-            lambda runs: figure_table(runs, step),
+            lambda runs: chart_table(runs, step),
             step.k,
         )
     if table.empty:
@@ -256,37 +261,22 @@ def draw_run(step: ShowRun, key: str) -> Shown:
             show_note(NO_FACTS)
         return Shown(notes=(missing or NO_FACTS,))
     models = {info.id: _model_of(info, step) for info in infos}
-    titles = {name: title_of(name) for name in step.models if name in models.values()}
-    drawn = table.assign(
-        name=table["run"].map(models).map(titles),
-        relation=table["row"],
-        label=table["row"],
-        chance=float("nan"),
+    drawn = table.assign(model=[models.get(one, one) for one in table["run"]])
+    titles = {name: title_of(name) for name in step.models if name in set(drawn["model"])}
+    figure = chart_figure(
+        step, drawn, titles or {name: name or kind.counts for name in set(drawn["model"])}
     )
-    colours = model_colours(step.models)
-    title = f"{kind.title_of(step)}, {step.data}"
-    if len(titles) == 1:  # a chart of one model has no legend
-        title += f", {next(iter(titles.values()))}"
-    figure = charts.precision_by_relation(
-        drawn,
-        {title: colours[name] for name, title in titles.items()},
-        what="share",
-        metric=METRICS["p_at_1"],
-        counts=kind.counts,
-    )
-    figure.update_yaxes(title=kind.rows_of(step))
-    figure.update_xaxes(title="share, %")
+    chart = figures.plot(figure, model_colours(step.models))
     of_series = step.figure in OF_SERIES
     ids = list(dict.fromkeys(info.id for info in infos))
     run_ids = f"{ids[0]} to {ids[-1]}" if of_series else ", ".join(ids)
     if is_teaching():  # so that text and chart fit on the screen together
-        figure.update_layout(height=min(figure.layout.height or HEIGHT, HEIGHT / enlarged()))
+        chart.update_layout(height=min(chart.layout.height or HEIGHT, HEIGHT / enlarged()))
     charts.draw_chart(
-        figure,
+        chart,
         f"lesson chart {key}",
-        title=title,
-        footnote=f"{step.data}, prompts {step.prompts}, filtered ranking"
-        * (step.figure != "analogies"),
+        title=figure.title,
+        footnote=figure.caption,
         enlarged=enlarged(),
     )
     notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
@@ -322,7 +312,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         rows=tuple(
             (
                 str(line.row),
-                str(line.name),
+                figure.names.get(str(line.model), ""),
                 percent(line.value),
                 f"{percent(line.low)} to {percent(line.high)}" if line.low == line.low else "",
                 f"{int(line.n):,}",
@@ -331,9 +321,9 @@ def draw_run(step: ShowRun, key: str) -> Shown:
             for line in lines
         ),
         shares=tuple(float(line.value) for line in lines),
-        title=title,
+        title=figure.title,
         notes=tuple(filter(None, (*notes, missing))),
-        values={(str(line.row), models[str(line.run)]): float(line.value) for line in lines},
+        values={(str(line.row), str(line.model)): float(line.value) for line in lines},
     )
     with numbers.expander("The numbers", icon=":material/table:"):
         st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
