@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
+    from lama_core.views.analogies import analogies as analogies
     from lama_core.views.curves import curves as curves
     from lama_core.views.known_by import known_by as known_by
     from lama_core.views.mentions import mentions as mentions
@@ -78,6 +79,7 @@ _MODULES = {
     "queries.question": "ask",
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
+    "views.analogies": "analogies",
     "views.curves": "curves",
     "views.known_by": "known_by",
     "views.mentions": "mentions",

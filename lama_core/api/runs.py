@@ -13,13 +13,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
-from lama_core.probes.analogy import accuracy_tables
 from lama_core.probes.analogy import plan as analogy_probing
-from lama_core.probes.analogy.accuracy_tables import RANDOM_PROBES as RANDOM_PROBES
-from lama_core.probes.analogy.accuracy_tables import SIGNIFICANT as SIGNIFICANT
-from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy as ProbeAccuracy
-from lama_core.probes.analogy.accuracy_tables import frequency_summary as frequency_summary
-from lama_core.probes.analogy.accuracy_tables import probes_in as probes_in
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.probes.extraction.plan import (
@@ -53,6 +47,8 @@ from lama_core.runs.unfinished import begun_text
 from lama_core.scoring.executors import make_executor
 from lama_core.scoring.retrieval import open_index
 from lama_core.scoring.shared_fields import DEFAULT_MODEL, RunSettings
+from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
+from lama_core.views.view import Shown, show_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,14 +223,14 @@ class AnalogyRuns(Runs):
     """The finished runs of an analogy probe.
 
     Attributes:
-        accuracies: One for each model, setting, probe and relation (or kind of relations).
+        shown: Their accuracies.
     """
 
-    accuracies: tuple[ProbeAccuracy, ...]
+    shown: Shown[AnalogiesRequest, Accuracies]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return what `analogy probe --json` prints."""
-        return [asdict(line) for line in self.accuracies]
+        return self.shown.view.json(self.shown)
 
 
 def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
@@ -245,10 +241,8 @@ def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
     probe_runs = [ProbeRun(run) for run in runs]
     for reason in sorted(_exclusion_reasons(probe_runs)):
         request.on_note(reason)
-    accuracies = accuracy_tables.probe_accuracies(probe_runs, by=request.by)
-    if request.by == "kind":
-        accuracies = [*accuracies, *accuracy_tables.unmarked_accuracies(probe_runs)]
-    return AnalogyRuns(request, runs, tuple(accuracies))
+    shown = show_runs(analogies.view, runs, AnalogiesRequest(by=request.by))
+    return AnalogyRuns(request, runs, shown)
 
 
 def _exclusion_reasons(runs: Sequence[ProbeRun]) -> set[str]:

@@ -1,28 +1,22 @@
 """Commands that make runs (`probe`, `statements`, `extract`, `read`, `analogy probe`); `runs`."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from lama_core.api import runs as api
 from lama_core.api.runs import (
-    RANDOM_PROBES,
     ROLES,
-    SIGNIFICANT,
     AnalogyRuns,
-    ProbeAccuracy,
     RoleEffect,
     RunList,
     TraceRuns,
-    frequency_summary,
-    probes_in,
 )
 from lama_core.cli import commands, output
 from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
-from lama_core.rounding import fixed, percent
+from lama_core.rounding import fixed
 
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
@@ -121,70 +115,8 @@ runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes
 
 
 def print_accuracies(runs: AnalogyRuns) -> None:
-    """Print a table for each setting: rows are relations (or kinds) and models, columns probes."""
-    for setting in dict.fromkeys(line.setting for line in runs.accuracies):
-        print_setting(setting, [line for line in runs.accuracies if line.setting == setting])
-
-
-def print_setting(setting: str, chosen: Sequence[ProbeAccuracy]) -> None:
-    """Print the accuracies and the frequency test of one setting."""
-    probes = probes_in(chosen)
-    found = {(line.model, line.name, line.made_with, line.probe): line for line in chosen}
-    keys = dict.fromkeys(
-        (line.model, line.name, line.made_with) for line in chosen if line.probe != "random"
-    )
-    rows = []
-    for model, name, how in keys:
-        lines = [found.get((model, name, how, probe)) for probe in probes]
-        # `random` has the decisions of random-head and random-tail; n is that of one probe.
-        n = next(line.n for line in lines if line is not None and line.probe != "random")
-        rows.append((name, model, *map(_cell, lines), n))
-    output.print_table(
-        ("kind or relation", "model", *probes, "n per probe"),
-        rows,
-        title=f"Accuracy in percent, {setting} (chance: 50; ±: SD over classifier seeds)",
-    )
-    for how in dict.fromkeys(line.made_with for line in chosen):
-        print(how)
-    _print_frequency(chosen)
-    print()
-
-
-def _print_frequency(lines: Sequence[ProbeAccuracy]) -> None:
-    """Print p of the frequency test by relation, and in how many relations p isn't significant."""
-    shown = ("random", *RANDOM_PROBES)
-    found = {
-        (line.model, line.name, line.made_with, line.probe): line
-        for line in lines
-        if line.probe in shown and line.p_value is not None
-    }
-    rows = dict.fromkeys((model, name, how) for model, name, how, _ in found)
-    if not rows:
-        return
-    print()
-    output.print_table(
-        ("relation", "model", *shown),
-        [
-            (name, model, *(_p_value(found.get((model, name, how, probe))) for probe in shown))
-            for model, name, how in rows
-        ],
-        title="Do the frequencies of right and wrong pairs differ? p of a Kolmogorov-Smirnov test",
-    )
-    for model, how, probe in dict.fromkeys((model, how, probe) for model, _, how, probe in found):
-        chosen = [line for key, line in found.items() if (key[0], *key[2:]) == (model, how, probe)]
-        n, above = frequency_summary(chosen)
-        print(f"{model}, {probe}: p is above {SIGNIFICANT} in {above} of {n} relations")
-
-
-def _p_value(line: ProbeAccuracy | None) -> str:
-    return f"{line.p_value:.3f}" if line is not None and line.p_value is not None else ""
-
-
-def _cell(line: ProbeAccuracy | None) -> str:
-    if line is None:
-        return ""
-    spread = f" ± {percent(line.spread)}" if line.spread is not None else ""
-    return f"{percent(line.accuracy)}{line.mark}{spread}"
+    """Print the accuracies of new analogy runs."""
+    output.print_parts(runs.shown.view.tables(runs.shown))
 
 
 analogy_probe = commands.make(

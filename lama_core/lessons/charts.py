@@ -20,13 +20,13 @@ from lama_core.metrics.score_tables import rank_histogram
 from lama_core.metrics.slices import slice_differences
 from lama_core.metrics.training import Training, training_of
 from lama_core.metrics.ways_of_asking import ALL_RELATIONS, compare_ways, runs_by_way
-from lama_core.probes.analogy.accuracy_tables import ALL, probe_accuracies
+from lama_core.probes.analogy.accuracy_tables import ALL
 from lama_core.probes.analogy.instances import PROBES
-from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.rounding import percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.runs.series import place_of
 from lama_core.scoring.ranking import RANKINGS
+from lama_core.views.analogies import AnalogiesRequest, analogies
 from lama_core.views.choice import TopRequest
 from lama_core.views.curves import KS, curves
 from lama_core.views.figure import Axis, Baseline, Figure, said, said_interval
@@ -119,7 +119,7 @@ def _ranks(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return P@k on each slice of one way; of two runs, also their difference on few slices."""
-    table = figure_rows(_show(slices, runs, step, by=step.by).figure)
+    table = figure_rows(_show(slices, runs, step, slice_by=step.by).figure)
     if len(runs) != 2 or not 0 < table["row"].nunique() <= MOST_NOTES:
         return table
     a, b = (run.info.model for run in runs)
@@ -240,7 +240,7 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
-            for line in probe_accuracies(map(ProbeRun, runs), by="kind")
+            for line in show_runs(analogies.view, runs, AnalogiesRequest()).found
             if line.name == ALL and line.setting == "unsupervised" and line.probe in PROBES
         ]
     )

@@ -20,8 +20,8 @@ from lama_core.scoring.ranking import Ranking
 
 
 @dataclass(frozen=True)
-class RunsRequest(Request):
-    """The runs and facts of a view: the fields that every view has."""
+class NamedRuns(Request):
+    """The runs of a view: the field that every view has."""
 
     runs: Annotated[
         Sequence[str],
@@ -30,6 +30,12 @@ class RunsRequest(Request):
             "the same model, data and prompts only those with the most facts."
         ),
     ] = ()
+
+
+@dataclass(frozen=True)
+class RunsRequest(NamedRuns):
+    """The runs and facts of a view: the fields of all views of facts."""
+
     ranking: Annotated[
         Ranking | None, option("filtered or raw. Default: the ranking each run was made with.")
     ] = None

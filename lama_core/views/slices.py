@@ -32,7 +32,7 @@ class SlicesRequest(TopRequest):
     command: ClassVar[tuple[str, ...]] = ("results", "slices")
     python: ClassVar[str] = "slices"
 
-    by: Annotated[
+    slice_by: Annotated[
         str | None,
         option("Only this way of slicing, such as `gold in the subject`. Default: every way."),
     ] = None
@@ -80,8 +80,8 @@ class SlicesView(View[SlicesRequest, Slices]):
                 before = known.get(name, slicing)
                 known[name] = Slicing(name, slicing.help, {**before.slices, **slicing.slices})
         table = stacked(tables).drop(columns="number", errors="ignore")
-        if request.by is not None:
-            by = choose(request.by, known, "way of slicing")
+        if request.slice_by is not None:
+            by = choose(request.slice_by, known, "way of slicing")
             known = {name: known[name] for name in ("all", by)}
             table = table[table["by"].isin(known)].reset_index(drop=True)
         return Slices(table, known)
@@ -144,7 +144,7 @@ class SlicesView(View[SlicesRequest, Slices]):
 
     def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:
         """Return a row of bars for each slice of the chosen way, or of the first one."""
-        way = shown.request.by or next(name for name in shown.found.slicings if name != "all")
+        way = shown.request.slice_by or next(name for name in shown.found.slicings if name != "all")
         table, k = by_slice(shown.found), shown.request.k
         table = table[(table["by"] == way) & (table["n"] > 0)]
         lines = [

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lama_core.views.analogies import analogies
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
 from lama_core.views.mentions import mentions
@@ -22,4 +23,5 @@ VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     mentions,
     wording,
     relation_types,
+    analogies,
 )

@@ -21,14 +21,14 @@ from lama_core.requests import Function, request_fields
 from lama_core.rounding import counted
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table
-from lama_core.views.choice import RunsRequest, choose_runs, model_names
+from lama_core.views.choice import NamedRuns, RunsRequest, choose_runs, model_names
 from lama_core.views.figure import Figure, labels_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-R = TypeVar("R", bound=RunsRequest)
-To = TypeVar("To", bound=RunsRequest)
+R = TypeVar("R", bound=NamedRuns)
+To = TypeVar("To", bound=NamedRuns)
 Found = TypeVar("Found")
 P = ParamSpec("P")
 
@@ -135,11 +135,13 @@ class View(ABC, Generic[R, Found]):
         return None
 
     def load(self, request: R) -> list[Run]:
-        """Return the runs that a request names.
+        """Return the runs that a request names; views of other runs than of facts override this.
 
         Raises:
             UserError: If there is no finished run, or a run or relation is unknown.
         """
+        if not isinstance(request, RunsRequest):
+            raise TypeError(f"{type(self).__name__} defines no load")
         return choose_runs(request, aligned=self.aligned, checkpoints=self.checkpoints)
 
     def check(self, infos: Sequence[RunInfo]) -> None:
@@ -199,28 +201,30 @@ class Shown(Generic[R, Found]):
 
     def title_of(self, what: str) -> str:
         """Return the title of a chart: what it shows, the data, and the relation if it is one."""
-        names = self.request.relations
+        names: Sequence[str] = getattr(self.request, "relations", ())
         data = dict.fromkeys(info.dataset for info in self.infos)
-        relation = [self.labels[names[0]]] if len(names) == 1 else []
+        relation = [labels_of(self.infos)[names[0]]] if len(names) == 1 else []
         return ", ".join((what, *data, *relation))
 
     @property
     def caption(self) -> str:
         """What the numbers count: data, prompts, relations, facts and ranking."""
+        about = [", ".join(dict.fromkeys(info.dataset for info in self.infos))]
+        about.append("prompts: " + ", ".join(dict.fromkeys(info.prompts for info in self.infos)))
+        if not isinstance(self.request, RunsRequest):
+            return "; ".join(about)
         names = self.request.relations
-        relations = [label for name, label in self.labels.items() if name in names]
+        relations = [label for name, label in labels_of(self.infos).items() if name in names]
+        if relations:
+            few = len(relations) <= MOST_RELATIONS
+            about.append(", ".join(relations) if few else counted(len(relations), "relation"))
         numbers = {_n_facts(info, names) for info in self.infos}
         facts = " to ".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))
-        return "; ".join(
-            (
-                ", ".join(dict.fromkeys(info.dataset for info in self.infos)),
-                "prompts: " + ", ".join(dict.fromkeys(info.prompts for info in self.infos)),
-                *([", ".join(relations)] if 0 < len(relations) <= MOST_RELATIONS else []),
-                *([counted(len(relations), "relation")] if len(relations) > MOST_RELATIONS else []),
-                f"{facts} {self.counts}" + " for each model" * (len(self.infos) > 1),
-                ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking",
-            )
+        about.append(f"{facts} {self.counts}" + " for each model" * (len(self.infos) > 1))
+        about.append(
+            ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
         )
+        return "; ".join(about)
 
     @property
     def figure(self) -> Figure:
@@ -277,7 +281,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
 
 
-def narrowed(kind: type[To], request: RunsRequest, **changed: Any) -> To:
+def narrowed(kind: type[To], request: NamedRuns, **changed: Any) -> To:
     """Return a view's request with the values of another request, and changed ones."""
     known = {one.name for one in request_fields(kind)} | {"on_progress", "on_note"}
     values = {name: value for name, value in vars(request).items() if name in known}

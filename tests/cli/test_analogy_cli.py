@@ -6,9 +6,11 @@ import pytest
 from analogy_fakes import CAPITALS, PLURALS, write_vectors
 from calling import printed, told
 
-from lama_core.cli.runs import print_setting
+from lama_core.cli.output import print_parts
 from lama_core.errors import UserError
 from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
+from lama_core.views.analogies import AnalogiesRequest, analogies
+from lama_core.views.view import Shown
 
 pytestmark = pytest.mark.usefixtures("home")
 SENTENCE = "Tokyo is to Japan as Paris is to [MASK]"
@@ -141,14 +143,12 @@ def test_the_frequency_test_is_printed_of_random_and_its_halves(
         return ProbeAccuracy("r", "m", "d", "supervised", probe, name, "k", 0.5, None, 8, 0,
                         p_value=p_value)  # fmt: skip
 
-    print_setting(
-        "supervised",
-        [
-            line("random-head", "one", 0.04), line("random-tail", "one", 0.9),
-            line("random-head", "two", 0.06), line("random-tail", "two", None),
-            line("random", "one", 0.2), line("random", "two", 0.05), line("type", "one", 0.001),
-        ],
+    lines = (
+        line("random-head", "one", 0.04), line("random-tail", "one", 0.9),
+        line("random-head", "two", 0.06), line("random-tail", "two", None),
+        line("random", "one", 0.2), line("random", "two", 0.05), line("type", "one", 0.001),
     )  # fmt: skip
+    print_parts(analogies.view.tables(Shown(analogies.view, AnalogiesRequest(), (), lines, {})))
     printed = capsys.readouterr().out
     rows = [row.split() for row in printed.partition("Kolmogorov")[2].splitlines()]
     assert ["one", "m", "0.200", "0.040", "0.900"] in rows

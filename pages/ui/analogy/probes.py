@@ -19,10 +19,9 @@ from lama_core.probes.analogy.accuracy_tables import (
     RELATION_KINDS,
     SHOWN_PROBES,
     UNMARKED,
+    By,
     ProbeAccuracy,
     options_text,
-    probe_accuracies,
-    unmarked_accuracies,
 )
 from lama_core.probes.analogy.decisions import pair_from_text
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
@@ -31,6 +30,8 @@ from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
 from lama_core.queries.analogy_templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
+from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
+from lama_core.views.view import Shown
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
 from pages.ui.shared import cache, charts, links, screens, url_state
@@ -164,13 +165,18 @@ def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFram
     )
 
 
+def _accuracies(runs: Sequence[ProbeRun], by: By) -> Shown[AnalogiesRequest, Accuracies]:
+    """The accuracies of these runs by kind of relation or by relation, cached."""
+    request = AnalogiesRequest(tuple(run.info.id for run in runs), by=by)
+    return cache.shown(analogies.view, request, tuple(run.info for run in runs), {})
+
+
 def _draw_kinds(
     runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
 ) -> None:
     """Draw accuracy by kind of relation, a chart per probe, as in the paper's Table 1."""
     lines = [
-        *probe_accuracies(runs, by="kind"),
-        *unmarked_accuracies(runs),
+        *_accuracies(runs, "kind").found,
         *(
             line
             for line in (*published_by_kind(), *published_unmarked())
@@ -293,7 +299,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     )
     with box:
         probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP)
-    all_lines = probe_accuracies(runs, by="relation")
+    all_lines = _accuracies(runs, "relation").found
     lines = [line for line in all_lines if line.probe == probe]
     if not lines:
         st.caption("This probe has no finished run.")

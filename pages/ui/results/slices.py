@@ -42,7 +42,7 @@ def draw_slices(choice: RunChoice) -> None:
     if whole.frame.empty:
         show_note("These relations have no facts in these runs.")
         return
-    shown = whole if way == EVERY else choice.view(slices, by=way)
+    shown = whole if way == EVERY else choice.view(slices, slice_by=way)
     mark = None
     if way != EVERY:
         mark = draw_figure(choice, shown.figure, "slices chart")

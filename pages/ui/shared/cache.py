@@ -44,7 +44,7 @@ from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
-from lama_core.views.choice import RunsRequest
+from lama_core.views.choice import NamedRuns, RunsRequest
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
@@ -63,7 +63,7 @@ STOPPED = "stopped query"  # in the session: the key of the query that the visit
 R = TypeVar("R", bound=ModelSettings)
 S = TypeVar("S")
 One = TypeVar("One", bound=AboutModel)
-V = TypeVar("V", bound=RunsRequest)
+V = TypeVar("V", bound=NamedRuns)
 Found = TypeVar("Found")
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -338,7 +338,10 @@ def shown(
 
 @cached(200)
 def _found(what: str, infos: tuple[RunInfo, ...], _view: View[V, Found], _request: V) -> Found:
-    return _view.compute([finished_run(info) for info in infos], _request)
+    of_facts = isinstance(_request, RunsRequest)
+    return _view.compute(
+        [finished_run(info) if of_facts else Run(info) for info in infos], _request
+    )
 
 
 @cached(30)

@@ -21,7 +21,7 @@ from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import OWN_WORDS, Run, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
-from lama_core.views.choice import RunsRequest, TopRequest
+from lama_core.views.choice import NamedRuns, TopRequest
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
@@ -32,7 +32,7 @@ from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_o
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-V = TypeVar("V", bound=RunsRequest)
+V = TypeVar("V", bound=NamedRuns)
 Found = TypeVar("Found")
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
