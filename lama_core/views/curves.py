@@ -1,6 +1,6 @@
 """View: mean P@k against k (Petroni et al. 2019, Figure 2)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -74,35 +74,10 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
 
     def figure(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Figure:
         """Return the curves, with dotted ones of a random order."""
-        lines = [
-            said(
-                shown.names[line["run"]],
-                f"P@{line['k']}: {percent(line['p_at_k'])} %",
-                said_interval(line["low"], line["high"]),
-                f"mean over {line['n_relations']} relations, {line['n']:,} {shown.counts}",
-            )
-            for line in shown.frame.to_dict("records")
-        ]
-        return Figure(
-            shape="lines",
-            frame=shown.frame.assign(said=lines),
-            by=Axis(
-                column="k",
-                title="k, the number of best answers considered (log axis)",
-                log=True,
-                ticks={k: str(k) for k in KS},
-            ),
-            value=Axis(column="p_at_k", title="mean P@k, % of facts", share=True, ends=(0, 1.01)),
-            names=shown.names,
-            baselines=(
-                Baseline(
-                    column="chance",
-                    name="chance (random order)",
-                    mark="dotted",
-                    each=True,
-                    least=LEAST_CHANCE,
-                ),
-            ),
+        return lines_figure(
+            shown.frame,
+            shown.names,
+            counts=shown.counts,
             title=shown.title_of("Mean P@k from 1 to 100"),
             caption=shown.caption,
         )
@@ -113,6 +88,52 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
         """Return the facts whose right answer is among the first k, or all facts for `n`."""
         fields = {"relations": tuple(shown.request.relations)}
         return Facts(line["run"], fields if column == "n" else fields | {"rank_max": line["k"]})
+
+
+def lines_figure(
+    frame: "pd.DataFrame", names: Mapping[str, str], *, counts: str, title: str, caption: str
+) -> Figure:
+    """Return the chart of the curves.
+
+    Args:
+        frame: `metrics.precision_curves`, or another table with its columns.
+        names: Value of the column `run` -> its name for readers.
+        counts: What n counts: `facts` or `queries`.
+        title: The chart's title.
+        caption: What the numbers count.
+    """
+    lines = [
+        said(
+            names[line["run"]],
+            f"P@{line['k']}: {percent(line['p_at_k'])} %",
+            said_interval(line["low"], line["high"]),
+            f"mean over {line['n_relations']} relations, {line['n']:,} {counts}",
+        )
+        for line in frame.to_dict("records")
+    ]
+    return Figure(
+        shape="lines",
+        frame=frame.assign(said=lines),
+        by=Axis(
+            column="k",
+            title="k, the number of best answers considered (log axis)",
+            log=True,
+            ticks={k: str(k) for k in KS},
+        ),
+        value=Axis(column="p_at_k", title="mean P@k, % of facts", share=True, ends=(0, 1.01)),
+        names=names,
+        baselines=(
+            Baseline(
+                column="chance",
+                name="chance (random order)",
+                mark="dotted",
+                each=True,
+                least=LEAST_CHANCE,
+            ),
+        ),
+        title=title,
+        caption=caption,
+    )
 
 
 curves = ViewFunction(

@@ -34,6 +34,7 @@ class Axis:
         reversed: Whether small values are at the right or at the top.
         ticks: Place -> label; empty for automatic ticks.
         ends: The ends of the axis, in units of the frame; None for automatic ends.
+        from_zero: Whether it begins at 0, which axes of shares do, too.
         order: The names on it in order, if it has names instead of numbers.
     """
 
@@ -44,6 +45,7 @@ class Axis:
     reversed: bool = False
     ticks: Mapping[float, str] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
+    from_zero: bool = False
     order: tuple[str, ...] = ()
 
 

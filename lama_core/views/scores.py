@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from lama_core.metrics.headlines import overall
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.origins import TrainedOn, sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
+from lama_core.metrics.relation_figures import METRICS, OF_RANKS, TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import (
     CONCEPTNET,
     Average,
@@ -34,10 +35,14 @@ from lama_core.tables import (
     text,
 )
 from lama_core.views.choice import TopRequest
+from lama_core.views.figure import LEAST_CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_OPEN = 12  # the chart shows up to this many relations by default
+P_AT_K = METRICS["p_at_1"]  # its texts are valid for every k
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,26 @@ class Scores:
     origins: tuple[TrainedOn | None, ...] = ()
     _summed: dict[tuple[By, Average], "pd.DataFrame"] = field(default_factory=dict)
 
+    @property
+    def every(self) -> "pd.DataFrame":
+        """The mean over all relations for each run, with the columns of a score table."""
+        table = self.by("relation")
+        return overall(table.assign(name=table["run"])).rename(columns={"name": "run"})
+
+    def totals(self) -> "pd.DataFrame":
+        """Return the rows of all types and sources; the column `by` is `type` or `source`.
+
+        ConceptNet has two rows: the mean over its relations, and over its facts.
+        """
+        over_facts = self.by("source", "facts")
+        return stacked(
+            (
+                self.by("type").assign(by="type"),
+                self.by("source").assign(by="source"),
+                over_facts[over_facts["mean_over"] == "facts"].assign(by="source"),
+            )
+        )
+
     def by(self, by: By, conceptnet: Average = "relations") -> "pd.DataFrame":
         """Return the score table with one of the groupings; see `metrics.score_table`."""
         key = (by, conceptnet)
@@ -92,6 +117,52 @@ class Scores:
                 for one in self.runs
             )
         return self._summed[key]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a chart of scores shows: a metric, its column in the score table, and its label."""
+
+    metric: Metric
+    column: str
+    label: str
+
+    @property
+    def is_p_at_k(self) -> bool:
+        """Whether it is P@k, the only measure with intervals and a chance level."""
+        return self.column == "p_at_k"
+
+
+def measures(shown: "Shown[ScoresRequest, Scores]") -> dict[str, Measure]:
+    """Return name -> measure, first `P@k`.
+
+    Measures of ranks are excluded if all runs generate texts; measures of texts are included if any
+    run does. Freq is excluded: it is a baseline, not a measure of a model.
+    """
+    generates = [info.generates for info in shown.infos]
+    metrics = METRICS | (TEXT_METRICS if any(generates) else {})
+    hidden = {"p_at_1", "freq", *(OF_RANKS if all(generates) else ())}
+    others = [metric for name, metric in metrics.items() if name not in hidden]
+    first = Measure(P_AT_K, "p_at_k", f"P@{shown.request.k}")
+    return {"P@k": first} | {one.label: Measure(one, one.name, one.label) for one in others}
+
+
+def best_first(table: "pd.DataFrame", group: str, measure: Measure) -> "pd.DataFrame":
+    """Sort rows by group (a column): first the group with the best value of any run."""
+    rising = not measure.metric.higher_is_better
+    best = table.groupby(group)[measure.column].agg("min" if rising else "max")
+    order = best.rank(ascending=rising, method="first")
+    return table.sort_values(
+        group, key=lambda names: names.map(order), kind="stable", ignore_index=True
+    )
+
+
+def weakest(shown: "Shown[ScoresRequest, Scores]", measure: Measure, n: int) -> "pd.DataFrame":
+    """Return the rows of the n relations with the worst mean of a measure over the runs."""
+    table = shown.found.by("relation")
+    means = table[table["n"] > 0].groupby("relation", sort=False)[measure.column].mean().dropna()
+    worst = means.sort_values(ascending=measure.metric.higher_is_better, kind="stable").head(n)
+    return table.set_index("relation").loc[worst.index].reset_index()
 
 
 def scores_of(runs: Sequence[Run], request: TopRequest, *, mrr_depth: int | None = None) -> Scores:
@@ -212,6 +283,10 @@ class ScoresView(View[ScoresRequest, Scores]):
                 line["n_answers"] = int(line["n_answers"])
         return lines
 
+    def figure(self, shown: Shown[ScoresRequest, Scores]) -> Figure:
+        """Return P@k of all relations, of each source, and of each relation if there are few."""
+        return bars(shown)
+
     def published(self, shown: Shown[ScoresRequest, Scores]) -> Table:
         """Return Table 2 of Petroni et al. 2019; only its totals if the request is by source."""
         table = published_scores()
@@ -238,6 +313,112 @@ class ScoresView(View[ScoresRequest, Scores]):
                 kind = line.get("type")
                 fields["types"] = (kind if isinstance(kind, str) else "",)
         return Facts(line["run"], fields, "excluded" if column == "n_excluded" else "counted")
+
+
+def chart_sources(shown: Shown[ScoresRequest, Scores]) -> tuple[list[str], bool]:
+    """Return the sources, and whether the chart shows all their relations by default."""
+    table = shown.found.by("relation")
+    known = set(table["source"])
+    every = dict.fromkeys(one.source for info in shown.infos for one in info.relations)
+    names = [name for name in every if name in known]
+    return names, table["relation"].nunique() <= MOST_OPEN or len(names) == 1
+
+
+def bars(
+    shown: Shown[ScoresRequest, Scores],
+    measure: Measure | None = None,
+    opened: Sequence[str] | None = None,
+    *,
+    is_best_first: bool = False,
+) -> Figure:
+    """Return a row for all relations, each source, and each relation of opened sources.
+
+    Args:
+        shown: The view.
+        measure: What the chart shows; by default P@k.
+        opened: The sources with rows for their relations; by default all or none.
+        is_best_first: Whether sources and relations are sorted by the measure.
+    """
+    measure = measure or measures(shown)["P@k"]
+    relations, sources = shown.found.by("relation"), shown.found.by("source")
+    if opened is None:
+        names, few = chart_sources(shown)
+        opened = names if few else ()
+    if is_best_first:
+        relations = best_first(relations, "relation", measure)
+        sources = best_first(sources, "source", measure)
+    frame = _with_means(shown, relations, sources, opened)
+    unknown = {} if measure.is_p_at_k else dict.fromkeys(("low", "high", "chance"), math.nan)
+    if not shown.guessable:
+        unknown["chance"] = math.nan
+    if not measure.metric.is_share or shown.request.k != 1:
+        unknown["freq"] = math.nan
+    frame = frame.assign(**unknown)
+    lines = [_said(line, measure, shown) for line in frame.to_dict("records")]
+    return Figure(
+        shape="bars",
+        frame=frame.assign(said=lines),
+        by=Axis(column="row", title="relation"),
+        value=Axis(
+            column=measure.column,
+            title=f"{measure.label}, {measure.metric.unit}",
+            share=measure.metric.is_share,
+            from_zero=True,
+        ),
+        low="low",
+        high="high",
+        names=shown.names,
+        bold=frozenset(frame["row"][frame["relation"].isna()]),
+        baselines=(
+            Baseline(column="freq", name="Freq baseline", mark="tick"),
+            Baseline(column="chance", name="chance", mark="diamond", least=LEAST_CHANCE),
+        ),
+        title=shown.title_of(f"{measure.label} by source and relation"),
+        caption=shown.caption,
+    )
+
+
+def _with_means(
+    shown: Shown[ScoresRequest, Scores],
+    relations: "pd.DataFrame",
+    sources: "pd.DataFrame",
+    opened: Sequence[str],
+) -> "pd.DataFrame":
+    """Return the rows of the chart; the column `row` has their names."""
+    parts: list[pd.DataFrame] = []
+
+    def add_mean(name: str, part: "pd.DataFrame") -> None:
+        n = int(part["n_relations"].max())
+        n_all = int(part["of_relations"].max()) if "of_relations" in part else n
+        said_n = relations_counted(n, n_all) or counted(n, "relation")
+        parts.append(part.assign(row=f"{name}, {said_n}", relation=None))
+
+    names = list(dict.fromkeys(sources["source"]))
+    if len(names) > 1:
+        add_mean("all", shown.found.every.assign(source=None))
+    for name in names:
+        within = relations[relations["source"] == name]
+        if name not in opened or len(set(within["relation"])) > 1:
+            add_mean(name, sources[sources["source"] == name])
+        if name in opened:
+            parts.append(within.assign(row=within["relation"].map(shown.labels)))
+    return stacked(parts)
+
+
+def _said(line: Line, measure: Measure, shown: Shown[ScoresRequest, Scores]) -> str:
+    """Return lines about a mark: the row, the run and its score, the facts, and the baselines."""
+    value = measure.metric.shown(line[measure.column]) + " %" * measure.metric.is_share
+    freq, chance = line["freq"], line["chance"]
+    return said(
+        line["row"],
+        f"{shown.names[line['run']]}: {value}",
+        said_interval(line["low"], line["high"]),
+        f"{line['n']:,} {shown.counts}",
+        "" if math.isnan(freq) else f"majority class (the most frequent object): {percent(freq)} %",
+        f"chance (random order of the answers): {percent(chance)} %"
+        if chance >= LEAST_CHANCE
+        else "",
+    )
 
 
 def _metric_column(metric: Metric) -> Column:

@@ -11,7 +11,7 @@ what `compute` returns for all visitors.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
@@ -169,6 +169,10 @@ class Shown(Generic[R, Found]):
     infos: tuple[RunInfo, ...]
     found: Found
     names: Mapping[str, str]
+
+    def asking(self, **fields: Any) -> "Shown[R, Found]":
+        """Return the same numbers with other fields of the request, which `compute` doesn't use."""
+        return replace(self, request=replace(self.request, **fields))
 
     @cached_property
     def frame(self) -> "pd.DataFrame":

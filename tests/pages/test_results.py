@@ -211,7 +211,7 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
     totals = tables(app)[0]
     means = totals.loc[totals["relations"].isin(["total", "over relations"]), "GPT-2 small"]
     gpt2 = next(trace for trace in spec["data"] if trace.get("name") == "GPT-2 small")
-    assert [one[1] for one in gpt2["customdata"][1:]] == [f"source {name}" for name in SOURCES]
+    assert [text.split(",")[0] for text in gpt2["hovertext"][1:]] == [f"<b>{x}" for x in SOURCES]
     shown_means = np.frombuffer(base64.b64decode(gpt2["x"]["bdata"]), gpt2["x"]["dtype"])
     assert [rounded(mean, 1) for mean in shown_means[1:]] == means.tolist()
     opened = rows_of_chart(open_page("results", data="made-up", open=["Google_RE"]))

@@ -4,7 +4,7 @@ Every number links to its facts: a click on a mark or a chosen cell opens Wrong 
 filter that `View.facts` gives.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,7 @@ def draw_wide(
     keys: Sequence[str] | None = None,
     hidden: Sequence[str] = (),
     widths: Mapping[str, int | str] | None = None,
+    labels: Mapping[str, str] | None = None,
     more: Sequence[Mapping[str, Any]] = (),
     more_columns: Mapping[str, Any] | None = None,
     height: Any = "content",
@@ -131,6 +132,7 @@ def draw_wide(
         keys: The columns of the frame that identify a row; by default the view's.
         hidden: Names of columns of a run that only the table's menu shows.
         widths: Column -> its width.
+        labels: Column -> its label, if several columns have the same.
         more: For each row, further cells that belong to no run.
         more_columns: The configuration of their columns.
         height: The height of the table.
@@ -147,7 +149,8 @@ def draw_wide(
     config: dict[str, Any] = {}
     head = [column for column in others if column.name in keys]
     for column in others:
-        settings = configured(column, pinned=column.name in keys)
+        label = (labels or {}).get(column.name, "")
+        settings = configured(column, label=label, pinned=column.name in keys)
         config[column.head] = settings | _width(widths, column)
         places[column.head] = ("", column.name)
     for run, title in zip(choice.runs, choice.titles, strict=True):
@@ -166,8 +169,11 @@ def draw_wide(
             if run_id:
                 column = next(one for one in of_run if one.name == which)
                 row[name] = cell(column, group.get(run_id))
-        row |= {column.head: cell(column, first) for column in others if column not in head}
-        grid.append(row | dict(more[at] if more else {}))
+        row |= dict(more[at] if more else {})
+        for column in others:
+            if column not in head:
+                row[column.head] = _of_all(column, group.values())
+        grid.append(row)
     table = pd.DataFrame(grid)
     out_of_sight = {name for name, (run_id, which) in places.items() if run_id and which in hidden}
     picked = draw_table(
@@ -214,6 +220,14 @@ def draw_rows(
             column, pinned=column.name in pinned, sign=" %%" * ("%" not in column.head)
         )
     return draw_table(pd.DataFrame(grid), key=key, column_config=config, **options)
+
+
+def _of_all(column: Column, lines: Iterable[Line]) -> Any:
+    """Return the cell of all runs: the first value, but of a text all values, with slashes."""
+    values = dict.fromkeys(cell(column, line) for line in lines)
+    if column.kind != "text":
+        return next(iter(values))
+    return " / ".join(filter(None, values)) or None
 
 
 def draw_long(

@@ -16,8 +16,10 @@ from lama_core.papers.own_results import (
     measured_table,
 )
 from lama_core.published import published_table
+from lama_core.views.curves import lines_figure
+from pages.ui.results.draw_view import draw_figure
 from pages.ui.results.overview import published_cells
-from pages.ui.shared import charts, url_state
+from pages.ui.shared import url_state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -49,17 +51,15 @@ def draw_measured(choice: RunChoice) -> None:
     _draw_totals(choice, names, shown)
     st.caption(_description(measured, choice))
     st.markdown("### Mean P@k by k, T-REx")
-    curves = measured_curves(ranking).assign(
-        name=lambda table: table["model"].map(url_state.title_of), chance=float("nan")
-    )
-    colours = {url_state.title_of(name): colour for name, colour in model_colours(names).items()}
-    charts.draw_chart(
-        charts.precision_curves(curves, colours, 1),
-        "measured curve chart",
+    curves = measured_curves(ranking).assign(run=lambda table: table["model"], chance=float("nan"))
+    figure = lines_figure(
+        curves,
+        {name: url_state.title_of(name) for name in names},
+        counts="facts",
         title="Mean P@k from 1 to 100, LAMA T-REx, measured",
-        footnote=f"{ranking} ranking",
-        picture=choice.picture,
+        caption=f"{ranking} ranking",
     )
+    draw_figure(choice, figure, "measured curve chart", model_colours(names))
     st.caption(
         "Mean over the 41 relations. Hover for the 95 % interval. The paper reports P@10 of around "
         "60 % and P@100 of around 80 % for BERT (section 5, Figure 2).",

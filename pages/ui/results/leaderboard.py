@@ -16,6 +16,8 @@ from lama_core.papers.wiland2024 import (
 from lama_core.published import BEAR_MODELS, published_table
 from lama_core.rounding import percentage
 from lama_core.runs.info import OWN_WORDS, RunInfo
+from lama_core.views.scores import Scores, ScoresRequest
+from lama_core.views.view import Shown
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
@@ -33,8 +35,8 @@ PYTHON = (
 )
 
 
-def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
-    """Draw the table if a whole-answer run is on BEAR. scores: the runs' scores by relation."""
+def draw_leaderboard(choice: RunChoice, shown: Shown[ScoresRequest, Scores]) -> None:
+    """Draw the table if a whole-answer run is on BEAR."""
     names = {
         name: run
         for run, name in zip(choice.runs, choice.titles, strict=True)
@@ -43,7 +45,8 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
     if not names:
         return
     st.markdown("### Compared with BEAR's leaderboard")
-    found = {name: over_facts(scores[scores["name"] == name]) for name in names}
+    scores = shown.found.by("relation")
+    found = {name: over_facts(scores[scores["run"] == run.id]) for name, run in names.items()}
     table = _rows(names, found)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     n_facts_help = f"Scored facts, out of the leaderboard's {N_FACTS:,}."

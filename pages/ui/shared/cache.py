@@ -50,12 +50,8 @@ from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
 
 if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
-    import pandas as pd
-
     from lama_core.api.traces import Traces
-    from lama_core.metrics import Average, By
     from lama_core.metrics.fact_answers import JoinedAnswers
-    from lama_core.metrics.score_tables import RelationPrecision
     from lama_core.probes.prompts.gains import Gain
 
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
@@ -278,36 +274,6 @@ def stored_answers(settings: ClozeSettings, queries: Iterable[str]) -> dict[str,
 def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
     """The stored answer to a query from the first run that has one; None if no run has."""
     return find_stored(query, map(finished_run, infos))
-
-
-@cached(48)
-def _figures(info: RunInfo, ranking: Ranking) -> "pd.DataFrame":
-    from lama_core.metrics import relation_figures
-
-    return relation_figures(finished_run(info), ranking)
-
-
-@cached(120)
-def _precision(info: RunInfo, ranking: Ranking, k: int) -> "RelationPrecision":
-    from lama_core.metrics import relation_precision
-
-    return relation_precision(finished_run(info), k, ranking)
-
-
-@cached(600)
-def scores(
-    info: RunInfo,
-    by: "By",
-    ranking: Ranking,
-    k: int,
-    relations: tuple[str, ...],
-    conceptnet: "Average" = "relations",
-) -> "pd.DataFrame":
-    """A run's rows of the score table."""
-    from lama_core.metrics import summarise
-
-    figures, precision = _figures(info, ranking), _precision(info, ranking, k)
-    return summarise(figures, precision, by=by, relations=relations, conceptnet=conceptnet)
 
 
 @cached(60)

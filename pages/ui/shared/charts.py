@@ -443,44 +443,6 @@ def accuracy_by_name(
     )
 
 
-def precision_curves(
-    table: pd.DataFrame, colours: Colours, k: int, counts: str = "facts"
-) -> go.Figure:
-    """Draw mean P@k against k on a log axis (Petroni et al. 2019, Figure 2).
-
-    customdata is [name, k].
-    """
-    figure = go.Figure()
-    means = with_hover(
-        table,
-        lambda row: (
-            f"{escape(row.name)}<br>P@{row.k}: {percent(row.p_at_k)} %{_interval(row)}"
-            f"<br>mean over {row.n_relations} relations, {row.n:,} {counts}"
-        ),
-        "p_at_k",
-    )
-    guessed = with_hover(
-        table[table["chance"] >= LEAST_CHANCE],
-        lambda row: (
-            f"{escape(row.name)}<br>chance (random order): P@{row.k} {percent(row.chance)} %"
-        ),
-        "chance",
-    ).assign(run=lambda rows: rows["name"], name=lambda rows: rows["name"] + ", chance")
-    style: Style = {"mode": "lines+markers", "marker_size": 5, "line_width": 2}
-    add_runs(figure, go.Scatter, means, colours, "k", "p_at_k", ("name", "k"), **style)
-    style = {"mode": "lines", "line_width": 1.5, "line_dash": "dot"}
-    inks = {f"{name}, chance": ink for name, ink in colours.items()}
-    add_runs(figure, go.Scatter, guessed, inks, "k", "chance", ("run", "k"), **style)
-    if k > 1:
-        figure.add_vline(x=k, line={"color": GREY, "width": 1, "dash": "dot"})
-    ticks = {"tickvals": [1, 2, 5, 10, 20, 50, 100], "range": [-0.03, 2.03], "type": "log"}
-    return figure.update_layout(
-        xaxis={"title": "k, the number of best answers considered (log axis)"} | ticks,
-        yaxis={"title": "mean P@k, % of facts", "range": [0, 101]},
-        height=430,
-    )
-
-
 def training(
     table: pd.DataFrame, colours: Colours, *, what: str, values: str, ascending: bool = True
 ) -> go.Figure:

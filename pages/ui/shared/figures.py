@@ -73,7 +73,7 @@ def _axis(axis: Axis) -> Style:
     if axis.ends:
         ends = [scale * end for end in axis.ends]
         style["range"] = [float(np.log10(end)) for end in ends] if axis.log else ends
-    elif axis.share:
+    elif axis.share or axis.from_zero:
         style["rangemode"] = "tozero"
     return style
 
