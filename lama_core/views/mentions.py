@@ -9,11 +9,11 @@ import numpy as np
 from lama_core.metrics.correlates import mentions_of
 from lama_core.metrics.intervals import METHOD, share_intervals
 from lama_core.requests import option
-from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Table, count, interval, share, table_of_frame, text
+from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
-from lama_core.views.figure import Axis, Figure, said, said_interval
+from lama_core.views.figure import Axis, Figure
 from lama_core.views.view import Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -101,27 +101,10 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
 
     def figure(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Figure:
         """Return a row of bars for each range of mentions."""
-        request = shown.request
-        lines = [
-            said(
-                f"{shown.names[line['run']]}, {request.of} mentioned {line['mentions']}",
-                f"P@{request.k}: {percent(line['p_at_k'])} %",
-                said_interval(line["low"], line["high"]),
-                f"{line['n']:,} {shown.counts}",
-            )
-            for line in shown.frame.to_dict("records")
-        ]
-        return Figure(
-            shape="bars",
-            frame=shown.frame.assign(said=lines),
-            by=Axis(column="mentions", title="mentions"),
-            value=Axis(column="p_at_k", title=f"P@{request.k}, % of facts", share=True),
-            names=shown.names,
-            low="low",
-            high="high",
-            title=shown.title_of(f"P@{request.k} by mentions of the {request.of} in a text"),
-            caption=shown.caption,
-        )
+        measure, of = f"P@{shown.request.k}", shown.request.of
+        by = Axis(column="mentions", title=f"mentions of the {of}")
+        title = f"{measure} by mentions of the {of} in a text"
+        return share_bars(shown, shown.frame, by, measure=measure, title=title)
 
 
 mentions = ViewFunction(

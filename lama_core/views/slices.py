@@ -9,11 +9,11 @@ from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
 from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_training
 from lama_core.requests import option
-from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
+from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
-from lama_core.views.figure import CHANCE, Axis, Figure, said, said_interval
+from lama_core.views.figure import CHANCE, Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -145,28 +145,16 @@ class SlicesView(View[SlicesRequest, Slices]):
     def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:
         """Return a row of bars for each slice of the chosen way, or of the first one."""
         way = shown.request.slice_by or next(name for name in shown.found.slicings if name != "all")
-        table, k = by_slice(shown.found), shown.request.k
+        table = by_slice(shown.found)
         table = table[(table["by"] == way) & (table["n"] > 0)]
-        lines = [
-            said(
-                f"{shown.names[line['run']]}, {way}: {line['slice']}",
-                f"P@{k}: {percent(line['p_at_k'])} %",
-                said_interval(line["low"], line["high"]),
-                f"{line['n']:,} {shown.counts}",
-            )
-            for line in table.to_dict("records")
-        ]
-        return Figure(
-            shape="bars",
-            frame=table.assign(said=lines),
-            by=Axis(column="slice", title=way),
-            value=Axis(column="p_at_k", title=f"P@{k}, % of the slice's facts", share=True),
-            names=shown.names,
-            low="low",
-            high="high",
+        measure = f"P@{shown.request.k}"
+        return share_bars(
+            shown,
+            table,
+            Axis(column="slice", title=way),
+            measure=measure,
+            title=f"{measure} by {way}",
             baselines=(CHANCE,) if shown.guessable else (),
-            title=shown.title_of(f"P@{k} by {way}"),
-            caption=shown.caption,
         )
 
     def facts(self, shown: Shown[SlicesRequest, Slices], line: Line, column: str = "") -> Facts:

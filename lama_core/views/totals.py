@@ -13,8 +13,9 @@ from lama_core.metrics.score_tables import score_table
 from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
+from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
-from lama_core.views.figure import Axis, Figure, said, said_interval
+from lama_core.views.figure import Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -90,26 +91,10 @@ class TotalsView(View[TotalsRequest, Totals]):
 
     def figure(self, shown: Shown[TotalsRequest, Totals]) -> Figure:
         """Return two rows of bars."""
-        lines = [
-            said(
-                f"{shown.names[line['run']]}, {line['mean']}",
-                f"P@{shown.request.k}: {percent(line['p_at_k'])} %",
-                said_interval(line["low"], line["high"]),
-                f"{line['n']:,} {shown.counts}",
-            )
-            for line in shown.frame.to_dict("records")
-        ]
-        return Figure(
-            shape="bars",
-            frame=shown.frame.assign(said=lines),
-            by=Axis(column="mean", title="mean"),
-            value=Axis(column="p_at_k", title=f"P@{shown.request.k}, %", share=True),
-            names=shown.names,
-            low="low",
-            high="high",
-            title=shown.title_of(f"P@{shown.request.k} over facts and over relations"),
-            caption=shown.caption,
-        )
+        measure = f"P@{shown.request.k}"
+        by = Axis(column="mean", title="mean")
+        title = f"{measure} over facts and over relations"
+        return share_bars(shown, shown.frame, by, measure=measure, title=title)
 
     def facts(self, shown: Shown[TotalsRequest, Totals], line: Line, column: str = "") -> Facts:
         """Return the facts that count."""
