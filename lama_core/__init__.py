@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
     from lama_core.views.totals import totals as totals
+    from lama_core.views.ways import ways as ways
     from lama_core.views.wording import wording as wording
 
 __version__ = "0.2.0"
@@ -87,6 +88,7 @@ _MODULES = {
     "views.scores": "scores",
     "views.slices": "slices",
     "views.totals": "totals",
+    "views.ways": "ways",
     "views.wording": "wording",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

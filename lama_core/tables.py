@@ -7,7 +7,8 @@ The class of a table's rows is a frozen dataclass. An annotation of a field decl
 From the columns follow the values of `--json` (`json_row`), the DataFrame and the CSV
 (`frame_row`), and the printed table (`make_table`). A table whose columns depend on its content,
 such as one column for each model, is a `Table` with columns given by hand. A table of a DataFrame
-has such columns, too (`table_of_frame`): `count`, `share`, `number` and `interval` make them.
+has such columns, too (`table_of_frame`): `count`, `share`, `points`, `number` and `interval` make
+them.
 """
 
 import math
@@ -132,6 +133,12 @@ def share(name: str, label: str = "", help_text: str = "", **more: Any) -> Colum
     return Column(help_text, label, _known(percent), name=name, kind="share", **more)
 
 
+def points(name: str, label: str = "", help_text: str = "", **more: Any) -> Column:
+    """Return a column of differences of shares, in percentage points with a sign."""
+    form = _known(lambda value: percent(value, signed=True))
+    return Column(help_text, label, form, name=name, **more)
+
+
 def number(
     name: str,
     digits: int,
@@ -155,7 +162,10 @@ def interval(
     signed: bool = False,
     **more: Any,
 ) -> Column:
-    """Return a column of intervals of shares: `12.0 to 15.5`; ends: the columns of the ends."""
+    """Return a column of intervals of shares: `12.0 to 15.5`.
+
+    ends: The columns of the ends. signed: Whether they are of differences: `-1.2 to +3.4`.
+    """
 
     def read(line: Line) -> tuple[float, float]:
         low, high = (line[end] for end in ends)
@@ -166,7 +176,15 @@ def interval(
             return ""
         return " to ".join(percent(end, signed=signed) for end in pair)
 
-    return Column(help_text, label, written, name=name, kind="interval", cell=read, **more)
+    return Column(
+        help_text,
+        label,
+        written,
+        name=name,
+        kind="text" if signed else "interval",  # pages write intervals without signs
+        cell=read,
+        **more,
+    )
 
 
 def _known(form: Callable[[Any], str]) -> Callable[[Any], str]:

@@ -4,7 +4,6 @@ P@k values are between 0 and 1.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar
@@ -18,22 +17,13 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
 from lama_core.metrics.comparison import what_differs as what_differs
 from lama_core.metrics.fact_answers import join_answers
-from lama_core.metrics.intervals import METHOD as METHOD
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES as METHOD_OF_DIFFERENCES
 from lama_core.metrics.intervals import METHOD_OF_MEANS as METHOD_OF_MEANS
 from lama_core.metrics.intervals import Interval as Interval
 from lama_core.metrics.relation_figures import METRICS as METRICS
 from lama_core.metrics.score_tables import CONCEPTNET as CONCEPTNET
 from lama_core.metrics.score_tables import relations_counted as relations_counted
-from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.slices import slice_differences
-from lama_core.metrics.verdicts import overridden as overridden
-from lama_core.metrics.verdicts import with_verdicts as with_verdicts
-from lama_core.metrics.ways_of_asking import ALL_RELATIONS as ALL_RELATIONS
-from lama_core.metrics.ways_of_asking import WAYS as WAYS
-from lama_core.metrics.ways_of_asking import WaysOfAsking as WaysOfAsking
-from lama_core.metrics.ways_of_asking import compare_ways as compare_ways
-from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.reports.table_files import csv_of as csv_of
 from lama_core.reports.table_files import json_of_table as json_of_table
@@ -49,9 +39,8 @@ from lama_core.views.scores import ScoresRequest, scores
 from lama_core.views.slices import SlicesRequest, slices
 from lama_core.views.table import VIEWS
 from lama_core.views.view import Shown, narrowed, show
+from lama_core.views.ways import WaysRequest, ways
 from lama_core.views.wording import WordingRequest, wording
-
-Lines = list[dict[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -93,47 +82,21 @@ class ResultsRequest(ScoresRequest):
     ] = False
 
 
-@dataclass(frozen=True)
-class ComparedWays:
-    """Each model's answers to the same facts in different ways; see `metrics.ways_of_asking`."""
-
-    found: tuple[WaysOfAsking, ...]
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """P@1 of each way: over all facts of a model, and by relation."""
-        return stacked([one.shares() for one in self.found])
-
-    @property
-    def differences(self) -> pd.DataFrame:
-        """Paired differences of P@1 between ways: over all facts of a model, and by relation."""
-        return stacked([one.differences() for one in self.found])
-
-    def to_json(self) -> dict[str, Lines]:
-        """Return what `results --ways --json` prints."""
-        facts = [one.known_in_one_way() for one in self.found]
-        return {
-            "ways": self.frame.to_dict("records"),
-            "differences": self.differences.to_dict("records"),
-            "known_in_one_way": [line for table in facts for line in table.to_dict("records")],
-        }
-
-
 def _results(
     request: ResultsRequest,
-) -> Shown[Any, Any] | ComparedWays | SeriesResults:
+) -> Shown[Any, Any] | SeriesResults:
     if request.runs and len(request.runs) == 1:
         _check_name(request.runs[0])
     if request.slices:
         return show(slices.view, narrowed(SlicesRequest, request))
     if request.wording:
         return show(wording.view, narrowed(WordingRequest, request))
-    if not (request.series or request.ways):
+    if request.ways:
+        return show(ways.view, narrowed(WaysRequest, request))
+    if not request.series:
         return show(scores.view, request)
-    chosen = choose_runs(request, aligned=False, checkpoints=request.series)
-    if request.series:
-        return series_results(request, chosen)
-    return _ways(request, chosen)
+    chosen = choose_runs(request, aligned=False, checkpoints=True)
+    return series_results(request, chosen)
 
 
 def _check_name(name: str) -> None:
@@ -143,30 +106,6 @@ def _check_name(name: str) -> None:
     except UserError as error:
         hint = did_you_mean(name, [one.view.name for one in VIEWS])
         raise UserError(f"{error}{hint}") from error
-
-
-def _ways(request: ResultsRequest, runs: Sequence[Run]) -> ComparedWays:
-    by_id = {run.info.id: run for run in runs}
-    found, problems = [], []
-    for ways in runs_by_way(run.info for run in runs).values():
-        used = [by_id[infos[0].id] for infos in ways.values()]
-        if request.runs:
-            for info in (info for infos in ways.values() for info in infos[1:]):
-                request.on_note(f"Not compared: {info.id}. Name one run of each kind.")
-        try:
-            ranking = request.ranking or "filtered"
-            found.append(compare_ways(used, ranking=ranking, relations=tuple(request.relations)))
-        except UserError as error:
-            problems.append(str(error))
-    if not found:
-        raise UserError(
-            " ".join(problems)
-            or "A comparison needs runs of one model on the same data, made by at least two of "
-            "`probe`, `statements` and `generate`."
-        )
-    for problem in problems:
-        request.on_note(problem)
-    return ComparedWays(tuple(found))
 
 
 results = Function(

@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from lama_core import rounding
 from lama_core.api import results as api
 from lama_core.api.results import (
-    ALL_RELATIONS,
-    METHOD,
     METHOD_OF_DIFFERENCES,
     METHOD_OF_MEANS,
     ComparedRuns,
     ComparedSlices,
-    ComparedWays,
     Interval,
-    WaysOfAsking,
     what_differs,
 )
 from lama_core.api.series import SeriesResults, TrainedSeries
@@ -22,12 +18,10 @@ from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 from lama_core.views.scores import ScoresRequest, scores
 from lama_core.views.table import VIEWS
-from lama_core.views.view import Shown, show_runs
+from lama_core.views.view import MOST_LISTED, Shown, show_runs
 
 if TYPE_CHECKING:
     from lama_core.api.runs import Runs
-
-MAX_FLIPS = 40  # facts that `compare` and `results --ways` list; --json has all
 
 
 def scores_of(runs: "Runs") -> Shown[Any, Any]:
@@ -54,71 +48,16 @@ def print_view(shown: Shown[Any, Any]) -> None:
 
 
 def print_results(
-    found: Shown[Any, Any] | ComparedWays | SeriesResults,
+    found: Shown[Any, Any] | SeriesResults,
 ) -> None:
     """Print the view that the options of `results` chose."""
     if isinstance(found, Shown):
         print_view(found)
-    elif isinstance(found, SeriesResults):
+    else:
         for number, series in enumerate(found.found):
             print("\n" * bool(number), end="")
             _print_series(series, "source" if found.request.by == "source" else "relation")
             _print_readings(series)
-    else:
-        for number, one in enumerate(found.found):
-            print("\n" * bool(number), end="")
-            _print_ways(one)
-
-
-def _print_ways(found: WaysOfAsking) -> None:
-    runs = [f"{way} {info.id} ({info.n:,})" for way, info in found.runs.items()]
-    print(
-        f"{found.model} on {found.dataset}: the {len(found.facts):,} facts that all of these runs "
-        f"count: {', '.join(runs)}"
-    )
-    shares, names = found.shares(), {ALL_RELATIONS: "all relations"}
-    output.print_table(
-        ("relation", "facts", "way", "P@1", "95% interval", "known in this way only"),
-        [
-            (
-                names.get(line["relation"], line["relation"]),
-                f"{line['n']:,}",
-                line["way"],
-                percent(line["p_at_1"]),
-                _interval(line["low"], line["high"]),
-                line["n_only"],
-            )
-            for line in shares.to_dict("records")
-        ],
-        title=f"\nP@1 in percent; {METHOD}",
-    )
-    output.print_table(
-        ("relation", "facts", "A", "B", "B - A", "95% interval", "only A", "only B"),
-        [
-            (
-                names.get(line["relation"], line["relation"]),
-                f"{line['n']:,}",
-                line["a"],
-                line["b"],
-                rounding.percent(line["difference"], signed=True),
-                _signed(Interval(line["low"], line["high"])),
-                line["only_a"],
-                line["only_b"],
-            )
-            for line in found.differences().to_dict("records")
-        ],
-        title="\nDifferences in percentage points; Tango's score intervals for paired shares",
-    )
-    facts = found.known_in_one_way()
-    output.print_table(
-        ("known as", "relation", "subject", "right answer", *found.ways),
-        [
-            [line[name] for name in ("way", "relation", "subject", "object")]
-            + [line[f"{way} answer"] for way in found.ways]
-            for line in facts.head(MAX_FLIPS).to_dict("records")
-        ],
-        title=f"\nFacts known in one way only ({min(MAX_FLIPS, len(facts))} of {len(facts):,})",
-    )
 
 
 def _print_series(found: TrainedSeries, by: Literal["source", "relation"]) -> None:
@@ -277,7 +216,7 @@ def print_compared(found: ComparedRuns | ComparedSlices) -> None:
         f"Cohen's kappa of being right: {rounding.fixed(agreement.kappa, 2)}; excluded: "
         f"{found.found.n_unpaired:,} rows that only one run counts"
     )
-    if flips := found.flips(MAX_FLIPS):
+    if flips := found.flips(MOST_LISTED):
         n_flips = mcnemar.only_a + mcnemar.only_b
         output.print_table(
             ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),

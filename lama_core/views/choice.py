@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lama_core.errors import UserError
-from lama_core.metrics.verdicts import with_verdicts
+from lama_core.metrics.verdicts import overridden as overridden
+from lama_core.metrics.verdicts import with_verdicts as with_verdicts
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Request, argument, option

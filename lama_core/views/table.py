@@ -11,6 +11,7 @@ from lama_core.views.scores import scores
 from lama_core.views.slices import slices
 from lama_core.views.totals import totals
 from lama_core.views.view import ViewFunction
+from lama_core.views.ways import ways
 from lama_core.views.wording import wording
 
 # To add a view, add a row. Its command and the test of all views follow from this table.
@@ -24,4 +25,5 @@ VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     wording,
     relation_types,
     analogies,
+    ways,
 )

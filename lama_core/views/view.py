@@ -33,6 +33,7 @@ Found = TypeVar("Found")
 P = ParamSpec("P")
 
 MOST_RELATIONS = 3  # that a caption names
+MOST_LISTED = 40  # facts that a command lists; --json has all
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,19 +20,13 @@ from calling import printed, told
 from statement_fakes import make_ways
 
 import lama_core as lama
-from lama_core.api.results import (
-    ResultsRequest,
-    compare_ways,
-    overridden,
-    results,
-    runs_by_way,
-    with_verdicts,
-)
+from lama_core.api.results import ResultsRequest, results
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import difference_intervals, share_intervals
-from lama_core.metrics.ways_of_asking import WaysOfAsking
+from lama_core.metrics.verdicts import overridden, with_verdicts
+from lama_core.metrics.ways_of_asking import WaysOfAsking, compare_ways, runs_by_way
 from lama_core.runs.info import Run
 from lama_core.runs.tags import Row, change_tags
 

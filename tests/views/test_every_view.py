@@ -18,6 +18,11 @@ from lama_core.views.view import Shown, View, show
 
 A, B = "starter-minilm_mlm-manual-9295c55a27", "starter-smollm2_135m-manual-a31de53809"
 C = "starter-minilm_mlm_twin-manual-a0ba68d9e5"
+THREE_WAYS = (
+    B,
+    "starter-smollm2_135m-statements_template_0-9f45ac373f",
+    "starter-smollm2_135m-questions_0_shot-f76ff8b4c1",
+)
 # Name of a view -> the fields of its request; without a row, the runs A and B.
 ASKED: dict[str, list[dict[str, Any]]] = {
     "scores": [
@@ -36,13 +41,17 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"runs": (A, B), "relations": ("P36", "P1376"), "k": 10},
         {"runs": (A, C), "slice_by": "origin", "relations": ("P36", "P19")},
     ],
+    "ways": [
+        {"runs": THREE_WAYS},
+        {"runs": THREE_WAYS, "relations": ("P36", "P19"), "ranking": "raw"},
+    ],
     "wording": [
         {"runs": ("starter-minilm_mlm-negated", "starter-minilm_mlm-paraphrases")},
         {"runs": ("starter-minilm_mlm-misprimed",), "relations": ("P36",), "ranking": "raw"},
     ],
 }
-# Column of a frame -> which facts it counts, in views with facts behind each cell.
-COUNTED = {"n": "", "n_excluded": "n_excluded"}
+# Columns of a frame that count facts, in views with facts behind each cell.
+COUNTED = ("n", "n_excluded", "n_only")
 EVERY = [
     (view, fields) for view in VIEWS for fields in ASKED.get(view.view.name, [{"runs": (A, B)}])
 ]

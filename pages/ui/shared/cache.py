@@ -44,7 +44,7 @@ from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
-from lama_core.views.choice import NamedRuns, RunsRequest
+from lama_core.views.choice import NamedRuns, RunsRequest, overridden, with_verdicts
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
@@ -298,16 +298,25 @@ def shown(
         UserError: If these runs can't be shown together.
     """
     view.check(infos)
-    found = _found(f"{view.name} {request!r}", infos, view, request)
+    found = _found(f"{view.name} {request!r} {_verdicts(request, infos)}", infos, view, request)
     return Shown(view, request, infos, found, names)
 
 
 @cached(200)
 def _found(what: str, infos: tuple[RunInfo, ...], _view: View[V, Found], _request: V) -> Found:
-    of_facts = isinstance(_request, RunsRequest)
-    return _view.compute(
-        [finished_run(info) if of_facts else Run(info) for info in infos], _request
-    )
+    if not isinstance(_request, RunsRequest):
+        return _view.compute([Run(info) for info in infos], _request)
+    runs = [finished_run(info) for info in infos]
+    if _request.verdicts:
+        runs = [with_verdicts(run) for run in runs]
+    return _view.compute(runs, _request)
+
+
+def _verdicts(request: NamedRuns, infos: Iterable[RunInfo]) -> str:
+    """The verdicts that a request counts, which can change after a run is finished."""
+    if not isinstance(request, RunsRequest) or not request.verdicts:
+        return ""
+    return str([sorted(overridden(finished_run(info)).items()) for info in infos])
 
 
 @cached(30)
