@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
     from lama_core.views.totals import totals as totals
+    from lama_core.views.training import training as training
     from lama_core.views.ways import ways as ways
     from lama_core.views.wording import wording as wording
 
@@ -88,6 +89,7 @@ _MODULES = {
     "views.scores": "scores",
     "views.slices": "slices",
     "views.totals": "totals",
+    "views.training": "training",
     "views.ways": "ways",
     "views.wording": "wording",
 }

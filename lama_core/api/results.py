@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from lama_core import metrics
-from lama_core.api.series import SeriesResults, series_results
 from lama_core.errors import UserError, did_you_mean
 from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
 from lama_core.metrics.comparison import what_differs as what_differs
@@ -24,6 +23,7 @@ from lama_core.metrics.relation_figures import METRICS as METRICS
 from lama_core.metrics.score_tables import CONCEPTNET as CONCEPTNET
 from lama_core.metrics.score_tables import relations_counted as relations_counted
 from lama_core.metrics.slices import slice_differences
+from lama_core.metrics.training import Grouping
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.reports.table_files import csv_of as csv_of
 from lama_core.reports.table_files import json_of_table as json_of_table
@@ -33,14 +33,14 @@ from lama_core.runs.find import RunListing as RunListing
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import Run as Run
 from lama_core.runs.info import RunInfo as RunInfo
-from lama_core.views.choice import choose_runs
 from lama_core.views.choice import model_names as model_names
 from lama_core.views.scores import ScoresRequest, scores
-from lama_core.views.slices import SlicesRequest, slices
+from lama_core.views.slices import slices
 from lama_core.views.table import VIEWS
+from lama_core.views.training import TrainingRequest, training
 from lama_core.views.view import Shown, narrowed, show
-from lama_core.views.ways import WaysRequest, ways
-from lama_core.views.wording import WordingRequest, wording
+from lama_core.views.ways import ways
+from lama_core.views.wording import wording
 
 
 @dataclass(frozen=True)
@@ -82,21 +82,20 @@ class ResultsRequest(ScoresRequest):
     ] = False
 
 
-def _results(
-    request: ResultsRequest,
-) -> Shown[Any, Any] | SeriesResults:
+def _results(request: ResultsRequest) -> Shown[Any, Any]:
     if request.runs and len(request.runs) == 1:
         _check_name(request.runs[0])
-    if request.slices:
-        return show(slices.view, narrowed(SlicesRequest, request))
-    if request.wording:
-        return show(wording.view, narrowed(WordingRequest, request))
-    if request.ways:
-        return show(ways.view, narrowed(WaysRequest, request))
-    if not request.series:
-        return show(scores.view, request)
-    chosen = choose_runs(request, aligned=False, checkpoints=True)
-    return series_results(request, chosen)
+    if request.series:
+        by: Grouping = "source" if request.by == "source" else "all"
+        return show(training.view, narrowed(TrainingRequest, request, by=by))
+    for chosen, function in (
+        (request.slices, slices),
+        (request.wording, wording),
+        (request.ways, ways),
+    ):
+        if chosen:
+            return show(function.view, narrowed(function.request, request))
+    return show(scores.view, request)
 
 
 def _check_name(name: str) -> None:

@@ -1,19 +1,16 @@
 """`results` and `compare`: print score tables and comparisons of finished runs."""
 
-from math import isnan
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lama_core import rounding
 from lama_core.api import results as api
 from lama_core.api.results import (
     METHOD_OF_DIFFERENCES,
-    METHOD_OF_MEANS,
     ComparedRuns,
     ComparedSlices,
     Interval,
     what_differs,
 )
-from lama_core.api.series import SeriesResults, TrainedSeries
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 from lama_core.views.scores import ScoresRequest, scores
@@ -45,94 +42,6 @@ def print_view(shown: Shown[Any, Any]) -> None:
     output.print_parts(shown.view.tables(shown))
     for note in shown.view.notes(shown):
         output.print_note(note)
-
-
-def print_results(
-    found: Shown[Any, Any] | SeriesResults,
-) -> None:
-    """Print the view that the options of `results` chose."""
-    if isinstance(found, Shown):
-        print_view(found)
-    else:
-        for number, series in enumerate(found.found):
-            print("\n" * bool(number), end="")
-            _print_series(series, "source" if found.request.by == "source" else "relation")
-            _print_readings(series)
-
-
-def _print_series(found: TrainedSeries, by: Literal["source", "relation"]) -> None:
-    """Print a row for each step, then each relation or source with its P@k at each step."""
-    series, training = found.series, found.training
-    print(
-        f"{series.name} on {series.last.dataset}, prompts {series.last.prompts}: "
-        f"{len(training.facts):,} facts that count at all {len(series.steps)} steps; "
-        f"{training.n_learned:,} are right at the last step, {training.n_forgotten:,} are forgotten"
-    )
-    output.print_table(
-        (
-            *("step", f"P@{training.k}", "95% interval", "mean rank", "log-prob of the answer"),
-            *("stay right from here", "run"),
-        ),
-        [
-            (
-                f"{line['step']:,}",
-                percent(line["p_at_k"]),
-                _interval(line["p_at_k_low"], line["p_at_k_high"]),
-                "" if isnan(line["mean_rank"]) else rounding.fixed(line["mean_rank"], 1),
-                "" if isnan(line["log_prob"]) else rounding.fixed(line["log_prob"], 2),
-                f"{line['n_learned']:,}",
-                line["run"],
-            )
-            for line in found.curves().to_dict("records")
-        ],
-        title=f"Means over relations; P@{training.k} in percent; {METHOD_OF_MEANS}",
-    )
-    curves = found.curves(by)
-    p_at_k = {
-        group: [percent(value) for value in lines["p_at_k"]]
-        for group, lines in curves.groupby("group", sort=False)
-    }
-    relations = training.relations()
-    steps = [f"{step:,}" for step in series.steps]
-    if by == "source":
-        rows = [(group, *values) for group, values in p_at_k.items()]
-        output.print_table(("source", *steps), rows, title=f"\nP@{training.k} at each step")
-        return
-    output.print_table(
-        ("relation", "facts", "learned at", "forgotten", *steps),
-        [
-            (
-                f"{line['relation']} {line['label']}".strip(),
-                f"{line['n']:,}",
-                "never" if isnan(line["learned"]) else f"{int(line['learned']):,}",
-                f"{line['n_forgotten']:,}",
-                *p_at_k[line["relation"]],
-            )
-            for line in relations.to_dict("records")
-        ],
-        title=f"\nRelations in the order in which they are learned, with P@{training.k} at each "
-        "step. Learned at: half of the facts that are right at the end stay right from this step",
-    )
-
-
-def _print_readings(found: TrainedSeries) -> None:
-    """Print P@k at each step by how often the facts' pairs were read, if this is known."""
-    table = found.by_readings
-    if table.empty:
-        return
-    steps = sorted(set(table["step"]))
-    lines = {(line["readings"], line["step"]): line for line in table.to_dict("records")}
-    rows = []
-    for group in table.sort_values("group")["readings"].unique():
-        of_group = [lines.get((group, step)) for step in steps]
-        shares = [percent(line["p_at_k"]) if line else "" for line in of_group]
-        rows.append((group, f"{of_group[-1]['n']:,}" if of_group[-1] else "0", *shares))
-    output.print_table(
-        ("read", "facts at the end", *(f"{step:,}" for step in steps)),
-        rows,
-        title=f"\nP@{found.training.k} by how often the model had read subject and object in one "
-        "passage before each step",
-    )
 
 
 def print_compared(found: ComparedRuns | ComparedSlices) -> None:
@@ -258,12 +167,7 @@ def _signed(interval: Interval) -> str:
     return " to ".join(rounding.percent(end, signed=True) for end in ends)
 
 
-def _interval(low: float, high: float) -> str:
-    """Return `12.0 to 15.5`; empty if no fact counts."""
-    return "" if low != low else f"{percent(low)} to {percent(high)}"
-
-
-results = commands.make(api.results, print_results, "results --by source")
+results = commands.make(api.results, print_view, "results --by source")
 for view in VIEWS:
     if view.request.command[:-1] == ("results",):
         results.command(commands.make(view, print_view, view.view.example))

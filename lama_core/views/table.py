@@ -10,6 +10,7 @@ from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import scores
 from lama_core.views.slices import slices
 from lama_core.views.totals import totals
+from lama_core.views.training import training
 from lama_core.views.view import ViewFunction
 from lama_core.views.ways import ways
 from lama_core.views.wording import wording
@@ -26,4 +27,5 @@ VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     relation_types,
     analogies,
     ways,
+    training,
 )

@@ -52,9 +52,8 @@ def test_a_point_leads_to_the_facts_at_its_step(
         st.stop()
 
     monkeypatch.setattr(links, "go", go)
-    monkeypatch.setattr(
-        charts, "draw_chart", lambda *_, **__: [{"customdata": ["P19 place of birth", 4]}]
-    )
+    mark = {"customdata": [STEPS.index(4)]}  # of the first relation
+    monkeypatch.setattr(charts, "draw_chart", lambda *_, **__: [mark])
     open_training(lines="relation")
     assert gone[-1]["runs"] == [runs[STEPS.index(4)].info.id]
     assert gone[-1]["relations"] == ["P19 place of birth"]

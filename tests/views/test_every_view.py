@@ -18,6 +18,7 @@ from lama_core.views.view import Shown, View, show
 
 A, B = "starter-minilm_mlm-manual-9295c55a27", "starter-smollm2_135m-manual-a31de53809"
 C = "starter-minilm_mlm_twin-manual-a0ba68d9e5"
+STEPS = tuple(f"starter-minilm_mlm_step{step}-manual" for step in (1024, 4096, 0))
 THREE_WAYS = (
     B,
     "starter-smollm2_135m-statements_template_0-9f45ac373f",
@@ -40,6 +41,11 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "slices": [
         {"runs": (A, B), "relations": ("P36", "P1376"), "k": 10},
         {"runs": (A, C), "slice_by": "origin", "relations": ("P36", "P19")},
+    ],
+    "training": [
+        {"runs": STEPS},
+        {"runs": STEPS, "by": "source", "measure": "mean_rank", "k": 5},
+        {"runs": STEPS, "by": "relation", "measure": "log_prob", "relations": ("P36", "P19")},
     ],
     "ways": [
         {"runs": THREE_WAYS},

@@ -13,7 +13,6 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.api.generation import GenerateRequest
-from lama_core.api.series import find_series, place_of
 from lama_core.api.stored_answers import Stored
 from lama_core.errors import did_you_mean
 from lama_core.lessons.charts import (
@@ -37,6 +36,7 @@ from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
+from lama_core.views.training import find_series, place_of
 from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching

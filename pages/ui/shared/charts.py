@@ -41,7 +41,6 @@ MOST_BARS = 3  # more runs are drawn as points instead of bars
 MOST_WHISKERS = 4  # lines over training steps with intervals; more would overlap
 # Training steps from early to late, visible on dark and on white pages.
 STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#1aa179"]]
-MOST_STEPS = 9  # maximum number of labels of training steps, which fit on a phone
 LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
 LINE = 40  # characters per line of a title, next to the buttons on a phone
 FOOT = 60  # characters per line of a footnote
@@ -159,6 +158,11 @@ def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> i
         heading |= place | {"xanchor": "left", "pad": {"l": 2, "t": above}}
         figure.update_layout(title=heading, showlegend=False)
     return round(enlarged * TITLE_ROW * len(lines))
+
+
+def step_colours(n: int) -> list[str]:
+    """Colours of `n` training steps, from early to late."""
+    return list(sample_colorscale(STEPS, np.linspace(0.0, 1.0, n) if n > 1 else [1.0]))
 
 
 def with_hover(table: pd.DataFrame, text: Callable[[Any], str], *shares: str) -> pd.DataFrame:
@@ -441,128 +445,6 @@ def accuracy_by_name(
     return figure.update_layout(
         **row_names(order), **titles, **BARS, xaxis_range=[0, 101], height=height
     )
-
-
-def training(
-    table: pd.DataFrame, colours: Colours, *, what: str, values: str, ascending: bool = True
-) -> go.Figure:
-    """Draw a measure against training steps on a log axis, with intervals.
-
-    Step 0 is drawn at half the first positive step. Lines without a colour are thin and grey.
-
-    Args:
-        table: Columns name, step, value, low, high (NaN for none), n, shown (the value as text).
-        colours: Name of a line -> its colour.
-        what: The title of the vertical axis.
-        values: The type of the vertical axis, `linear` or `log`.
-        ascending: Whether higher values are drawn higher.
-
-    Returns:
-        The chart; customdata is [name, step].
-    """
-    figure = go.Figure()
-    steps = sorted(set(table["step"]))
-    first = next((step for step in steps if step > 0), 1)
-    places = {step: step if step > 0 else first / 2 for step in steps}
-    table = with_hover(
-        table.assign(at=table["step"].map(places)),
-        lambda row: (
-            f"<b>{escape(row.name)}</b><br>step {row.step:,}: {row.shown}<br>{row.n:,} facts"
-        ),
-    )
-    style: Style = {"mode": "lines+markers", "data": ("name", "step")}
-    others = [name for name in table["name"].unique() if name not in colours]
-    for number, name in enumerate(others):
-        rows = table[table["name"] == name]
-        thin: dict[str, Any] = {
-            "line_width": 1,
-            "marker_size": 4,
-            "opacity": 0.35,
-            "showlegend": number == 0,
-        }
-        add_runs(figure, go.Scatter, rows, {name: GREY}, "at", "value", **style, **thin)
-        figure.data[-1].update(name=f"{len(others)} others", legendgroup="others")
-    logs = [float(np.log10(places[step])) for step in steps]
-    width = 0.008 * (logs[-1] - logs[0]) * (len(colours) <= MOST_WHISKERS)
-    for number, (name, colour) in enumerate(colours.items()):
-        rows = table[table["name"] == name]
-        # Shifted for each line, because whiskers at the same place would hide each other.
-        rows = rows.assign(at=rows["at"] * 10 ** (width * (number - (len(colours) - 1) / 2)))
-        error = whiskers(rows, "value", colour, 1) if len(colours) <= MOST_WHISKERS else {}
-        line: Style = {"line_width": 2, "line_color": colour, "marker_size": 7, "error_y": error}
-        line["showlegend"] = True
-        add_runs(figure, go.Scatter, rows, {name: colour}, "at", "value", **style, **line)
-    shown, room = _spaced(steps, logs), 0.04 * (logs[-1] - logs[0] or 1)
-    axis: Style = {"type": "log", "range": [logs[0] - room, logs[-1] + room], "tickangle": 0}
-    axis |= {"tickvals": [places[one] for one in shown], "ticktext": [f"{one:,}" for one in shown]}
-    direction: Style = {"rangemode": "tozero"} if values == "linear" and ascending else {}
-    direction |= {} if ascending else {"autorange": "reversed"}
-    return figure.update_layout(
-        xaxis={"title": "training steps (log axis)"} | axis,
-        yaxis={"title": what, "type": values} | direction,
-        height=470,
-    )
-
-
-def by_readings(table: pd.DataFrame, steps: Sequence[int], *, what: str) -> go.Figure:
-    """Draw P@k against the number of passages read with subject and object, a line per step.
-
-    Args:
-        table: Columns step, group, readings, n, p_at_k, low, high.
-        steps: The steps to draw, at least one; the last one has whiskers.
-        what: The title of the vertical axis.
-
-    Returns:
-        The chart; customdata is [group, step].
-    """
-    figure = go.Figure()
-    table = with_hover(
-        table[table["step"].isin(steps)],
-        lambda row: (
-            f"<b>step {row.step:,}</b><br>read {row.readings}: {percent(row.p_at_k)} %"
-            f"{_interval(row)}<br>{row.n:,} facts"
-        ),
-        *("p_at_k", "low", "high"),
-    ).sort_values(["step", "group"])
-    names = [f"step {step:,}" for step in steps]
-    table["name"] = table["step"].map(dict(zip(steps, names, strict=True)))
-    places = np.linspace(0.0, 1.0, len(steps)) if len(steps) > 1 else [1.0]
-    style: Style = {"mode": "lines+markers", "data": ("group", "step"), "showlegend": True}
-    for name, ink in zip(names, sample_colorscale(STEPS, places), strict=True):
-        rows = table[table["name"] == name]
-        line: Style = {"line_color": ink, "line_width": 2, "marker_size": 7}
-        if name == names[-1]:
-            line |= {"line_width": 3, "error_y": whiskers(rows, "p_at_k", ink, 1.5)}
-        add_runs(figure, go.Scatter, rows, {name: ink}, "readings", "p_at_k", **style, **line)
-    order = table.sort_values("group")["readings"].unique()
-    return figure.update_layout(
-        xaxis={
-            "title": "passages read with subject and object",
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": order,
-            "tickvals": order,
-            "ticktext": [_short_count(name) for name in order],
-        },
-        yaxis={"title": what, "rangemode": "tozero"},
-        height=470,
-    )
-
-
-def _short_count(readings: str) -> str:
-    """Return the name of a group of readings in figures: `0`, `1`, `2-3`, `64+`."""
-    number = {"never": "0", "once": "1"}.get(readings, readings)
-    return number.replace(" times or more", "+").removesuffix(" times").replace(" to ", "-")
-
-
-def _spaced(steps: Sequence[int], places: Sequence[float]) -> list[int]:
-    """Return the steps whose labels fit next to each other, at most `MOST_STEPS`."""
-    apart = (places[-1] - places[0]) / MOST_STEPS
-    shown, before = [steps[-1]], places[-1]
-    for step, place in reversed(list(zip(steps[:-1], places[:-1], strict=True))):
-        if before - place >= apart:
-            shown, before = [*shown, step], place
-    return shown
 
 
 def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:

@@ -73,20 +73,34 @@ def _axis(axis: Axis) -> Style:
     if axis.ends:
         ends = [scale * end for end in axis.ends]
         style["range"] = [float(np.log10(end)) for end in ends] if axis.log else ends
+    elif axis.reversed:
+        style["autorange"] = "reversed"
     elif axis.share or axis.from_zero:
         style["rangemode"] = "tozero"
     return style
 
 
 def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
-    """A line for each series."""
+    """A line for each series; lines of series without a colour are thin."""
     drawn = go.Figure()
-    style: Style = {"mode": "lines+markers", "marker_size": 5, "line_width": 2}
+    faint = [name for name, ink in colours.items() if ink == charts.GREY]
+    for name in faint:
+        thin: Style = {"mode": "lines+markers", "marker_size": 4, "line_width": 1, "opacity": 0.35}
+        thin["showlegend"] = name == faint[0]
+        charts.add_runs(drawn, go.Scatter, table, {name: charts.GREY}, "at", "value", MARK, **thin)
+        drawn.data[-1].update(name=f"{len(faint)} others", legendgroup="others")
+    colours = {name: ink for name, ink in colours.items() if name not in faint}
+    size = 7 if figure.low else 5
+    style: Style = {"mode": "lines+markers", "marker_size": size, "line_width": 2}
+    style["showlegend"] = True
     if figure.size:
         most = max(1.0, float(figure.frame[figure.size].max()))
         table["area"] = 4 + 12 * np.sqrt(figure.frame[figure.size] / most)
         style["by_row"] = {"marker_size": "area"}
-    charts.add_runs(drawn, go.Scatter, table, colours, "at", "value", MARK, **style)
+    for name, rows in _beside(figure, table, colours).items():
+        one = {name: colours[name]}
+        style["error_y"] = charts.whiskers(rows, "value", colours[name], 1)
+        charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", MARK, **style)
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline)
         names = {name: f"{name}, {baseline.name}" for name in colours}
@@ -97,6 +111,25 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
                 drawn, go.Scatter, part, {names[name]: ink}, "at", "line", MARK, **style
             )
     return drawn.update_layout(xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=430)
+
+
+def _beside(figure: Figure, table: pd.DataFrame, colours: Colours) -> dict[str, pd.DataFrame]:
+    """The marks of each series; those with whiskers are shifted, as they would hide each other.
+
+    With many series there are no whiskers.
+    """
+    series = {name: table[table["name"] == name] for name in colours}
+    n_whiskered = sum(np.isfinite(rows["high"]).any() for rows in series.values())
+    if n_whiskered > charts.MOST_WHISKERS:
+        return {name: rows.assign(low=np.nan, high=np.nan) for name, rows in series.items()}
+    if n_whiskered < 2 or not figure.by.log:
+        return series
+    width = 0.008 * float(np.log10(table["at"].max() / table["at"].min()))
+    middle = (len(series) - 1) / 2
+    return {
+        name: rows.assign(at=rows["at"] * 10 ** (width * (number - middle)))
+        for number, (name, rows) in enumerate(series.items())
+    }
 
 
 def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.series import earlier_checkpoints
 from lama_core.glossary import explain
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.runs.alignment import differing_candidates
@@ -21,7 +20,7 @@ from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import OWN_WORDS, Run, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
-from lama_core.views.choice import NamedRuns, TopRequest
+from lama_core.views.choice import NamedRuns, TopRequest, earlier_checkpoints
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
