@@ -18,8 +18,8 @@ from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.score_tables import rank_histogram
 from lama_core.metrics.slices import slice_differences
-from lama_core.metrics.training import Training, training_of
-from lama_core.metrics.ways_of_asking import ALL_RELATIONS, compare_ways, runs_by_way
+from lama_core.metrics.training import training_of
+from lama_core.metrics.ways_of_asking import ALL_RELATIONS, runs_by_way
 from lama_core.probes.analogy.accuracy_tables import ALL
 from lama_core.probes.analogy.instances import PROBES
 from lama_core.rounding import percent
@@ -35,7 +35,9 @@ from lama_core.views.scores import scores
 from lama_core.views.slices import slices
 from lama_core.views.table import VIEWS
 from lama_core.views.totals import totals
+from lama_core.views.training import training
 from lama_core.views.view import Shown, ViewFunction, narrowed, show_runs
+from lama_core.views.ways import ways
 from lama_core.views.wording import wording
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
@@ -199,22 +201,22 @@ def _means(table: pd.DataFrame, n: str, rows: dict[str, str], step: ShowRun) -> 
 
 def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return P@1 of each way of asking, on the facts that all runs of a model count."""
-    by_id = {run.info.id: run for run in runs}
-    tables = []
-    for (_, model), ways in runs_by_way(run.info for run in runs).items():
-        used = [by_id[infos[0].id] for infos in ways.values()]
-        found = compare_ways(used, relations=step.relations)
-        table = found.shares()
-        table = table[table["relation"] == ALL_RELATIONS]
+    if not runs_by_way(run.info for run in runs):
+        return pd.DataFrame()
+    shown = _show(ways, runs, step)
+    notes = {}
+    for found in shown.found:
         n_alone = int((found.n_known == 1).sum())
-        note = f"{model}: {n_alone:,} of {len(found.facts):,} facts are known in one way only."
-        tables.append(table.assign(row=table["way"], value=table["p_at_1"], note=note))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+        notes[found.model] = (
+            f"{found.model}: {n_alone:,} of {len(found.facts):,} facts are known in one way only."
+        )
+    table = shown.frame[shown.frame["relation"] == ALL_RELATIONS]
+    return table.assign(row=table["way"], value=table["p_at_1"], note=table["model"].map(notes))
 
 
 def _training(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return P@k at each step of a series, on the facts that count at all steps."""
-    table = _trained(runs, step).curves()
+    table = _show(training, runs, step).found[0].curves()
     rows = "step " + table["step"].map("{:,}".format)
     ends = {"low": table["p_at_k_low"], "high": table["p_at_k_high"]}
     return table.assign(run=runs[-1].info.id, row=rows, value=table["p_at_k"], **ends)
@@ -224,15 +226,11 @@ def _readings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return P@k by how often the fact's pair has been read, at the last step of a series."""
     place = place_of(runs[-1].info)
     readings = readings_of(place.series) if place is not None else None
-    if readings is None:
+    if place is None or readings is None:
         return pd.DataFrame()
-    table = precision_by_readings(_trained(runs[-1:], step), readings)
+    last = training_of(runs[-1:], [place.step], relations=step.relations, k=step.k)
+    table = precision_by_readings(last, readings)
     return table.assign(run=runs[-1].info.id, row=table["readings"], value=table["p_at_k"])
-
-
-def _trained(runs: Sequence[Run], step: ShowRun) -> Training:
-    steps = [place.step for run in runs if (place := place_of(run.info)) is not None]
-    return training_of(runs, steps, relations=step.relations, k=step.k)
 
 
 def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
