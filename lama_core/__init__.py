@@ -49,9 +49,14 @@ if TYPE_CHECKING:
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
     from lama_core.views.analogies import analogies as analogies
+    from lama_core.views.calibration import calibration as calibration
+    from lama_core.views.correlations import correlations as correlations
     from lama_core.views.curves import curves as curves
     from lama_core.views.known_by import known_by as known_by
+    from lama_core.views.margins import margins as margins
     from lama_core.views.mentions import mentions as mentions
+    from lama_core.views.quartiles import quartiles as quartiles
+    from lama_core.views.ranks import ranks as ranks
     from lama_core.views.relation_types import relation_types as relation_types
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
@@ -82,10 +87,15 @@ _MODULES = {
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
     "views.analogies": "analogies",
+    "views.calibration": "calibration",
+    "views.correlations": "correlations",
     "views.curves": "curves",
     "views.known_by": "known_by",
     "views.mentions": "mentions",
     "views.relation_types": "relation_types",
+    "views.margins": "margins",
+    "views.quartiles": "quartiles",
+    "views.ranks": "ranks",
     "views.scores": "scores",
     "views.slices": "slices",
     "views.totals": "totals",

@@ -47,6 +47,7 @@ from lama_core.progress import OnNote, OnProgress, ignore, log_note
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: valid in JSON, invalid in UTF-8
 PROGRAM = "lama-explorer"
 LONGEST = 60  # characters of an invalid value that an error shows
+CALLBACKS = ("on_progress", "on_note")  # of every request
 
 Asked = TypeVar("Asked", bound="Request")
 Answer = TypeVar("Answer")
@@ -488,8 +489,10 @@ def _signature(kind: type[Request]) -> inspect.Signature:
             parameter = parameter.replace(annotation=choice.kind)
             if choice.always:
                 parameter = parameter.replace(default=choice.default)
+        elif name not in CALLBACKS:
+            continue  # set by the app only
         parameters.append(parameter)
-    parameters.sort(key=lambda one: (one.kind, one.name in ("on_progress", "on_note")))
+    parameters.sort(key=lambda one: (one.kind, one.name in CALLBACKS))
     return inspect.Signature(parameters)
 
 

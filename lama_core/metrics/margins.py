@@ -28,17 +28,17 @@ MIDDLE = (0.02, 0.98)
 def margin_histogram(
     runs: Sequence[Run],
     *,
-    ranking: Ranking = "filtered",
+    ranking: Ranking | None = "filtered",
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Count right and wrong facts by margin, one row per bin; skip runs without margins.
 
     Columns: run, model, right (rank 1 in the ranking), low, high (-inf and inf at the ends), n,
-    share (of the run's facts that have a margin).
+    share (of the run's facts that have a margin). ranking: None is each run's own.
     """
     found = []
     for run in runs:
-        rows = scored_rows(run, ranking, relations)
+        rows = scored_rows(run, ranking or run.info.ranking, relations)
         margins = margins_of(run)[rows.at].astype(np.float64)
         known = ~np.isnan(margins)
         if known.any():

@@ -18,10 +18,11 @@ Departure: ConceptNet's total
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from lama_core.metrics.calibration import (
     N_BINS,
@@ -263,16 +264,16 @@ def precision_curves(
 def rank_histogram(
     runs: Sequence[Run],
     *,
-    ranking: Ranking = "filtered",
+    ranking: Ranking | None = "filtered",
     bins_per_decade: int = 3,
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Count facts by rank, in bins of equal width on a log axis.
 
     Columns: run, model, low, high, n, share. A bin includes both `low` and `high`; rank 1 has a
-    separate bin.
+    separate bin. ranking: None is each run's own.
     """
-    chosen = [(run, scored_rows(run, ranking, relations)) for run in runs]
+    chosen = [(run, scored_rows(run, ranking or run.info.ranking, relations)) for run in runs]
     highest = max((int(rows.ranks.max(initial=1)) for _, rows in chosen), default=1)
     n_bins = int(np.ceil(np.log10(max(highest, 2)) * bins_per_decade))
     edges = np.unique(np.round(10 ** (np.arange(n_bins + 1) / bins_per_decade)).astype(np.int64))
@@ -291,18 +292,26 @@ def rank_histogram(
 def rank_quartiles(
     runs: Sequence[Run],
     *,
-    ranking: Ranking = "filtered",
+    ranking: Ranking | None = "filtered",
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Return box plot data: columns run, model, n, low (5%), q1, median, q3, high (95%), mean."""
+    """Return box plot data: columns run, model, n, low (5%), q1, median, q3, high (95%), mean.
+
+    ranking: None is each run's own.
+    """
     tables = []
     for run in runs:
-        ranks = scored_rows(run, ranking, relations).ranks
-        ends = np.quantile(ranks, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(ranks) else [np.nan] * 5
-        columns = dict(zip(("low", "q1", "median", "q3", "high"), ends, strict=True))
-        mean = float(ranks.mean()) if len(ranks) else np.nan
-        tables.append(of_run(run, n=[len(ranks)], **columns, mean=mean))
+        ranks = scored_rows(run, ranking or run.info.ranking, relations).ranks
+        tables.append(of_run(run, **box_of(ranks)))
     return stacked(tables)
+
+
+def box_of(ranks: NDArray[Any]) -> dict[str, Any]:
+    """Return box plot data of ranks [fact]: n, low (5%), q1, median, q3, high (95%), mean."""
+    ends = np.quantile(ranks, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(ranks) else [np.nan] * 5
+    columns = dict(zip(("low", "q1", "median", "q3", "high"), ends, strict=True))
+    mean = float(ranks.mean()) if len(ranks) else np.nan
+    return {"n": [len(ranks)], **columns, "mean": mean}
 
 
 @dataclass(frozen=True, slots=True)

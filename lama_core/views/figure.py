@@ -6,16 +6,19 @@ The app draws it with Plotly (`pages.ui.shared.figures`), files for papers with 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from lama_core.rounding import percent
+from lama_core.rounding import counted, percent
 from lama_core.runs.info import RunInfo
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # bars: horizontal bars, one row of the chart for each value of `by`; points: the same with points
-# instead of bars; lines: `value` against `by`; columns: vertical bars; boxes: horizontal boxes.
+# instead of bars; lines: `value` against `by`; columns: vertical bars, side by side if there are
+# several series; boxes: a horizontal box for each row, from the columns q1, median and q3, with
+# whiskers from `low` to `high` and a diamond at `value`; heat map: a cell for each value of `by`
+# and each series, which is a row of the map.
 Shape = Literal["bars", "points", "lines", "columns", "boxes", "heat map"]
 Mark = Literal["tick", "diamond", "dotted"]
 LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
@@ -94,12 +97,19 @@ class Figure:
         guide: A place on the axis `by` with a dotted line; None without one.
         zero: A value with a solid line, such as 0 for differences; None without one.
         baselines: The baselines.
+        diagonal: The name of a dashed line where both axes are equal; empty without one.
         size: The column with the areas of points, such as the number of facts; empty for equal
             ones.
         hollow: The column that tells whether a point is hollow; empty if none is.
         hollow_name: What hollow points mean, for the legend.
         dots: The column that tells whether a mark is a point on the bar of its place instead of a
             bar; empty if none is.
+        size_unit: What `size` counts, in the singular, for the legend.
+        hollow: The column that tells whether a point is hollow, or a column is striped; empty if
+            none is.
+        hollow_name: What hollow points or striped columns mean, for the legend.
+        text: The column with the texts in the cells of a heat map; empty without texts.
+        rows: The title of the vertical axis of a heat map.
         title: What the chart shows.
         caption: What the numbers count: data, prompts, relations, facts, ranking.
     """
@@ -116,12 +126,33 @@ class Figure:
     guide: float | None = None
     zero: float | None = None
     baselines: tuple[Baseline, ...] = ()
+    diagonal: str = ""
     size: str = ""
+    size_unit: str = "fact"
     hollow: str = ""
     hollow_name: str = ""
     dots: str = ""
+    text: str = ""
+    rows: str = ""
     title: str
     caption: str = ""
+
+    @property
+    def places(self) -> list[Any]:
+        """The values of `by`, in the order of the axis."""
+        return list(self.by.order or dict.fromkeys(self.frame[self.by.column]))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The values of `size` that the legend shows: powers of 10."""
+        if not self.size or not len(self.frame):
+            return ()
+        highest = 10 ** (len(str(int(self.frame[self.size].max()))) - 1)
+        return tuple(dict.fromkeys((max(1, highest // 10), highest)))
+
+    def size_label(self, n: int) -> str:
+        """Return the legend's text for a size, such as `100 facts`."""
+        return counted(n, self.size_unit)
 
 
 def relation_label(name: str, label: str) -> str:

@@ -3,9 +3,14 @@
 from typing import Any
 
 from lama_core.views.analogies import analogies
+from lama_core.views.calibration import calibration
+from lama_core.views.correlations import correlations
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
+from lama_core.views.margins import margins
 from lama_core.views.mentions import mentions
+from lama_core.views.quartiles import quartiles
+from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import scores
 from lama_core.views.slices import slices
@@ -19,6 +24,11 @@ from lama_core.views.wording import wording
 VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     scores,
     curves,
+    ranks,
+    quartiles,
+    calibration,
+    margins,
+    correlations,
     slices,
     known_by,
     totals,

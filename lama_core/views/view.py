@@ -204,6 +204,11 @@ class Shown(Generic[R, Found]):
         """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
         return "queries" if any(info.counts == "queries" for info in self.infos) else "facts"
 
+    @property
+    def unit(self) -> str:
+        """The counted unit in the singular: `query` or `fact`."""
+        return "query" if self.counts == "queries" else "fact"
+
     def title_of(self, what: str) -> str:
         """Return the title of a chart: what it shows, the data, and the relation if it is one."""
         names: Sequence[str] = getattr(self.request, "relations", ())

@@ -1,6 +1,7 @@
 """Charts and exports: what is clicked says what it stands for, and what is taken says how made."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,16 @@ import plotly.graph_objects as go
 import pytest
 
 from lama_core.bench.made_up import make_runs
-from lama_core.metrics import METRICS, rank_histogram
+from lama_core.metrics import METRICS
 from lama_core.metrics.confusion import Confusion
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
-from pages.ui.shared import charts
+from lama_core.views.correlations import triangle
+from lama_core.views.figure import Axis, Figure
+from lama_core.views.margins import margins
+from lama_core.views.ranks import ranks
+from lama_core.views.view import Shown, show_runs
+from pages.ui.shared import charts, figures
 from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import json_of, to_csv
 from pages.ui.shared.run_choice import pick_runs, relation_label, run_names
@@ -65,8 +71,9 @@ def test_a_source_stands_in_bold_above_its_relations() -> None:
 def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> None:
     names = ["SM", "OM", "P@1"]
     matrix = pd.DataFrame([[1, 0, 0], [0.125, 1, 0], [np.nan, -0.125, 1]], names, names)
-    (cells,) = charts.correlation_matrix(matrix, 8).data
+    cells, marks = figures.plot(triangle(matrix, title="r", caption="8 facts"), {}).data
     assert [list(line) for line in cells.text] == [["0.13", ""], ["", "-0.13"]]
+    assert list(marks.hovertext)[1] == "<b>P@1 with SM: unknown</b>"
 
 
 def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
@@ -213,28 +220,59 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
+def drawn_with(frame: pd.DataFrame, **more: Any) -> go.Figure:
+    """A figure of the run `a` with its marks."""
+    figure = Figure(frame=frame.assign(run="a", said="a"), names={"a": "a"}, title="", **more)
+    return figures.plot(figure, COLOURS)
+
+
 def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
-    bins = [{"name": "a", "low": 0.0, "high": 0.1, "n": n, "confidence": 0.05, "accuracy": 0.1}
-            for n in (1500, 20)]  # fmt: skip
-    figure = charts.reliability(pd.DataFrame(bins), {"a": COLOURS["a"]})
+    bins = pd.DataFrame({"n": [1500, 20], "confidence": [0.05, 0.1], "accuracy": [0.1, 0.2]})
+    figure = drawn_with(
+        bins, shape="lines", by=Axis(column="confidence", title=""),
+        value=Axis(column="accuracy", title=""), size="n", diagonal="perfect calibration",
+    )  # fmt: skip
     sizes = {trace.name: trace.marker.size for trace in figure.data[-2:]}
     assert list(sizes) == ["100 facts", "1,000 facts"]
     assert sizes["1,000 facts"] == pytest.approx(4 + 12 * np.sqrt(1000 / 1500))
+    assert figure.data[0].name == "perfect calibration" and list(figure.data[0].y) == [0, 1]
     assert max(figure.data[1].marker.size) == 16
 
 
 def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory) -> None:
     run = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0]
-    table = rank_histogram([run]).assign(name="a")
-    figure = charts.rank_histogram(table, {"a": COLOURS["a"]})
-    assert [tuple(cell[1:3]) for cell in figure.data[0].customdata[:3]] == [(1, 1), (2, 2), (3, 5)]
-    assert figure.data[0].x[2] == "3–5"
+    shown = show_runs(ranks.view, [run], ranks.request())
+    drawn = figures.plot(shown.figure, {})
+    assert [mark[0] for mark in drawn.data[0].customdata[:3]] == [0, 1, 2]
+    assert drawn.data[0].x[2] == "3–5"
+    mark = figures.mark_of(shown.figure, [{"customdata": [2]}])
+    assert mark is not None
+    found = shown.facts(mark)
+    assert found is not None and (found.filter["rank_min"], found.filter["rank_max"]) == (3, 5)
 
 
 def test_backgrounds_are_clear_and_texts_left_to_the_theme() -> None:
-    ranks = {"name": "a", "n": 9, "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4}
-    figure = charts.rank_boxes(pd.DataFrame([ranks]), COLOURS, "rank")
+    box = {"n": 9, "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4, "who": "a"}
+    figure = drawn_with(
+        pd.DataFrame([box]), shape="boxes", by=Axis(column="who", title="model"),
+        value=Axis(column="mean", title="rank", log=True), low="low", high="high",
+    )  # fmt: skip
     assert figure.layout.font.color is None
+    assert figure.data[0].lowerfence == (1,) and figure.data[0].upperfence == (9,)
+
+
+@pytest.mark.parametrize(("theme", "page"), (("light", "#ffffff"), ("dark", "#12161c")))
+def test_the_texts_of_axes_can_be_read(
+    drawn: list[go.Figure], monkeypatch: pytest.MonkeyPatch, theme: str, page: str
+) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: theme)
+    cells = go.Heatmap(z=[[1]], colorbar={"title": {"text": "n"}})
+    charts.draw_chart(go.Figure([go.Bar(x=[1]), go.Bar(x=[2]), cells]), "key", title="P@1")
+    (layout,), scale = [figure.layout for figure in drawn], drawn[0].data[2].colorbar
+    for part in (layout.xaxis, layout.yaxis, scale):
+        assert contrast(part.tickfont.color, page) >= 4.5
+        assert contrast(part.title.font.color, page) >= 4.5
+    assert contrast(layout.legend.font.color, page) >= 4.5
 
 
 def test_json_says_how_it_was_made_and_has_null_for_the_unknown() -> None:
@@ -288,22 +326,23 @@ def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> N
         assert "chance" not in [trace.name for trace in figure.data]
 
 
-def test_margins_of_right_answers_stand_above_those_of_wrong_ones() -> None:
+def test_margins_of_right_answers_stand_above_those_of_wrong_ones(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     bins = [(-np.inf, 0.0), (0.0, 2.0), (2.0, np.inf)]
     table = pd.DataFrame(
         [
-            {"name": "a", "right": right, "low": low, "high": high, "n": n, "share": n / 8}
+            {"run": "a", "right": right, "low": low, "high": high, "n": n, "share": n / 8}
             for right, counts in ((True, (0, 3, 1)), (False, (4, 0, 0)))
             for (low, high), n in zip(bins, counts, strict=True)
         ]
     )
-    right, wrong = charts.margins(table, COLOURS).data
-    assert list(right.x) == ["0 to 2", "> 2"] and list(right.y) == [100 * 3 / 8, 100 * 1 / 8]
-    assert list(wrong.x) == ["≤ 0"] and list(wrong.y) == [-100 * 4 / 8]
-    assert [list(one[:4]) for one in right.customdata] == [
-        ["a", 0.0, 2.0, True], ["a", 2.0, None, True]
-    ]  # fmt: skip
-    assert list(wrong.customdata[0][:4]) == ["a", None, 0.0, False]
+    info = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0].info
+    shown = Shown(margins.view, margins.request(), (info,), table, {"a": "a"})
+    bars, key = figures.plot(shown.figure, COLOURS).data
+    assert list(bars.x) == ["0 to 2", "> 2", "≤ 0"]
+    assert list(bars.y) == [100 * 3 / 8, 100 * 1 / 8, -100 * 4 / 8]
+    assert list(bars.marker.pattern.shape) == ["", "", "/"] and "wrong" in key.name
 
 
 def test_bars_of_answers_end_at_their_scores_and_the_gold_is_marked() -> None:

@@ -55,6 +55,15 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"runs": ("starter-minilm_mlm-negated", "starter-minilm_mlm-paraphrases")},
         {"runs": ("starter-minilm_mlm-misprimed",), "relations": ("P36",), "ranking": "raw"},
     ],
+    "quartiles": [
+        {"runs": (A, B)},
+        {"runs": ("starter-minilm_mlm-ten_sentences",), "mean_ranks": True, "relations": ("P36",)},
+    ],
+    "margins": [{"runs": ("starter-minilm_mlm-statements", "starter-smollm2_135m-statements")}],
+    "correlations": [
+        {"runs": (A, B), "of": A},
+        {"runs": (B,), "source": "ConceptNet", "ranking": "raw"},
+    ],
 }
 # Columns of a frame that count facts, in views with facts behind each cell.
 COUNTED = ("n", "n_excluded", "n_only")

@@ -29,6 +29,7 @@ CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
 GREY = "#808080"  # visible on dark and on white pages
 DARK = "#1b2430"
+MUTED = {"light": "#535e6b", "dark": "#a9b4c1"}  # of axes, by theme
 EDGE = "#ffffff"
 LOW, MIDDLE, HIGH = "#a8431f", "#7a838e", "#1f6aa5"  # white text is readable on all three
 SCALE = [[0.0, LOW], [0.5, MIDDLE], [1.0, HIGH]]
@@ -85,28 +86,31 @@ def draw_chart(
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
-        modebar={"bgcolor": CLEAR, "color": GREY, "activecolor": _ink()},
+        modebar={"bgcolor": CLEAR, "color": GREY, "activecolor": ink()},
         margin={"l": 8, "r": 12, "t": top, "b": bottom},
         height=enlarged * (figure.layout.height or 400) + room + below,
         barcornerradius=2,
         hoverlabel={"align": "left"},
         dragmode=False,
     )
+    font: Style = {"size": enlarged * TEXT_SIZE, "color": muted_ink()}
     axis: Style = {"zeroline": False, "gridcolor": FAINT, "automargin": True}
-    if enlarged != 1:
-        font = {"size": enlarged * TEXT_SIZE}
-        figure.update_layout(legend={"font": font}, hoverlabel={"font": font})
-        axis |= {"tickfont": font, "title": {"font": font}}
+    axis |= {"tickfont": font, "title": {"font": font}}
     figure.update_xaxes(**axis).update_yaxes(**axis)
+    scale: Style = {"tickfont": font, "title": {"font": font}}
+    figure.update_traces(colorbar=scale, selector={"type": "heatmap"})
+    figure.update_layout(legend={"font": font | {"color": ink()}})
+    if enlarged != 1:
+        figure.update_layout(hoverlabel={"font": {"size": enlarged * TEXT_SIZE}})
     if under:
         note, size = "<br>".join(map(escape, under)), enlarged * FOOT_SIZE
         if _has_named_rows(figure):  # at the right edge, because the names leave little room
             place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper"}
             place |= {"xanchor": "right", "yanchor": "top", "yshift": -58 * enlarged}
             place |= {"align": "right", "showarrow": False}
-            figure.add_annotation(text=note, font={"size": size, "color": "gray"}, **place)
+            figure.add_annotation(text=note, font={"size": size, "color": muted_ink()}, **place)
         else:  # below the axis title, wherever long tick labels put it
-            note = f'<span style="font-size:{size}px;color:gray">{note}</span>'
+            note = f'<span style="font-size:{size}px">{note}</span>'
             title_text = "<br>".join(filter(None, (figure.layout.xaxis.title.text, note)))
             figure.update_layout(xaxis_title_text=title_text)
     saved: Style = {
@@ -145,7 +149,7 @@ def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> i
     size = enlarged * TITLE_SIZE
     heading: Style = {
         "text": f"<b>{'<br>'.join(map(escape, lines))}</b>",
-        "font": {"size": size, "color": _ink()},
+        "font": {"size": size, "color": ink()},
     }
     place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
     if named:  # as the legend's title, it stays above all rows of the legend
@@ -276,7 +280,7 @@ def add_marks(
     Draws a dark trace on a wider white trace. The legend shows the trace that is visible in the
     current theme.
     """
-    dark, legend = st.context.theme.type == "dark", style.pop("legend", True)
+    dark, legend = theme() == "dark", style.pop("legend", True)
     for ink, width in ((EDGE, 5), (DARK, 2)):
         style |= {"marker_color": ink, "marker_line_width": width, "legendgroup": style["name"]}
         style |= {"hoverinfo": "skip" if ink == EDGE else None, "mode": "markers"}
@@ -325,13 +329,23 @@ def heat_map(
     return figure
 
 
+def add_clicks(figure: go.Figure, rows: pd.DataFrame, x: str, y: str, data: Sequence[str]) -> None:
+    """Add invisible marks in the centres of a heat map's cells; arguments as for `add`.
+
+    They take hover and clicks, because cells can't be selected.
+    """
+    unseen = {"marker": {"opacity": 0}}
+    style: Style = {"marker_symbol": "square", "marker_size": 16, "marker_opacity": 0}
+    style |= {"selected": unseen, "unselected": unseen, "showlegend": False, "mode": "markers"}
+    add(figure, go.Scatter, rows, x, y, data, **style)
+
+
 def diverging() -> Style:
     """Return the style of a heat map whose middle colour is the page's background.
 
     Plotly chooses a dark or a light text for each cell.
     """
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    page = str(st.get_option(f"theme.{theme}.backgroundColor") or EDGE)
+    page = str(st.get_option(f"theme.{theme()}.backgroundColor") or EDGE)
     scale = [[0.0, LOW], [0.5, page], [1.0, HIGH]]
     return {"colorscale": scale, "textfont_color": None}
 
@@ -447,156 +461,6 @@ def accuracy_by_name(
     )
 
 
-def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Draw the share of facts by rank, in bins of equal width on a log axis.
-
-    customdata is [name, low, high].
-    """
-    figure = go.Figure()
-    bins = [
-        f"{low:,}" if low == high else f"{low:,}–{high:,}"
-        for low, high in zip(table["low"], table["high"], strict=True)
-    ]
-    table = with_hover(
-        table.assign(bin=bins, total=table.groupby("name")["n"].transform("sum")),
-        lambda row: (
-            f"{escape(row.name)}<br>rank {row.bin}: {row.n:,} of {row.total:,} {counts}, "
-            f"{percent(row.share)} %"
-        ),
-        "share",
-    )
-    add_runs(figure, go.Bar, table, colours, "bin", "share", ("name", "low", "high"))
-    title = "rank of the right answer, 1 = best (log axis)"
-    return figure.update_layout(
-        xaxis={"title": title, "type": "category", "showgrid": False},
-        yaxis_title="share of the facts, %",
-        height=380,
-        bargap=0.15,
-    )
-
-
-def rank_boxes(
-    table: pd.DataFrame, colours: Colours, what: str, counts: str = "facts"
-) -> go.Figure:
-    """Draw box plots of ranks by run on a log axis; the whiskers span 90 % of the facts.
-
-    Args:
-        table: Columns name, n, low, q1, median, q3, high, mean.
-        colours: Run -> colour.
-        what: The title of the horizontal axis.
-        counts: What n counts.
-
-    Returns:
-        The chart; customdata of the means' marks is [name].
-    """
-
-    def hover_text(row: Any) -> str:
-        q1, q3, low, high = (fixed(rank, 0) for rank in (row.q1, row.q3, row.low, row.high))
-        return (
-            f"{row.label}, {row.n:,} {counts}"
-            f"<br>mean {fixed(row.mean, 1)}, median {fixed(row.median, 0)}"
-            f"<br>half between {q1} and {q3}<br>90 % between {low} and {high}"
-        )
-
-    figure = go.Figure()
-    known = table[table["median"].notna()]
-    known = with_hover(known.assign(label=known["name"].map(escape)), hover_text)
-    for row in _records(known):
-        box: Style = {
-            "q1": [row.q1],
-            "median": [row.median],
-            "q3": [row.q3],
-            "lowerfence": [row.low],
-        }
-        box |= {"y": [row.label], "upperfence": [row.high], "name": row.label, "orientation": "h"}
-        box |= {"showlegend": False, "hoverinfo": "skip"}
-        figure.add_box(**box, **box_colours(colours[str(row.name)]))
-    style: Style = {
-        "mode": "markers",
-        "marker_symbol": "diamond",
-        "marker_size": 11,
-        "showlegend": False,
-    }
-    style["marker_line"] = {"width": 1.4, "color": _ink()}
-    add_runs(figure, go.Scatter, known, colours, "mean", "label", ("name",), **style)
-    return figure.update_layout(
-        xaxis={"type": "log", "title": f"{what}, 1 = best (log axis)", "dtick": 1},
-        yaxis={"title": "model", "range": _rows(known), "showgrid": False, "ticksuffix": "  "},
-        height=120 + 46 * max(1, len(known)),
-    )
-
-
-def reliability(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Draw the reliability diagram.
-
-    The area of a point grows with its number of facts; the legend shows two sizes.
-
-    Args:
-        table: Columns name, low, high, n, confidence, accuracy.
-        colours: Run -> colour.
-        counts: What n counts.
-
-    Returns:
-        The chart; customdata is [name, low, high].
-    """
-    figure = go.Figure()
-    straight = {"mode": "lines", "line": {"color": GREY, "width": 1, "dash": "dash"}}
-    name = "perfect calibration"
-    figure.add_scatter(x=[0, 1], y=[0, 1], name=name, hoverinfo="skip", **straight)
-    most = max(1, int(table["n"].max())) if len(table) else 1
-    table = with_hover(
-        table[table["n"] > 0],
-        lambda row: (
-            f"{escape(row.name)}<br>confidence {fixed(row.confidence, 2)}, accuracy "
-            f"{fixed(row.accuracy, 2)}<br>{row.n:,} {counts}"
-        ),
-    )
-    table["size"] = 4 + 12 * np.sqrt(table["n"] / most)  # a legend shows marks up to 16 pixels
-    style: Style = {"mode": "lines+markers", "line_width": 2}
-    style |= {"by_row": {"marker_size": "size"}, "data": ("name", "low", "high")}
-    add_runs(figure, go.Scatter, table, colours, "confidence", "accuracy", **style)
-    highest = 10 ** int(np.log10(most))
-    for n in dict.fromkeys((max(1, highest // 10), highest)):
-        label = f"{n:,} {counts if n > 1 else counts.removesuffix('s')}"
-        size, line = 4 + 12 * np.sqrt(n / most), {"width": 1.5, "color": GREY}
-        add_key(figure, label, size=float(size), color=CLEAR, line=line)
-    return figure.update_layout(
-        xaxis={"title": "probability of the first answer, 0 to 1", "range": [-0.02, 1.02]},
-        yaxis={"title": "share of right first answers, 0 to 1", "range": [-0.02, 1.02]},
-        height=470,
-    )
-
-
-def correlation_matrix(matrix: pd.DataFrame, n: int | None, counts: str = "facts") -> go.Figure:
-    """Draw the lower triangle of a correlation matrix (Petroni et al. 2019, Figure 3).
-
-    Args:
-        matrix: Pearson's r, [measure, measure].
-        n: The number of facts; None if it isn't known.
-        counts: What n counts.
-    """
-    values = matrix.to_numpy(dtype=float).copy()
-    values[np.triu_indices(len(matrix))] = np.nan
-    values, names = values[1:, :-1], list(matrix.columns)
-    of = "" if n is None else f"<br>{n:,} {counts}"
-    texts = [["" if np.isnan(r) else fixed(r, 2) for r in line] for line in values]
-    hover = [
-        [f"{row} with {name}: r = {fixed(r, 3)}{of}" for r, name in zip(line, names, strict=False)]
-        for line, row in zip(values, names[1:], strict=True)
-    ]
-    ticks = {-0.6: "≤ −0.6", -0.3: "−0.3", 0: "0", 0.3: "0.3", 0.6: "≥ 0.6"}
-    bar: Style = {"tickvals": list(ticks), "ticktext": list(ticks.values()), "outlinewidth": 0}
-    bar |= {"title": {"text": "Pearson's r", "side": "right"}, "thickness": 12}
-    style: Style = {
-        "hovertext": hover,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "colorbar": bar,
-    }
-    style |= {**diverging(), "zmin": -0.6, "zmax": 0.6}
-    figure = heat_map(values, texts, ("measure", names[1:]), ("measure", names[:-1]), **style)
-    return figure.update_layout(yaxis_autorange="reversed", height=400)
-
-
 def differences(
     table: pd.DataFrame,
     names: tuple[str, str],
@@ -676,7 +540,7 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
     shown = [f"{percent(share)} %" for share in table["share"]]
     style: Style = {"orientation": "h", "marker_color": colour, "text": shown, "cliponaxis": False}
     add(figure, go.Bar, table, "n", "word", ("answer",), textposition="outside", **style)
-    axis = {"type": "category", "range": _rows(table), "showgrid": False, "ticksuffix": "  "}
+    axis = {"type": "category", "range": rows_down(table), "showgrid": False, "ticksuffix": "  "}
     return figure.update_layout(
         xaxis={
             "title": "facts with this wrong first answer",
@@ -684,54 +548,6 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
         },
         yaxis={"title": "answer"} | axis,
         height=90 + 24 * max(1, len(table)),
-    )
-
-
-def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
-    """Draw the share of facts by margin: right first answers above the axis, wrong ones below.
-
-    Args:
-        table: Columns name, right, low, high (-inf and inf at the ends), n, share.
-        colours: Run -> colour.
-        counts: What n counts.
-
-    Returns:
-        The chart; customdata is [name, low, high, right], with None for infinite values.
-    """
-
-    def name_bin(row: Any) -> str:
-        if row.low == -np.inf:
-            return f"≤ {row.high:.9g}"
-        return f"> {row.low:.9g}" if row.high == np.inf else f"{row.low:.9g} to {row.high:.9g}"
-
-    figure = go.Figure()
-    table = table.assign(bin=[name_bin(row) for row in _records(table)], run=table["name"])
-    labels, sides = list(dict.fromkeys(table["bin"])), {True: "right", False: "wrong"}
-    table = with_hover(
-        table[table["n"] > 0],
-        lambda row: (
-            f"{escape(row.run)}, first answer {sides[row.right]}<br>margin {row.bin}: "
-            f"{row.n:,} {counts}<br>{percent(row.share)} % of its {counts}"
-        ),
-        "share",
-    )
-    table["share"] *= np.where(table["right"], 1, -1)
-    table["name"] += ", " + table["right"].map(sides)
-    table["shape"] = table["right"].map({True: "", False: "/"})
-    ends = table[["low", "high"]]
-    table[["low", "high"]] = ends.astype(object).where(np.isfinite(ends), None)
-    inks = {f"{name}, {side}": ink for name, ink in colours.items() for side in sides.values()}
-    style: Style = {"by_row": {"marker_pattern_shape": "shape"}, "group": "run"}
-    style["data"] = ("run", "low", "high", "right")
-    add_runs(figure, go.Bar, table, inks, "bin", "share", **style)
-    axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
-    axis |= {"showgrid": False, "range": [-0.5, len(labels) - 0.5]}
-    title = "margin: score of the right answer minus that of the best wrong one, in nats"
-    return figure.update_layout(
-        xaxis={"title": title} | axis,
-        yaxis_title="share of the facts, %: right above, wrong below",
-        height=420,
-        bargap=0.1,
     )
 
 
@@ -758,7 +574,7 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     )
     table["opacity"] = table["mark"].map({"": 0.35, "gold": 1.0, "also right": 0.65})
     table["edge"] = np.where(table["mark"] != "", 2, 0)
-    style: Style = {"base": base, "orientation": "h", "marker_line_color": _ink()}
+    style: Style = {"base": base, "orientation": "h", "marker_line_color": ink()}
     style["by_row"] = {"marker_opacity": "opacity", "marker_line_width": "edge"}
     inks = dict.fromkeys(titles.values(), colour)
     add_runs(figure, go.Bar, table, inks, "length", "row", **style)
@@ -820,7 +636,6 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
         figure.add_traces(parts.data)
-    # Cells of a heat map can't be selected, so invisible marks in their centres take the clicks.
     marks = pd.DataFrame(np.argwhere(counts), columns=["row", "column"])
     marks = with_hover(
         marks.assign(
@@ -835,13 +650,10 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
             f"{percent(row.share)} % of this right answer's"
         ),
     )
-    unseen = {"marker": {"opacity": 0}}
-    style = {"marker_symbol": "square", "marker_size": 16, "marker_opacity": 0, "mode": "markers"}
-    style |= {"selected": unseen, "unselected": unseen, "showlegend": False}
-    add(figure, go.Scatter, marks, "column", "row", ("gold", "answer"), **style)
+    add_clicks(figure, marks, "column", "row", ("gold", "answer"))
     return figure.update_layout(
         xaxis={"side": "top", "tickangle": -45, "range": [-0.5, len(answers) - 0.5]},
-        yaxis_range=_rows(golds),
+        yaxis_range=rows_down(golds),
         height=230 + 24 * len(golds),
         hoverdistance=40,
     )
@@ -850,7 +662,7 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
 def box_colours(colour: str) -> dict[str, Any]:
     """A box plot's style: lines in the text colour, filled with the colour, half transparent."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    line = {"color": _ink(), "width": 1.6}
+    line = {"color": ink(), "width": 1.6}
     return {"line": line, "fillcolor": f"rgba({red},{green},{blue},0.5)"}
 
 
@@ -862,10 +674,19 @@ def _interval(row: Any, *, signed: bool = False) -> str:
     return f"<br>{INTERVAL}: {low} to {high}"
 
 
-def _ink() -> str:
+def muted_ink() -> str:
+    """The colour of the texts of axes; its contrast on the page is 6:1 or more."""
+    return MUTED[theme()]
+
+
+def ink() -> str:
     """The colour of the page's text, for lines that aren't on bars."""
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    return str(st.get_option(f"theme.{theme}.textColor") or DARK)
+    return str(st.get_option(f"theme.{theme()}.textColor") or DARK)
+
+
+def theme() -> str:
+    """Whether the page is `dark` or `light`."""
+    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
@@ -874,12 +695,12 @@ def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]
     shown = [f"<b>{escape(row)}</b>" if row in bold else escape(row) for row in labels]
     # Plotly infers the type from the first trace, whose only name may be a number.
     axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
-    axis |= {"range": _rows(labels)}
+    axis |= {"range": rows_down(labels)}
     axis |= {"tickvals": labels, "ticktext": shown, "ticksuffix": "  "}
     return {f"yaxis_{name}": value for name, value in axis.items()}
 
 
-def _rows(lines: Sized) -> list[float]:
+def rows_down(lines: Sized) -> list[float]:
     """The range of a vertical axis of names, with the first name at the top."""
     return [len(lines) - 0.5, -0.5]
 

@@ -16,6 +16,8 @@ from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
 from pages.ui.shared import charts
 from pages.ui.shared.charts import Colours, Style
 
+# What other modules may use: `plot` draws a figure, `mark_of` finds the clicked row of its frame.
+
 MARK = ("mark",)  # the column of `customdata`
 TICK_SIZE = {"bars": 11, "points": 14}
 SYMBOLS = {"tick": "line-ns-open", "diamond": "diamond-open"}  # of baselines
@@ -83,6 +85,10 @@ def _axis(axis: Axis) -> Style:
 def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     """A line for each series; lines of series without a colour are thin."""
     drawn = go.Figure()
+    if figure.diagonal:
+        ends = [0, 100 if figure.value.share else 1]
+        straight = {"mode": "lines", "line": {"color": charts.GREY, "width": 1, "dash": "dash"}}
+        drawn.add_scatter(x=ends, y=ends, name=figure.diagonal, hoverinfo="skip", **straight)
     faint = [name for name, ink in colours.items() if ink == charts.GREY]
     for name in faint:
         thin: Style = {"mode": "lines+markers", "marker_size": 4, "line_width": 1, "opacity": 0.35}
@@ -90,13 +96,13 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         charts.add_runs(drawn, go.Scatter, table, {name: charts.GREY}, "at", "value", MARK, **thin)
         drawn.data[-1].update(name=f"{len(faint)} others", legendgroup="others")
     colours = {name: ink for name, ink in colours.items() if name not in faint}
-    size = 7 if figure.low else 5
-    style: Style = {"mode": "lines+markers", "marker_size": size, "line_width": 2}
+    style: Style = {"mode": "lines+markers", "line_width": 2}
     style["showlegend"] = True
     if figure.size:
-        most = max(1.0, float(figure.frame[figure.size].max()))
-        table["area"] = 4 + 12 * np.sqrt(figure.frame[figure.size] / most)
+        table["area"] = _areas(figure, figure.frame[figure.size])
         style["by_row"] = {"marker_size": "area"}
+    else:
+        style["marker_size"] = 7 if figure.low else 5
     for name, rows in _beside(figure, table, colours).items():
         one = {name: colours[name]}
         style["error_y"] = charts.whiskers(rows, "value", colours[name], 1)
@@ -110,7 +116,18 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
             charts.add_runs(
                 drawn, go.Scatter, part, {names[name]: ink}, "at", "line", MARK, **style
             )
-    return drawn.update_layout(xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=430)
+    for n in figure.sizes:
+        key: Style = {"size": float(_areas(figure, n)), "color": charts.CLEAR}
+        key["line"] = {"width": 1.5, "color": charts.GREY}
+        charts.add_key(drawn, figure.size_label(n), **key)
+    return drawn.update_layout(
+        xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=470 if figure.size else 430
+    )
+
+
+def _areas(figure: Figure, n: Any) -> Any:
+    """The diameters of points in pixels, whose areas grow with n; a legend shows up to 16."""
+    return 4 + 12 * np.sqrt(n / max(1.0, float(figure.frame[figure.size].max())))
 
 
 def _beside(figure: Figure, table: pd.DataFrame, colours: Colours) -> dict[str, pd.DataFrame]:
@@ -133,18 +150,20 @@ def _beside(figure: Figure, table: pd.DataFrame, colours: Colours) -> dict[str, 
 
 
 def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
-    """Vertical bars, beside each other for several series; points lie on the bars."""
+    """Vertical bars at each value of `by`, side by side for several series; dots lie on them."""
     drawn = go.Figure()
     is_dot = figure.frame[figure.dots] if figure.dots else pd.Series(data=False, index=table.index)
+    shade: Style = {"marker_opacity": 0.45} if figure.dots else {}
     bars, dots = table[~is_dot], table[is_dot]
+    if figure.hollow:
+        bars = bars.assign(stripes=np.where(bars[figure.hollow], "/", ""))
+        bars = bars.sort_values("stripes", kind="stable")  # the legend shows the first mark
+        shade["by_row"] = {"marker_pattern_shape": "stripes"}
     for name, ink in colours.items():
-        shade: Style = {"marker_opacity": 0.45} if figure.dots else {}
         charts.add_runs(drawn, go.Bar, bars, {name: ink}, "at", "value", MARK, **shade)
         style: Style = {"mode": "markers", "marker_size": 8, "showlegend": False}
         style["marker_line"] = charts.OUTLINE
         charts.add_runs(drawn, go.Scatter, dots, {name: ink}, "at", "value", MARK, **style)
-        ours = table[table["name"] == name]
-        place: Style = {"offsetgroup": name, "legendgroup": name}
         for baseline in figure.baselines:
             rows = _baseline_rows(figure, table, baseline)
             rows = rows[rows["name"] == name]
@@ -153,13 +172,25 @@ def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure
                 style |= {"name": baseline.name, "legend": False, "offsetgroup": name}
                 charts.add_marks(drawn, rows, "at", "line", MARK, **style)
         # Plotly draws scatter traces above all bars, so the whiskers are a scatter trace, too.
-        whiskered = ours[~is_dot[ours.index]]
-        charts.add_whiskers(drawn, go.Scatter, whiskered, "at", "value", mode="markers", **place)
+        place: Style = {"offsetgroup": name, "legendgroup": name, "mode": "markers"}
+        ours = bars[bars["name"] == name]
+        charts.add_whiskers(drawn, go.Scatter, ours, "at", "value", **place)
+    if figure.hollow_name:
+        striped = {"color": charts.GREY, "pattern": {"shape": "/"}}
+        drawn.add_bar(x=[None], y=[None], name=figure.hollow_name, marker=striped)
+    places = figure.places
     return drawn.update_layout(
-        xaxis={**_axis(figure.by), "showgrid": False},
+        xaxis={
+            "title": figure.by.title,
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": places,
+            "range": [-0.5, len(places) - 0.5],
+            "showgrid": False,
+        },
         yaxis=_axis(figure.value),
-        height=430,
-        bargap=0.3,
+        height=420,
+        bargap=0.3 if figure.dots else 0.15,
         scattermode="group",
         scattergap=0.3,
     )
@@ -206,11 +237,68 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     )
 
 
+def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+    """A horizontal box for each row, with a diamond at the value."""
+    drawn = go.Figure()
+    table = table.assign(label=table["at"].map(escape))
+    for row in table.to_dict("records"):
+        box: Style = {name: [row[name]] for name in ("q1", "median", "q3")}
+        box |= {"lowerfence": [row["low"]], "upperfence": [row["high"]], "y": [row["label"]]}
+        box |= {"name": row["label"], "orientation": "h", "showlegend": False, "hoverinfo": "skip"}
+        drawn.add_box(**box, **charts.box_colours(colours[row["name"]]))
+    style: Style = {"mode": "markers", "marker_symbol": "diamond", "marker_size": 11}
+    style |= {"marker_line": {"width": 1.4, "color": charts.ink()}, "showlegend": False}
+    charts.add_runs(drawn, go.Scatter, table, colours, "value", "label", MARK, **style)
+    rows = {"range": charts.rows_down(table), "showgrid": False, "ticksuffix": "  "}
+    return drawn.update_layout(
+        xaxis=_axis(figure.value) | ({"dtick": 1} if figure.value.log else {}),
+        yaxis={"title": figure.by.title} | rows,
+        height=120 + 46 * max(1, len(table)),
+    )
+
+
+def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> go.Figure:
+    """Cells with a colour scale whose middle is the colour of the page."""
+    places, names = figure.places, list(figure.names.values())
+    table = table.assign(
+        column=table["at"].map({place: at for at, place in enumerate(places)}),
+        row=table["name"].map({name: at for at, name in enumerate(names)}),
+    )
+    tone = np.full((len(names), len(places)), np.nan)
+    tone[table["row"], table["column"]] = table["value"]
+    texts = np.full(tone.shape, "", dtype=object)
+    if figure.text:
+        texts[table["row"], table["column"]] = figure.frame[figure.text]
+    bar: Style = {"title": {"text": figure.value.title, "side": "right"}, "thickness": 12}
+    bar |= {"tickvals": [*figure.value.ticks], "ticktext": [*figure.value.ticks.values()]}
+    low, high = figure.value.ends or (None, None)
+    drawn = charts.heat_map(
+        tone,
+        texts.tolist(),
+        (figure.rows, names),
+        (figure.by.title, places),
+        **charts.diverging(),
+        colorbar=bar | {"outlinewidth": 0},
+        zmin=low,
+        zmax=high,
+        hoverinfo="skip",
+    )
+    charts.add_clicks(drawn, table, "column", "row", MARK)
+    return drawn.update_layout(
+        yaxis_range=charts.rows_down(names),
+        xaxis_range=[-0.5, len(places) - 0.5],
+        height=160 + 40 * len(names),
+        hoverdistance=40,
+    )
+
+
 SHAPES: Mapping[str, Callable[[Figure, pd.DataFrame, Colours], go.Figure]] = {
     "bars": _rows,
     "points": _rows,
     "lines": _lines,
     "columns": _columns,
+    "boxes": _boxes,
+    "heat map": _heat_map,
 }
 
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.runs.alignment import differing_candidates
 from lama_core.runs.find import RunListing, list_runs
-from lama_core.runs.info import OWN_WORDS, Run, RunInfo
+from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
 from lama_core.views.choice import NamedRuns, TopRequest, earlier_checkpoints
@@ -134,12 +133,6 @@ class RunChoice:
     def same_counts(self) -> bool:
         """Whether all runs have the same number of facts in every relation."""
         return len({tuple(one.n for one in run.relations) for run in self.runs}) == 1
-
-    def table_of(self, what: str, make: Callable[[list[Run]], pd.DataFrame]) -> pd.DataFrame:
-        """Return `make(runs)`, cached by `what`; its column `name` holds the runs' titles."""
-        table = cache.table_of_runs(what, self.runs, self.ranking, self.relations, make)
-        titles = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
-        return table.assign(name=table["run"].map(titles)) if len(table) else table
 
     def request(self, kind: type[V], **options: Any) -> V:
         """Return a view's request for these runs; `options` are its own fields."""

@@ -254,10 +254,18 @@ def _choose_range(
 
 
 def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
-    """Convert the fields of AnswerFilter that a slice sets to URL parameters."""
+    """Convert the fields of AnswerFilter that a view sets to URL parameters."""
     params: dict[str, str | list[str]] = {}
+    ends = ("confidence_min", "confidence_max")
+    if any(end in fields for end in ends):
+        low, high = fields.get(ends[0], 0.0), fields.get(ends[1], 1.0)
+        params["conf"] = [f"{low:.2f}", f"{high:.2f}"]
     for name, value in fields.items():
-        if isinstance(value, bool):
+        if name in ends:
+            continue
+        if isinstance(value, float):
+            params[name] = f"{value:.9g}"
+        elif isinstance(value, bool):
             params[name] = "yes" if value else "no"
         elif isinstance(value, tuple):
             params[name] = [item or NO_TYPE for item in value]

@@ -1,0 +1,151 @@
+"""View: reliability diagram and expected calibration error (Guo et al. 2017)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from lama_core.metrics.score_tables import calibrate, of_run, stacked
+from lama_core.rounding import fixed, percent
+from lama_core.runs.info import Run, RunInfo
+from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
+from lama_core.views.choice import RunsRequest
+from lama_core.views.figure import Axis, Figure, said
+from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class CalibrationRequest(RunsRequest):
+    """Request for reliability diagrams: the fields of `results calibration`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "calibration")
+    python: ClassVar[str] = "calibration"
+
+
+class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
+    """Accuracy of the first answers in bins of their probability."""
+
+    name = "calibration"
+    title = "Calibration"
+    question = "Is a confident first answer right more often?"
+    example = "results calibration starter-minilm_mlm-manual"
+
+    def compute(self, runs: Sequence[Run], request: CalibrationRequest) -> "pd.DataFrame":
+        """Return the bins of `metrics.calibrate`; a bin without facts has NaN means."""
+        tables = []
+        for run in runs:
+            ranking, relations = request.ranking_of(run.info), request.relations or None
+            found = calibrate(run, ranking=ranking, relations=relations)
+            bins = [asdict(one) for one in found.bins]
+            columns = {name: [one[name] for one in bins] for name in bins[0]}
+            tables.append(of_run(run, ece=found.ece, **columns))
+        return stacked(tables)
+
+    def keys(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        return "low", "high"
+
+    def columns(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+        """Return the columns of the table."""
+        return (
+            text("bin", "probability", cell=_bin),
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            count("n", shown.counts, of_run=True),
+            number("confidence", 3, "mean probability", of_run=True),
+            share("accuracy", "right, %", "Share of right first answers.", of_run=True),
+        )
+
+    def tables(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+        """Yield the bins with facts, and the expected calibration error of each run."""
+        yield table_of_frame(
+            shown.chosen("bin model n confidence accuracy"),
+            shown.frame[shown.frame["n"] > 0],
+            title=f"{shown.counts.capitalize()} by the probability of the first answer "
+            f"({normalisation(shown.infos)})",
+        )
+        for run, ece in errors(shown).items():
+            n = int(shown.frame.loc[shown.frame["run"] == run, "n"].sum())
+            error = "unknown" if ece != ece else f"{percent(ece)} %"
+            yield f"{shown.names[run]}: expected calibration error {error}, {n:,} {shown.counts}"
+
+    def figure(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Figure:
+        """Return the reliability diagram; the area of a point grows with its number of facts."""
+        frame = shown.frame[shown.frame["n"] > 0]
+        lines = [
+            said(
+                shown.names[line["run"]],
+                f"probability {fixed(line['confidence'], 2)}, {percent(line['accuracy'])} % right",
+                f"{line['n']:,} {shown.counts} with a probability of {_bin(line)}",
+            )
+            for line in frame.to_dict("records")
+        ]
+        ends = (-0.02, 1.02)
+        return Figure(
+            shape="lines",
+            frame=frame.assign(said=lines),
+            by=Axis(
+                column="confidence", title="probability of the first answer, 0 to 1", ends=ends
+            ),
+            value=Axis(column="accuracy", title="share of right first answers, 0 to 1", ends=ends),
+            names=shown.names,
+            diagonal="perfect calibration",
+            size="n",
+            size_unit=shown.unit,
+            title=shown.title_of("Reliability diagram"),
+            caption=f"{shown.caption}; probability: {normalisation(shown.infos)}",
+        )
+
+    def facts(
+        self, shown: Shown[CalibrationRequest, "pd.DataFrame"], line: Line, column: str = ""
+    ) -> Facts:
+        """Return the facts of a bin."""
+        ends = {"confidence_min": line["low"], "confidence_max": line["high"]}
+        return Facts(line["run"], {"relations": tuple(shown.request.relations), **ends})
+
+
+def errors(shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> dict[str, float]:
+    """Return run id -> expected calibration error; NaN without facts."""
+    return {
+        str(run): float(ece)
+        for run, ece in shown.frame.groupby("run", sort=False)["ece"].first().items()
+    }
+
+
+def normalisation(infos: Sequence[RunInfo]) -> str:
+    """Return how the probabilities of the first answers of these runs are normalised."""
+    words, answers = "over the model's whole vocabulary", "softmax over all answers' scores"
+    texts = "product of the tokens of the generated text"
+    generated = [info.generates for info in infos]
+    statements = [info.ranks_statements for info in infos]
+    if all(generated):
+        return texts
+    if any(generated):
+        return f"{words} or {answers}; of generated answers: {texts}"
+    if not any(statements):
+        return words
+    return answers if all(statements) else f"{words}; in whole-answer runs {answers}"
+
+
+def _bin(line: Line) -> str:
+    return f"{fixed(line['low'], 1)} to {fixed(line['high'], 1)}"
+
+
+calibration = ViewFunction(
+    CalibrationRequest,
+    CalibrationView(),
+    """Return the calibration of the first answers of finished runs (Guo et al. 2017).
+
+    Ten bins of equal width by the probability of the first answer; facts without an answer are
+    excluded.
+
+    Returns:
+        A DataFrame with a row for each run and bin: ece (expected calibration error of the run),
+        low (exclusive) and high (inclusive) probability, n (facts), confidence (mean probability
+        of the first answer) and accuracy (share of right first answers), NaN without facts.
+
+    Raises:
+        UserError: If there is no finished run, or a run or relation is unknown.
+    """,
+)

@@ -1,0 +1,155 @@
+"""View: the margins between right and wrong answers of whole-answer runs as a histogram."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lama_core.errors import UserError
+from lama_core.metrics.margins import margin_histogram
+from lama_core.rounding import percent
+from lama_core.runs.info import Run
+from lama_core.tables import Column, Line, Table, count, share, table_of_frame, text
+from lama_core.views.choice import RunsRequest
+from lama_core.views.figure import Axis, Figure, said
+from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class MarginsRequest(RunsRequest):
+    """Request for histograms of margins: the fields of `results margins`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "margins")
+    python: ClassVar[str] = "margins"
+
+
+class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
+    """Facts by the score of the right answer minus the best score of a wrong answer."""
+
+    name = "margins"
+    title = "Margins"
+    question = "By how much does the right answer beat the best wrong one?"
+    example = "results margins starter-minilm_mlm-statements_template_0"
+    of_ranks = True
+
+    def compute(self, runs: Sequence[Run], request: MarginsRequest) -> "pd.DataFrame":
+        """Return `metrics.margin_histogram`; runs that rank words have no margins."""
+        relations = request.relations or None
+        found = margin_histogram(runs, ranking=request.ranking, relations=relations)
+        if len(found):
+            return found
+        if any(run.info.ranks_statements for run in runs):
+            raise UserError("No margins: the relations of these facts have no wrong answers.")
+        raise UserError("No margins: these runs rank words. Make runs with `statements`.")
+
+    def keys(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        return "right", "low", "high"
+
+    def columns(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+        """Return the columns of the table."""
+        return (
+            text("margin", help_text="Nats; the lower end is excluded.", cell=_bin),
+            text("first answer", cell=_side),
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            count("n", shown.counts, of_run=True),
+            share("share", "%", f"Share of the run's {shown.counts} with a margin.", of_run=True),
+        )
+
+    def tables(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+        """Yield the bins with facts."""
+        frame = shown.frame[shown.frame["n"] > 0].sort_values(["low", "run"], kind="stable")
+        yield table_of_frame(
+            [shown.columns[name] for name in ("margin", "first answer", "model", "n", "share")],
+            frame,
+            title="Margin: score of the right answer minus the best score of a wrong answer, in "
+            "nats",
+        )
+
+    def notes(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Iterator[str]:
+        """Yield a note on the runs without margins."""
+        without = [shown.names[info.id] for info in shown.infos if not info.ranks_statements]
+        if without:
+            yield f"Runs without margins, because they rank words: {', '.join(without)}."
+
+    def figure(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Figure:
+        """Return the histogram, with right first answers above the axis and wrong ones below."""
+        frame = shown.frame.assign(
+            margin=[_bin(line) for line in shown.frame.to_dict("records")],
+            height=shown.frame["share"].where(shown.frame["right"], -shown.frame["share"]),
+            wrong=~shown.frame["right"].astype(bool),
+        )
+        bins = dict.fromkeys(frame["margin"])
+        frame = frame[frame["n"] > 0]
+        lines = [
+            said(
+                f"{shown.names[line['run']]}, first answer {_side(line)}",
+                f"margin {line['margin']}: {line['n']:,} {shown.counts}",
+                f"{percent(line['share'])} % of its {shown.counts}",
+            )
+            for line in frame.to_dict("records")
+        ]
+        return Figure(
+            shape="columns",
+            frame=frame.assign(said=lines),
+            by=Axis(
+                column="margin",
+                title="margin: score of the right answer minus that of the best wrong one, in nats",
+                order=tuple(bins),
+            ),
+            value=Axis(
+                column="height",
+                title=f"share of the {shown.counts}, %: right above, wrong below",
+                share=True,
+            ),
+            names=shown.names,
+            hollow="wrong",
+            hollow_name="striped: the first answer is wrong",
+            title=shown.title_of(f"{shown.counts.capitalize()} by margin of the right answer"),
+            caption=shown.caption,
+        )
+
+    def facts(
+        self, shown: Shown[MarginsRequest, "pd.DataFrame"], line: Line, column: str = ""
+    ) -> Facts:
+        """Return the facts of a bin with a right, or a wrong, first answer."""
+        fields: dict[str, Any] = {"relations": tuple(shown.request.relations)}
+        ends = (("margin_min", line["low"]), ("margin_max", line["high"]))
+        fields |= {name: float(end) for name, end in ends if isfinite(end)}
+        fields |= {"rank_max": 1} if line["right"] else {"rank_min": 2}
+        return Facts(line["run"], fields)
+
+
+def _side(line: Line) -> str:
+    return "right" if line["right"] else "wrong"
+
+
+def _bin(line: Line) -> str:
+    if line["low"] == -inf:
+        return f"≤ {line['high']:.9g}"
+    return (
+        f"> {line['low']:.9g}"
+        if line["high"] == inf
+        else f"{line['low']:.9g} to {line['high']:.9g}"
+    )
+
+
+margins = ViewFunction(
+    MarginsRequest,
+    MarginsView(),
+    """Count the facts of finished whole-answer runs by the margin of the right answer.
+
+    The margin is the score of the right answer minus the best score of a wrong answer, in nats.
+
+    Returns:
+        A DataFrame with a row for each run, bin, and right or wrong first answers: right (bool),
+        low (exclusive) and high (inclusive) margin, n (facts), and share (of the run's facts with a
+        margin).
+
+    Raises:
+        UserError: If there is no finished run with margins, or a run or relation is unknown.
+    """,
+)

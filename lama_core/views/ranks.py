@@ -1,0 +1,113 @@
+"""View: the ranks of the gold answers as a histogram."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from lama_core.metrics.score_tables import rank_histogram
+from lama_core.rounding import percent
+from lama_core.runs.info import Run
+from lama_core.tables import Column, Line, Table, count, share, table_of_frame, text
+from lama_core.views.choice import RunsRequest
+from lama_core.views.figure import Axis, Figure, said
+from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class RanksRequest(RunsRequest):
+    """Request for histograms of ranks: the fields of `results ranks`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results", "ranks")
+    python: ClassVar[str] = "ranks"
+
+
+class RanksView(View[RanksRequest, "pd.DataFrame"]):
+    """Facts by the rank of the gold answer, in bins of equal width on a log axis."""
+
+    name = "ranks"
+    title = "Rank distribution"
+    question = "At which rank does the right answer come?"
+    example = "results ranks starter-minilm_mlm-manual starter-smollm2_135m-manual"
+    of_ranks = True
+
+    def compute(self, runs: Sequence[Run], request: RanksRequest) -> "pd.DataFrame":
+        """Return `metrics.rank_histogram`."""
+        relations = request.relations or None
+        return rank_histogram(runs, ranking=request.ranking, relations=relations)
+
+    def keys(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> tuple[str, ...]:
+        """Return the columns that, with the run, identify a row."""
+        return "low", "high"
+
+    def columns(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+        """Return the columns of the table."""
+        return (
+            text("rank", help_text="Ranks of the right answer; 1 is best.", cell=_bin),
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            count("n", shown.counts, of_run=True),
+            share("share", "%", f"Share of the run's {shown.counts}.", of_run=True),
+        )
+
+    def tables(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+        """Yield the table of all bins."""
+        yield table_of_frame(
+            shown.chosen("rank model n share"),
+            shown.frame,
+            title=f"{shown.counts.capitalize()} by the rank of the right answer",
+        )
+
+    def figure(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> Figure:
+        """Return the histogram."""
+        frame = shown.frame
+        totals = frame.groupby("run")["n"].transform("sum")
+        bins = [_bin(line) for line in frame.to_dict("records")]
+        lines = [
+            said(
+                shown.names[line["run"]],
+                f"rank {line['rank']}: {line['n']:,} of {line['total']:,} {shown.counts}, "
+                f"{percent(line['share'])} %",
+            )
+            for line in frame.assign(rank=bins, total=totals).to_dict("records")
+        ]
+        return Figure(
+            shape="columns",
+            frame=frame.assign(rank=bins, said=lines),
+            by=Axis(column="rank", title="rank of the right answer, 1 = best (log axis)"),
+            value=Axis(column="share", title=f"share of the {shown.counts}, %", share=True),
+            names=shown.names,
+            title=shown.title_of("Rank of the right answer"),
+            caption=shown.caption,
+        )
+
+    def facts(
+        self, shown: Shown[RanksRequest, "pd.DataFrame"], line: Line, column: str = ""
+    ) -> Facts:
+        """Return the facts of a bin."""
+        relations = tuple(shown.request.relations)
+        ends = {"rank_min": int(line["low"]), "rank_max": int(line["high"])}
+        return Facts(line["run"], {"relations": relations, **ends})
+
+
+def _bin(line: Line) -> str:
+    low, high = line["low"], line["high"]
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+ranks = ViewFunction(
+    RanksRequest,
+    RanksView(),
+    """Count the facts of finished runs by the rank of the gold answer.
+
+    Bins have equal width on a log axis; rank 1 has a separate bin.
+
+    Returns:
+        A DataFrame with a row for each run and bin: low and high (ranks, both included), n (facts),
+        and share (of the run's facts).
+
+    Raises:
+        UserError: If there is no finished run with ranks, or a run or relation is unknown.
+    """,
+)
