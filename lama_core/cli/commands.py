@@ -10,6 +10,7 @@ from cyclopts import App, Parameter, Token
 
 from lama_core.cli import output
 from lama_core.requests import PROGRAM, Function, RequestField, as_path, request_fields
+from lama_core.views.figure_files import FONT_SIZE, WIDTH, FigureFile
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
 Yes = Annotated[
@@ -31,6 +32,40 @@ Device = Annotated[
 _LOADS = {"models", "model", "readers", "guesser"}
 
 Print = Callable[[Any], None]
+WriteFigure = Callable[[Any, FigureFile], None]
+
+
+def _as_path(_kind: Any, tokens: Sequence[Token]) -> Path:
+    """Return a path option's value; unlike `Path`, refuse an empty one."""
+    return as_path(tokens[0].value)
+
+
+# Parameter -> its declaration and default, in the commands of views with a figure.
+FIGURE_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "figure": (
+        Annotated[
+            Path | None,
+            Parameter(
+                help="Also draw the figure to this file: .svg, .pdf or .png.", converter=_as_path
+            ),
+        ],
+        None,
+    ),
+    "figure_width": (Annotated[float, Parameter(help="Width of the figure in cm.")], WIDTH),
+    "font_size": (
+        Annotated[float, Parameter(help="Size of the figure's labels in points.")],
+        FONT_SIZE,
+    ),
+}
+
+
+def _figure_file(figure: Path | None = None, **style: float) -> FigureFile | None:
+    """Return the file of the figure; raises UserError before the work if it can't be drawn."""
+    if figure is None:
+        return None
+    file = FigureFile(figure, style["figure_width"], style["font_size"])
+    file.check()
+    return file
 
 
 def make_help(app: App) -> Callable[[], None]:
@@ -68,6 +103,7 @@ def make(
     as_json: Callable[[Any], object] = lambda answer: answer.to_json(),
     *,
     has_device: bool = False,
+    write_figure: WriteFigure | None = None,
 ) -> App:
     """Return the command of a function of the Python API.
 
@@ -77,6 +113,7 @@ def make(
         example: A command for the end of `--help`, without the program's name.
         as_json: Returns the value that `--json` prints.
         has_device: Add `--device` although no field of the request names a model.
+        write_figure: Writes the full result as a figure; adds `--figure` and its options.
     """
     summary, more = help_of(function)
     app = App(
@@ -86,7 +123,10 @@ def make(
         help_flags=["--help", "-h"],
         version_flags=[],
     )
-    app.default(make_command(function, print_answer, as_json, has_device=has_device))
+    command = make_command(
+        function, print_answer, as_json, has_device=has_device, write_figure=write_figure
+    )
+    app.default(command)
     return app
 
 
@@ -103,6 +143,7 @@ def make_command(
     as_json: Callable[[Any], object],
     *,
     has_device: bool = False,
+    write_figure: WriteFigure | None = None,
 ) -> Callable[..., None]:
     """Return a function whose parameters are the request's fields, `device` and `json`.
 
@@ -112,6 +153,8 @@ def make_command(
     fields = {choice.name: choice for choice in request_fields(kind)}
 
     def command(*args: Any, json: bool = False, device: str | None = None, **options: Any) -> None:
+        drawn = {name: options.pop(name, one[1]) for name, one in FIGURE_OPTIONS.items()}
+        target = _figure_file(**drawn)
         if device is not None:
             from lama_core.api.models import use_device  # slow to import
 
@@ -123,6 +166,8 @@ def make_command(
             output.print_json(as_json(answer))
         else:
             print_answer(answer)
+        if target is not None and write_figure is not None:
+            write_figure(answer, target)
 
     parameters = [_parameter(choice) for choice in fields.values()]
     # `--help` lists single arguments, repeated arguments, options, then --out and --executor.
@@ -130,6 +175,11 @@ def make_command(
     keyword = inspect.Parameter.KEYWORD_ONLY
     if has_device or fields.keys() & _LOADS:
         parameters.append(inspect.Parameter("device", keyword, default=None, annotation=Device))
+    if write_figure is not None:
+        parameters += [
+            inspect.Parameter(name, keyword, default=default, annotation=annotation)
+            for name, (annotation, default) in FIGURE_OPTIONS.items()
+        ]
     parameters.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -147,11 +197,6 @@ def _by_field(fields: dict[str, RequestField], args: tuple[Any, ...]) -> dict[st
             elif remaining:
                 by_field[choice.name] = remaining.pop(0)
     return by_field
-
-
-def _as_path(_kind: Any, tokens: Sequence[Token]) -> Path:
-    """Return a path option's value; unlike `Path`, refuse an empty one."""
-    return as_path(tokens[0].value)
 
 
 def _show_default(value: Any) -> str:

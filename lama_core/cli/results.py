@@ -13,6 +13,8 @@ from lama_core.api.results import (
 )
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
+from lama_core.files import atomic_file, user_path
+from lama_core.views.figure_files import FigureFile
 from lama_core.views.scores import ScoresRequest, scores
 from lama_core.views.table import VIEWS
 from lama_core.views.view import MOST_LISTED, Shown, show_runs
@@ -42,6 +44,23 @@ def print_view(shown: Shown[Any, Any]) -> None:
     output.print_parts(shown.view.tables(shown))
     for note in shown.view.notes(shown):
         output.print_note(note)
+
+
+def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
+    """Write the figure of a view to a file, with the colours of the app."""
+    from lama_core.views import drawing  # slow to import (0.4 s)
+    from lama_core.views.colours import run_colours
+
+    made = drawing.draw(
+        shown.figure,
+        file.format,
+        run_colours(shown.infos),
+        width=file.width,
+        font_size=file.font_size,
+    )
+    with atomic_file(user_path(file.path)) as part:
+        part.write_bytes(made)
+    output.print_note(f"Wrote {file.path}.")
 
 
 def print_compared(found: ComparedRuns | ComparedSlices) -> None:
@@ -170,5 +189,6 @@ def _signed(interval: Interval) -> str:
 results = commands.make(api.results, print_view, "results --by source")
 for view in VIEWS:
     if view.request.command[:-1] == ("results",):
-        results.command(commands.make(view, print_view, view.view.example))
+        draw = write_figure if view.view.has_figure else None
+        results.command(commands.make(view, print_view, view.view.example, write_figure=draw))
 compare = commands.make(api.compare, print_compared, "compare RUN_A RUN_B")

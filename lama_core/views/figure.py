@@ -100,8 +100,6 @@ class Figure:
         diagonal: The name of a dashed line where both axes are equal; empty without one.
         size: The column with the areas of points, such as the number of facts; empty for equal
             ones.
-        hollow: The column that tells whether a point is hollow; empty if none is.
-        hollow_name: What hollow points mean, for the legend.
         dots: The column that tells whether a mark is a point on the bar of its place instead of a
             bar; empty if none is.
         size_unit: What `size` counts, in the singular, for the legend.

@@ -13,13 +13,13 @@ from lama_core.metrics import METRICS
 from lama_core.metrics.confusion import Confusion
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
+from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
 from lama_core.views.figure import Axis, Figure
 from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
 from pages.ui.shared import charts, figures
-from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import json_of, to_csv
 from pages.ui.shared.run_choice import pick_runs, relation_label, run_names
 

@@ -31,11 +31,11 @@ from lama_core.queries.analogy_templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
 from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
+from lama_core.views.colours import PUBLISHED, model_colours
 from lama_core.views.view import Shown
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
 from pages.ui.shared import cache, charts, links, screens, url_state
-from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lama_core.api.results import Illustration, illustration
 from lama_core.rounding import fixed
-from pages.ui.shared.colours import model_colours
+from lama_core.views.colours import model_colours
 
 MODEL = "minilm-mlm"
 

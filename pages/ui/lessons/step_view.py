@@ -36,12 +36,12 @@ from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
+from lama_core.views.colours import model_colours
 from lama_core.views.training import find_series, place_of
 from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, charts, figures, predictions, screens
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import Column, query_models, reserve_line
 from pages.ui.shared.run_choice import pick_runs

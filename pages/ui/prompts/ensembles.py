@@ -14,10 +14,10 @@ from lama_core.probes.prompts.ensemble import PAPER
 from lama_core.probes.prompts.plan import request_of
 from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
+from lama_core.views.colours import PUBLISHED
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.prompts.weights import draw_weights
 from pages.ui.shared import charts, screens
-from pages.ui.shared.colours import PUBLISHED
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import errors_shown, show_note
 from pages.ui.shared.url_state import pick, title_of

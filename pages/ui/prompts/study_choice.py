@@ -16,8 +16,8 @@ from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import shows_subject
+from lama_core.views.colours import model_colours
 from pages.ui.shared import cache
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_error
 from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
 

@@ -7,10 +7,10 @@ from typing import Any
 import streamlit as st
 
 from lama_core.queries.kind import Answer, Asked
+from lama_core.views.colours import model_colours
 from pages.ui.queries import history, pins
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import draw_language_note, query_models

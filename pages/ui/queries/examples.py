@@ -18,11 +18,11 @@ from lama_core.published import SOURCES, PublishedExample, published_examples
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values
+from lama_core.views.colours import PUBLISHED, model_colours
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
-from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.messages import counted
 from pages.ui.shared.model_columns import Column, query_models

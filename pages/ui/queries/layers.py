@@ -14,9 +14,9 @@ import streamlit as st
 
 from lama_core.queries.lenses.layers import ModelLayers
 from lama_core.rounding import fixed
+from lama_core.views.colours import PALETTE
 from pages.ui.shared import charts
 from pages.ui.shared.charts import MOST_LETTERS
-from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.messages import plain
 from pages.ui.shared.tables import draw_table
 

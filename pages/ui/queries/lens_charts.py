@@ -13,8 +13,8 @@ import streamlit as st
 from lama_core.queries.lenses.logit import ModelLogit
 from lama_core.queries.lenses.trace import ModelTrace
 from lama_core.rounding import fixed
+from lama_core.views.colours import PALETTE, PUBLISHED
 from pages.ui.shared import charts
-from pages.ui.shared.colours import PALETTE, PUBLISHED
 from pages.ui.shared.messages import plain
 from pages.ui.shared.tables import draw_table
 

@@ -26,10 +26,10 @@ from lama_core.queries.kind import Asked
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
 from lama_core.scoring.shared_fields import ModelSettings
+from lama_core.views.colours import model_colours
 from pages.ui.queries import history
 from pages.ui.queries.table import TABS
 from pages.ui.shared import cache, links, url_state, visitors
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain, show_error
 from pages.ui.shared.query_queue import if_cached, queue_last

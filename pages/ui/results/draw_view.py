@@ -6,6 +6,7 @@ filter that `View.facts` gives.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,7 @@ from lama_core.requests import Request
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.tables import Column, Line
 from lama_core.views.figure import Figure
+from lama_core.views.figure_files import FONT_SIZE, FONT_SIZES, FORMATS, WIDTH, WIDTHS
 from lama_core.views.view import Facts, Shown, ViewFunction
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
@@ -25,6 +27,7 @@ from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
 MOST_ROWS = 12  # of a table without a scroll bar
+TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}  # of files
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
@@ -347,7 +350,7 @@ def draw_view_export(
     requests: tuple[Request, ...] = (),
     made: Mapping[str, Any] | None = None,
 ) -> None:
-    """Draw the Export button of a view.
+    """Draw the Export button of a view, with its figure if it has one.
 
     Args:
         choice: The choice of runs.
@@ -356,9 +359,55 @@ def draw_view_export(
         requests: The requests that give the same numbers; by default the view's.
         made: Further provenance.
     """
+    name = name or shown.view.name
     draw_export(
-        name or shown.view.name,
+        name,
         lambda: shown.frame,
         choice.made() | dict(made or {}),
         requests or (shown.request,),
+        inside=partial(_draw_figure_export, choice, shown, name) if shown.view.has_figure else None,
+    )
+
+
+def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) -> None:
+    """Draw the downloads of a view's figure: for papers, and as a specification of Plotly."""
+    st.caption("The figure for a paper, on white:")
+    boxes = st.columns([2, 3, 3], vertical_alignment="bottom")
+    file_format = boxes[0].selectbox("Format", FORMATS, key=f"{name} figure format")
+    width = boxes[1].number_input(
+        "Width, cm", *WIDTHS, WIDTH, 0.5, format="%g", key=f"{name} figure width"
+    )
+    font_size = boxes[2].number_input(
+        "Font size, pt", *FONT_SIZES, FONT_SIZE, 0.5, format="%g", key=f"{name} figure font"
+    )
+
+    def draw() -> bytes:
+        from lama_core.views import drawing  # matplotlib takes longer than the first answer
+
+        return drawing.draw(
+            shown.figure, file_format, choice.inks_of_runs, width=width, font_size=font_size
+        )
+
+    def specify() -> str:
+        from pages.ui.shared import figures
+
+        return figures.specification(shown.figure, choice.inks_of_runs)
+
+    st.download_button(
+        f"Figure, {file_format.upper()}",
+        draw,
+        f"{name}.{file_format}",
+        TYPES[file_format],
+        key=f"{name} figure",
+        icon=":material/insert_chart:",
+        on_click="ignore",
+    )
+    st.download_button(
+        "Figure for Plotly, JSON",
+        specify,
+        f"{name}-plotly.json",
+        "application/json",
+        key=f"{name} plotly",
+        icon=":material/data_object:",
+        on_click="ignore",
     )

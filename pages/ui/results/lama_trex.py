@@ -16,11 +16,11 @@ from lama_core.papers.own_results import (
     measured_table,
 )
 from lama_core.published import published_table
+from lama_core.views.colours import model_colours
 from lama_core.views.curves import lines_figure
 from pages.ui.results.draw_view import draw_figure
 from pages.ui.results.overview import published_cells
 from pages.ui.shared import url_state
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice

@@ -18,8 +18,8 @@ from lama_core.api.traces import (
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.rounding import fixed
+from lama_core.views.colours import PALETTE
 from pages.ui.shared import cache, charts, links, screens
-from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, relation_label

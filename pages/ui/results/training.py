@@ -10,6 +10,7 @@ from lama_core.errors import UserError
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
+from lama_core.views.colours import GREY, PALETTE
 from lama_core.views.training import (
     LEAST_FACTS,
     Measure,
@@ -30,7 +31,6 @@ from pages.ui.results.draw_view import (
     open_facts,
 )
 from pages.ui.shared import charts
-from pages.ui.shared.colours import GREY, PALETTE
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice

@@ -13,6 +13,7 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
 from lama_core.views.choice import overridden
+from lama_core.views.colours import model_colours
 from lama_core.views.view import Shown
 from lama_core.views.ways import ALL_RELATIONS, WaysOfAsking, WaysRequest, runs_by_way, ways
 from pages.ui.results.draw_view import (
@@ -23,7 +24,6 @@ from pages.ui.results.draw_view import (
     open_facts,
 )
 from pages.ui.shared import cache
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice

@@ -72,6 +72,7 @@ def draw_export(
     *,
     record: Callable[[], dict[str, Any]] | None = None,
     more: Callable[[], object] | None = None,
+    inside: Callable[[], object] | None = None,
 ) -> None:
     """Draw the Export button.
 
@@ -82,6 +83,7 @@ def draw_export(
         how: The requests, or lines of Python, that give the same result.
         record: Makes the content of the JSON; by default the rows.
         more: Draws further buttons next to Export.
+        inside: Draws further downloads, above the command.
     """
 
     def content() -> pd.DataFrame | dict[str, Any]:
@@ -110,6 +112,8 @@ def draw_export(
             icon=":material/data_object:",
             on_click="ignore",
         )
+        if inside is not None:
+            inside()
         draw_command(how, key=f"{name} command")
     if more is not None:
         with bar:

@@ -11,8 +11,8 @@ from lama_core.api.stored_answers import Stored
 from lama_core.models.languages import language_note
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
+from lama_core.views.colours import model_colours
 from pages.ui.shared import predictions, url_state
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
 

@@ -20,9 +20,9 @@ from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
 from lama_core.views.choice import NamedRuns, TopRequest, earlier_checkpoints
+from lama_core.views.colours import run_colours
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_of
@@ -72,16 +72,14 @@ class RunChoice:
     facts: str = SAME
 
     @cached_property
+    def inks_of_runs(self) -> dict[str, str]:
+        """Run id -> colour, for charts of views."""
+        return run_colours(self.runs, self.known)
+
+    @cached_property
     def colours(self) -> dict[str, str]:
-        """Run name -> the model's colour; a model's second run gets a free colour."""
-        found = model_colours([*self.known, *(run.model for run in self.runs)])
-        colours: dict[str, str] = {}
-        for run, name in zip(self.runs, self.names, strict=True):
-            colours[name] = found[run.model]
-            if list(colours.values()).count(found[run.model]) > 1:
-                free = [c for c in model_colours(self.names).values() if c not in colours.values()]
-                colours[name] = (free or [found[run.model]])[0]
-        return colours
+        """Run name -> colour."""
+        return dict(zip(self.names, self.inks_of_runs.values(), strict=True))
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
@@ -151,11 +149,6 @@ class RunChoice:
         request = self.request(function.request, **options)
         names = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
         return cache.shown(function.view, request, self.runs, names)
-
-    @property
-    def inks_of_runs(self) -> dict[str, str]:
-        """Run id -> colour, for charts of views."""
-        return {run.id: ink for run, ink in zip(self.runs, self.colours.values(), strict=True)}
 
     def show(self, figure: "go.Figure", key: str, title: str, **more: Any) -> list[dict[str, Any]]:
         """Draw a chart of these runs with a footnote; return the clicked marks."""

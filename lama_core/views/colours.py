@@ -1,4 +1,4 @@
-"""One colour per model, the same on every page and chart.
+"""One colour per model, the same on every page, chart and file.
 
 The palette is that of Okabe and Ito (2008), which colour-blind people can tell apart. It excludes
 their yellow and replaces black by grey, because these are hard to see on a light or a dark page.
@@ -8,6 +8,7 @@ Blue and vermilion are lighter, to be visible on both.
 from collections.abc import Sequence
 
 from lama_core.models.sources.catalog import known_models
+from lama_core.runs.info import RunInfo
 
 GREY = "#8a8f98"
 PALETTE = (
@@ -36,4 +37,18 @@ def model_colours(names: Sequence[str]) -> dict[str, str]:
         choices = [PALETTE[(start + step) % len(PALETTE)] for step in range(len(PALETTE))]
         free = [colour for colour in choices if colour not in colours.values()]
         colours.setdefault(name, (free or choices)[0])
+    return colours
+
+
+def run_colours(runs: Sequence[RunInfo], known: Sequence[str] = ()) -> dict[str, str]:
+    """Run id -> the model's colour; a model's second run gets a free colour.
+
+    known: further models with a run, so that a model's colour doesn't depend on the choice of runs.
+    """
+    of_model = model_colours([*known, *(run.model for run in runs)])
+    colours: dict[str, str] = {}
+    for run in runs:
+        colour = of_model[run.model]
+        free = [one for one in PALETTE if one not in colours.values()]
+        colours[run.id] = free[0] if colour in colours.values() and free else colour
     return colours
