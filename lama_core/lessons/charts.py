@@ -16,7 +16,6 @@ from lama_core.errors import did_you_mean
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.readings import precision_by_readings, readings_of
-from lama_core.metrics.score_tables import rank_histogram
 from lama_core.metrics.slices import slice_differences
 from lama_core.metrics.training import training_of
 from lama_core.metrics.ways_of_asking import ALL_RELATIONS, runs_by_way
@@ -31,6 +30,7 @@ from lama_core.views.choice import TopRequest
 from lama_core.views.curves import KS, curves
 from lama_core.views.figure import Axis, Baseline, Figure, said, said_interval
 from lama_core.views.mentions import mentions
+from lama_core.views.ranks import ranks
 from lama_core.views.scores import scores
 from lama_core.views.slices import slices
 from lama_core.views.table import VIEWS
@@ -111,12 +111,8 @@ def _curve(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 
 def _ranks(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    table = rank_histogram(runs, relations=step.relations or None)
-    rows = [
-        f"rank {low:,}" if low == high else f"rank {low:,} to {high:,}"
-        for low, high in zip(table["low"], table["high"], strict=True)
-    ]
-    return table.assign(row=rows, value=table["share"], low=np.nan, high=np.nan)
+    table = figure_rows(_show(ranks, runs, step).figure)
+    return table.assign(row="rank " + table["row"].str.replace("–", " to "))
 
 
 def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:

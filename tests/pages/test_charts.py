@@ -9,13 +9,13 @@ import plotly.graph_objects as go
 import pytest
 
 from lama_core.bench.made_up import make_runs
-from lama_core.metrics import METRICS
 from lama_core.metrics.confusion import Confusion
+from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
-from lama_core.views.figure import Axis, Figure
+from lama_core.views.figure import CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
@@ -23,7 +23,6 @@ from pages.ui.shared import charts, figures
 from pages.ui.shared.export import json_of, to_csv
 from pages.ui.shared.run_choice import pick_runs, relation_label, run_names
 
-P_AT_1 = METRICS["p_at_1"]
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
 
 
@@ -38,34 +37,63 @@ def by_relation(names: tuple[str, ...]) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def test_every_bar_says_its_run_and_relation() -> None:
-    figure = charts.precision_by_relation(
-        by_relation(("a", "b")), COLOURS, what="P@1", metric=P_AT_1
+def bars(table: pd.DataFrame, colours: dict[str, str], **more: Any) -> go.Figure:
+    """The drawn chart of such a table, with both baselines."""
+    lines = [
+        said(
+            f"{line['name']}, {line['label']}",
+            f"{percent(line['value'])} %",
+            said_interval(line["low"], line["high"]),
+            f"{line['n']} facts",
+        )
+        for line in table.to_dict("records")
+    ]
+    figure = Figure(
+        shape="bars",
+        frame=table.assign(said=lines),
+        by=Axis(column="label", title="relation"),
+        value=Axis(column="value", title="P@1, % of facts", share=True),
+        series="name",
+        names={name: name for name in colours},
+        low="low",
+        high="high",
+        baselines=(Baseline(column="freq", name="Freq", mark="tick"), CHANCE),
+        title="P@1",
+        **more,
     )
-    bars = [trace for trace in figure.data if trace.type == "bar" and trace.hoverinfo != "skip"]
-    assert [list(bar.customdata[1][:2]) for bar in bars] == [["a", "P36"], ["b", "P36"]]
-    assert bars[0].marker.color == COLOURS["a"]
-    assert list(bars[0].x) == [25.0, 25.0]
+    return figures.plot(figure, colours)
+
+
+def test_every_bar_says_its_run_and_relation() -> None:
+    figure = bars(by_relation(("a", "b")), COLOURS)
+    drawn = [trace for trace in figure.data if trace.type == "bar" and trace.hoverinfo != "skip"]
+    assert [list(bar.customdata[1]) for bar in drawn] == [[2], [3]]  # rows of the table
+    assert drawn[0].marker.color == COLOURS["a"]
+    assert list(drawn[0].x) == [25.0, 25.0]
     whiskers = [trace.error_x for trace in figure.data if trace.error_x.color == charts.DARK]
     np.testing.assert_allclose(whiskers[0].array, [15.0, 15.0])
-    assert bars[0].hovertext[0] == (
-        "<b>P19 label</b><br>a: 25.0 %<br>95 % interval: 20.0 to 40.0<br>40 facts"
+    assert drawn[0].hovertext[0] == (
+        "<b>a, P19 label</b><br>25.0 %<br>95 % interval: 20.0 to 40.0<br>40 facts"
     )
     assert figure.layout.xaxis.title.text == "P@1, % of facts"
 
 
 def test_a_source_stands_in_bold_above_its_relations() -> None:
-    table = by_relation(("a", "b")).assign(is_source=False)
-    whole = table[table["relation"] == "P19"].assign(
-        relation="source x", label="<i>x</i>, 2 relations", is_source=True
-    )
-    figure = charts.precision_by_relation(
-        pd.concat([whole, table]), COLOURS, what="", metric=P_AT_1
-    )
+    table = by_relation(("a", "b"))
+    whole = table[table["relation"] == "P19"].assign(label="<i>x</i>, 2 relations")
+    figure = bars(pd.concat([whole, table]), COLOURS, bold=frozenset({"<i>x</i>, 2 relations"}))
     assert figure.layout.yaxis.ticktext == (
         "<b>&lt;i&gt;x&lt;/i&gt;, 2 relations</b>", "P19 label", "P36 label"
     )  # fmt: skip
-    assert list(figure.data[0].customdata[0][:2]) == ["a", "source x"]
+
+
+def test_long_names_are_cut_but_stay_apart() -> None:
+    long = "a name that is longer than thirty letters, "
+    table = by_relation(("a",)).assign(label=[f"{long}one", f"{long}two"])
+    figure = bars(table, {"a": COLOURS["a"]})
+    assert list(figure.layout.yaxis.tickvals) == [f"{long}one", f"{long}two"]
+    assert len(set(figure.layout.yaxis.ticktext)) == 1
+    assert list(figure.data[0].y) == [f"{long}one", f"{long}two"]
 
 
 def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> None:
@@ -116,15 +144,13 @@ def test_a_narrow_confusion_matrix_has_short_names() -> None:
 def test_many_runs_are_points_on_one_line_a_relation() -> None:
     names = tuple("abcd")
     colours = dict.fromkeys(names, "#2c86c7")
-    figure = charts.precision_by_relation(by_relation(names), colours, what="P@1", metric=P_AT_1)
+    figure = bars(by_relation(names), colours)
     assert {trace.type for trace in figure.data} == {"scatter"}
 
 
 @pytest.mark.parametrize("under", [*PALETTE, "#ffffff", "#12161c"])
 def test_whiskers_are_seen_on_every_bar_and_page(under: str) -> None:
-    figure = charts.precision_by_relation(
-        by_relation(("a",)), {"a": PALETTE[0]}, what="P@1", metric=P_AT_1
-    )
+    figure = bars(by_relation(("a",)), {"a": PALETTE[0]})
     edge, core = (trace.error_x for trace in figure.data if trace.error_x.array is not None)
     assert core.thickness < edge.thickness and list(core.array) == list(edge.array)
     assert max(contrast(core.color, under), contrast(edge.color, under)) >= 3
@@ -162,10 +188,8 @@ def test_a_title_of_several_lines_begins_where_a_single_one_does(drawn: list[go.
 
 def test_a_chart_of_one_model_has_its_title_once(drawn: list[go.Figure]) -> None:
     """Bars with intervals are two traces, and two traces have a legend unless it is forbidden."""
-    figure = charts.precision_by_relation(
-        by_relation(("a",)).assign(freq=np.nan, chance=np.nan), {"a": "#2c86c7"}, what="P@1",
-        metric=P_AT_1,
-    )  # fmt: skip
+    table = by_relation(("a",)).assign(freq=np.nan, chance=np.nan)
+    figure = bars(table, {"a": "#2c86c7"})
     assert len(figure.data) > 1
     charts.draw_chart(figure, "key", title="P@1 of a")
     (layout,) = (figure.layout for figure in drawn)
@@ -198,14 +222,14 @@ def test_a_long_footnote_takes_lines_that_a_telephone_has_room_for(drawn: list[g
 def test_a_title_of_data_is_shown_as_text(drawn: list[go.Figure]) -> None:
     table = by_relation(("a", "b")).assign(label="<b>P19</b>")
     for colours in (COLOURS, {"a": COLOURS["a"]}):
-        figure = charts.precision_by_relation(table, colours, what="P@1", metric=P_AT_1)
+        figure = bars(table, colours)
         figure.data = figure.data[: 3 * len(colours)]
         assert charts.draw_chart(figure, "key", title="P@1 of <i>x</i>") == []
     alone, both = drawn[1].layout, drawn[0].layout
     assert both.legend.title.text == alone.title.text == "<b>P@1 of &lt;i&gt;x&lt;/i&gt;</b>"
     assert both.title.text is None
     assert set(alone.yaxis.ticktext) == {"&lt;b&gt;P19&lt;/b&gt;"}
-    assert drawn[0].data[0].hovertext[0].startswith("<b>&lt;b&gt;P19&lt;/b&gt;</b><br>a: ")
+    assert drawn[0].data[0].hovertext[0].startswith("<b>a, &lt;b&gt;P19&lt;/b&gt;</b><br>")
 
 
 def contrast(one: str, other: str) -> float:
@@ -313,17 +337,15 @@ def test_a_label_that_repeats_the_name_is_left_out() -> None:
 
 def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> None:
     table = by_relation(("a", "b"))
-    figure = charts.precision_by_relation(table, COLOURS, what="P@1", metric=P_AT_1)
-    edge, marks = [trace for trace in figure.data if trace.name == "chance"]
+    figure = bars(table, COLOURS)
+    edge, marks = [trace for trace in figure.data if trace.name == CHANCE.name]
     assert (edge.hoverinfo, edge.showlegend, marks.showlegend) == ("skip", False, True)
     assert list(edge.x) == list(marks.x)
     assert list(marks.x) == [5.0, 5.0] and list(marks.y) == ["P19 label", "P36 label"]
-    assert [list(one[:2]) for one in marks.customdata] == [["a", "P19"], ["a", "P36"]]
+    assert [list(one) for one in marks.customdata] == [[0], [2]]
     for unseen in (0.0009, float("nan")):
-        figure = charts.precision_by_relation(
-            table.assign(chance=unseen), COLOURS, what="P@1", metric=P_AT_1
-        )
-        assert "chance" not in [trace.name for trace in figure.data]
+        figure = bars(table.assign(chance=unseen), COLOURS)
+        assert CHANCE.name not in [trace.name for trace in figure.data]
 
 
 def test_margins_of_right_answers_stand_above_those_of_wrong_ones(

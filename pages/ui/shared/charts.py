@@ -19,7 +19,6 @@ import plotly.graph_objects as go
 import streamlit as st
 from plotly.colors import sample_colorscale
 
-from lama_core.metrics import Metric
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
 
@@ -350,69 +349,6 @@ def diverging() -> Style:
     return {"colorscale": scale, "textfont_color": None}
 
 
-def precision_by_relation(
-    table: pd.DataFrame, colours: Colours, *, what: str, metric: Metric, counts: str = "facts"
-) -> go.Figure:
-    """Draw a measure by relation with intervals: bars for few runs, points for more.
-
-    Args:
-        table: Columns name (of the run), relation, label, value, low, high (NaN for none), freq,
-            chance, n, and optionally is_source for rows in bold. Sets the order of relations.
-        colours: Run -> colour.
-        what: The measure's name.
-        metric: The measure's unit and number format.
-        counts: What n counts.
-
-    Returns:
-        The chart; customdata is [name, relation].
-    """
-    figure = go.Figure()
-    bars, data, sign = len(colours) <= MOST_BARS, ("name", "relation"), " %" * metric.is_share
-    table = table.assign(label=table["label"].map(short))
-    table["where"] = [f"<b>{escape(label)}</b><br>" for label in table["label"]]
-    first = table.drop_duplicates("relation").assign(name="")
-    add_values(
-        figure,
-        with_hover(
-            table,
-            lambda row: (
-                f"{row.where}{escape(row.name)}: {metric.shown(row.value)}{sign}"
-                f"{_interval(row)}<br>{row.n:,} {counts}"
-            ),
-            *("value", "low", "high") if metric.is_share else (),
-        ),
-        colours,
-        data,
-        points=not bars,
-    )
-    if metric.is_share and first["freq"].notna().any():
-        freq = with_hover(
-            first,
-            lambda row: (
-                f"{row.where}majority class (the most frequent object): {percent(row.freq)} %"
-                f"<br>{row.n:,} {counts}"
-            ),
-            "freq",
-        )
-        style: Style = {"marker_symbol": "line-ns-open", "marker_size": 11 if bars else 14}
-        add_marks(figure, freq, "freq", "label", data, name="Freq baseline", **style)
-    if metric.is_share:
-        guessed = table.drop_duplicates(["relation", "chance"])
-        guessed = guessed.assign(where=guessed["where"] + "chance (random order of the answers):")
-        add_chance(figure, guessed, "chance", "label", data, marker_size=8)
-    labels = list(dict.fromkeys(table["label"]))
-    row = 9 + 13 * len(colours) if bars else 22
-    return figure.update_layout(
-        **row_names(labels, table["label"][table["is_source"]] if "is_source" in table else ()),
-        yaxis_title="relation",
-        yaxis_showgrid=not bars,
-        xaxis_rangemode="tozero",
-        xaxis_title=f"{what}, {metric.unit}",
-        height=120 + max(1, len(labels)) * row,
-        **BARS,
-    )
-
-
 def accuracy_by_name(
     table: pd.DataFrame, colours: Colours, order: Sequence[str], *, what: str, across: bool = False
 ) -> go.Figure:
@@ -690,9 +626,10 @@ def theme() -> str:
 
 
 def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
-    """Layout of a vertical axis with the labels from top to bottom, escaped, some in bold."""
+    """Layout of a vertical axis with the labels from top to bottom, cut, escaped, some in bold."""
     bold = set(bold)
-    shown = [f"<b>{escape(row)}</b>" if row in bold else escape(row) for row in labels]
+    cut = {row: escape(short(row)) for row in labels}
+    shown = [f"<b>{cut[row]}</b>" if row in bold else cut[row] for row in labels]
     # Plotly infers the type from the first trace, whose only name may be a number.
     axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
     axis |= {"range": rows_down(labels)}

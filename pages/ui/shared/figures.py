@@ -216,13 +216,12 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     """A row for each value of `by`, with horizontal bars, or points for many series."""
     drawn = go.Figure()
     bars = figure.shape == "bars" and len(colours) <= MOST_BARS
-    table = table.assign(label=table["at"].map(charts.short))
+    table = table.assign(label=table["at"])
     charts.add_values(drawn, table, colours, MARK, points=not bars)
     for baseline in figure.baselines:
-        rows = _baseline_rows(figure, table, baseline)
+        rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
         if not len(rows):
             continue
-        rows = rows.assign(hover=rows["hover"])
         size = 8 if baseline.mark == "diamond" else TICK_SIZE["bars" if bars else "points"]
         style: Style = {
             "marker_symbol": SYMBOLS[baseline.mark],
