@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, choose
 from lama_core.probes.analogy.accuracy_tables import (
+    ALL,
     RANDOM_PROBES,
+    RELATION_KINDS,
     SIGNIFICANT,
+    UNMARKED,
     By,
     ProbeAccuracy,
     frequency_summary,
@@ -18,6 +21,7 @@ from lama_core.probes.analogy.accuracy_tables import (
     probes_in,
     unmarked_accuracies,
 )
+from lama_core.probes.analogy.instances import PROBES, Setting
 from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun, list_probe_runs
 from lama_core.requests import option
 from lama_core.rounding import percent
@@ -25,6 +29,7 @@ from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.tables import Table, table_of
 from lama_core.views.choice import NamedRuns
+from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -41,6 +46,13 @@ class AnalogiesRequest(NamedRuns):
     python: ClassVar[str] = "analogies"
 
     by: Annotated[By, option("One row per relation or kind of relation.")] = "kind"
+    setting: Annotated[
+        Setting | None, option("Only unsupervised or supervised probes. Default: both.")
+    ] = None
+    probe: Annotated[
+        str | None,
+        option("Only this probe: random, random-head, random-tail, type or reverse. Default: all."),
+    ] = None
 
 
 class AnalogiesView(View[AnalogiesRequest, Accuracies]):
@@ -68,7 +80,17 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
         """Return the accuracies; by kind, also over the relations that the paper doesn't mark."""
         probe_runs = [ProbeRun(run) for run in runs]
         lines = probe_accuracies(probe_runs, by=request.by)
-        return (*lines, *(unmarked_accuracies(probe_runs) if request.by == "kind" else ()))
+        lines += unmarked_accuracies(probe_runs) if request.by == "kind" else []
+        if request.probe is not None:
+            choose(request.probe, ("random", *PROBES), "probe")
+        found = tuple(
+            line
+            for line in lines
+            if request.setting in (None, line.setting) and request.probe in (None, line.probe)
+        )
+        if not found:
+            raise UserError("These runs have no such probe. Choose other runs or options.")
+        return found
 
     def frame(self, shown: Shown[AnalogiesRequest, Accuracies]) -> "pd.DataFrame":
         """Return a row for each model, setting, probe, and relation or kind."""
@@ -84,6 +106,11 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
         """Return the columns that, with the run, identify a row."""
         return "probe", "name"
 
+    def figure(self, shown: Shown[AnalogiesRequest, Accuracies]) -> Figure:
+        """Return the accuracies of one probe in one setting: `random` unless another is chosen."""
+        probes = probes_in(shown.found)
+        return accuracy_figure(shown, shown.request.probe or probes[0], shown.found[0].setting)
+
     def tables(self, shown: Shown[AnalogiesRequest, Accuracies]) -> Iterator[Table | str]:
         """Yield a table for each setting: rows are relations (or kinds) and models."""
         for setting in dict.fromkeys(line.setting for line in shown.found):
@@ -94,19 +121,83 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
             yield ""
 
 
+def accuracy_figure(
+    shown: Shown[AnalogiesRequest, Accuracies],
+    probe: str,
+    setting: Setting,
+    published: Sequence[ProbeAccuracy] = (),
+) -> Figure:
+    """Return the chart of one probe and setting, with published accuracies next to the runs'.
+
+    Marks: `*` one-to-many, `†` bidirectional relations.
+    """
+    import pandas as pd
+
+    lines = [
+        line
+        for line in (*shown.found, *published)
+        if (line.probe, line.setting) == (probe, setting)
+    ]
+    names = dict(shown.names)
+    rows = []
+    for line in lines:
+        key = f"{line.model} (published)" if line.published else line.run.split(", ")[0]
+        names.setdefault(key, key)
+        label = f"{line.name} {line.mark}".strip()
+        spread = line.spread
+        rows.append(
+            {
+                **asdict(line),
+                "series": key,
+                "label": label,
+                "low": line.accuracy - spread if spread is not None else float("nan"),
+                "high": line.accuracy + spread if spread is not None else float("nan"),
+                "said": said(
+                    f"{names[key]}, {label}",
+                    f"{percent(line.accuracy)} %"
+                    + (f" ± {percent(spread)} (s.d. over seeds)" if spread is not None else ""),
+                    f"{line.n:,} decisions" if line.n else "decisions not published",
+                ),
+            }
+        )
+    order = (*RELATION_KINDS, ALL, UNMARKED) if shown.request.by == "kind" else ()
+    known = {str(row["label"]) for row in rows}
+    what = "kind of relation" if shown.request.by == "kind" else "relation"
+    return Figure(
+        shape="bars" if shown.request.by == "kind" else "points",
+        frame=pd.DataFrame(rows),
+        by=Axis(column="label", title=what, order=tuple(one for one in order if one in known)),
+        value=Axis(column="accuracy", title="accuracy, % of decisions", share=True, ends=(0, 1.01)),
+        series="series",
+        names=names,
+        published=frozenset(names) - frozenset(shown.names) if published else frozenset(),
+        low="low",
+        high="high",
+        zero=0.5,
+        title=shown.title_of(f"{probe}: accuracy by {what}, {setting}"),
+        caption="; ".join(
+            (
+                ", ".join(dict.fromkeys(info.dataset for info in shown.infos)),
+                *dict.fromkeys(line.made_with for line in lines if line.made_with),
+                f"at most {max(line.n for line in lines):,} decisions for each bar",
+                "line: chance",
+            )
+        ),
+    )
+
+
 def _of_setting(setting: str, lines: Sequence[ProbeAccuracy]) -> Table:
     """Return the accuracies of one setting, with a column for each probe."""
     probes = probes_in(lines)
     found = {(line.model, line.name, line.made_with, line.probe): line for line in lines}
-    keys = dict.fromkeys(
-        (line.model, line.name, line.made_with) for line in lines if line.probe != "random"
-    )
+    # `random` has the decisions of random-head and random-tail; n is that of one probe.
+    single = [line for line in lines if line.probe != "random"] or lines
+    numbers = {(line.model, line.name, line.made_with): line.n for line in reversed(single)}
+    keys = dict.fromkeys((line.model, line.name, line.made_with) for line in single)
     rows = []
     for model, name, how in keys:
         of_row = [found.get((model, name, how, probe)) for probe in probes]
-        # `random` has the decisions of random-head and random-tail; n is that of one probe.
-        n = next(line.n for line in of_row if line is not None and line.probe != "random")
-        rows.append((name, model, *map(_cell, of_row), n))
+        rows.append((name, model, *map(_cell, of_row), numbers[model, name, how]))
     return table_of(
         ("kind or relation", "model", *probes, "n per probe"),
         rows,

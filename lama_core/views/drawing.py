@@ -9,6 +9,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ LOW, HIGH = "#a8431f", "#1f6aa5"  # the ends of the colours of heat maps
 EDGE = 0.1  # inches of white around everything
 MOST_POINTS = 30  # of a line that shows its points
 MOST_NAMES = 0.38  # of the width, for the names of rows
+SYMBOLS = ("D", "s", "^", "o")  # of published series
 FONT = "DejaVu Sans"  # comes with matplotlib
 SETTINGS: Any = {
     "font.family": [FONT],
@@ -374,14 +376,16 @@ def _baseline(chart: _Chart, baseline: Baseline) -> pd.DataFrame:
 def _rows(chart: _Chart) -> None:
     """Draw a row for each value of `by`, with horizontal bars or points."""
     axes, figure = chart.axes, chart.figure
-    places = list(dict.fromkeys(chart.table["at"]))
+    places = figure.places
     row_of = {place: row for row, place in enumerate(places)}
-    bars = figure.shape == "bars" and len(chart.inks) <= MOST_BARS
-    thick = 0.8 / max(1, len(chart.inks))
+    published = [figure.names[key] for key in figure.names if key in figure.published]
+    ours = {name: ink for name, ink in chart.inks.items() if name not in published}
+    bars = figure.shape == "bars" and len(ours) <= MOST_BARS
+    thick = 0.8 / max(1, len(ours))
     handles = []
-    for number, (name, ink) in enumerate(chart.inks.items()):
+    for number, (name, ink) in enumerate(ours.items()):
         rows = chart.table[chart.table["name"] == name]
-        shift = (number - (len(chart.inks) - 1) / 2) * thick if bars else 0.0
+        shift = (number - (len(ours) - 1) / 2) * thick if bars else 0.0
         y = rows["at"].map(row_of) + shift
         if bars:
             axes.barh(y, rows["value"], 0.92 * thick, color=ink, zorder=2)
@@ -394,6 +398,11 @@ def _rows(chart: _Chart) -> None:
         inks = ((4, "#ffffff"), (1.3, DARK)) if bars else ((1.2, ink),)
         for line, colour in inks:
             _whiskers(chart, rows, y, line, colour)
+    for name, marker in zip(published, cycle(SYMBOLS), strict=False):
+        rows = chart.table[chart.table["name"] == name]
+        look: Style = {"marker": marker, "color": DARK, "markerfacecolor": "#ffffff"}
+        axes.plot(rows["value"], rows["at"].map(row_of), linestyle="none", zorder=6, **look)
+        handles.append(_key(name, **look))
     if figure.hollow_name:
         style = {"marker": "o", "color": GREY, "markerfacecolor": "#ffffff"}
         handles.append(_key(figure.hollow_name, **style))

@@ -91,6 +91,8 @@ class Figure:
         value: The axis of the values.
         series: The column that tells which series a mark belongs to, such as `run`.
         names: Series -> its name for readers, in the order of drawing.
+        published: Series that are drawn as open symbols next to the bars, because others published
+            them.
         low: The column with the lower ends of intervals; empty without intervals.
         high: The column with the upper ends.
         bold: The rows whose names are bold.
@@ -118,6 +120,7 @@ class Figure:
     value: Axis
     series: str = "run"
     names: Mapping[str, str]
+    published: frozenset[str] = frozenset()
     low: str = ""
     high: str = ""
     bold: frozenset[str] = frozenset()

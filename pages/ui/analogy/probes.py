@@ -30,12 +30,13 @@ from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
 from lama_core.queries.analogy_templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
-from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
-from lama_core.views.colours import PUBLISHED, model_colours
+from lama_core.views.analogies import Accuracies, AnalogiesRequest, accuracy_figure, analogies
+from lama_core.views.colours import model_colours
+from lama_core.views.figure import Figure
 from lama_core.views.view import Shown
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
-from pages.ui.shared import cache, charts, links, screens, url_state
+from pages.ui.shared import cache, charts, figures, links, screens, url_state
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
@@ -137,10 +138,14 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     }
 
 
-def _colours(runs: Sequence[ProbeRun], names: dict[str, str]) -> dict[str, str]:
-    """A run's name in charts -> colour of its model."""
+def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
+    """Run id -> colour of its model."""
     by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
-    return {names[run.info.id]: by_model[run.info.model] for run in runs}
+    return {run.info.id: by_model[run.info.model] for run in runs}
+
+
+def _draw(figure: Figure, key: str, colours: dict[str, str]) -> None:
+    charts.draw_chart(figures.plot(figure, colours), key, title=figure.title)
 
 
 def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFrame:
@@ -168,42 +173,36 @@ def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFram
 def _accuracies(runs: Sequence[ProbeRun], by: By) -> Shown[AnalogiesRequest, Accuracies]:
     """The accuracies of these runs by kind of relation or by relation, cached."""
     request = AnalogiesRequest(tuple(run.info.id for run in runs), by=by)
-    return cache.shown(analogies.view, request, tuple(run.info for run in runs), {})
+    return cache.shown(analogies.view, request, tuple(run.info for run in runs), _names(runs))
 
 
 def _draw_kinds(
     runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
 ) -> None:
     """Draw accuracy by kind of relation, a chart per probe, as in the paper's Table 1."""
-    lines = [
-        *_accuracies(runs, "kind").found,
-        *(
-            line
-            for line in (*published_by_kind(), *published_unmarked())
-            if line.model in published and line.setting == setting
-        ),
+    shown = _accuracies(runs, "kind")
+    theirs = [
+        line
+        for line in (*published_by_kind(), *published_unmarked())
+        if line.model in published and line.setting == setting
     ]
+    lines = [*shown.found, *theirs]
     table = _table(lines, names)
     _draw_best(table)
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
-    colours = _colours(runs, names)
-    greys = {name: PUBLISHED for name in published}
+    colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
     parts = (part for run in runs for part in options_text(run.details).split(", "))
     options = ", ".join(dict.fromkeys(parts))
     boxes = st.columns(len(SHOWN_PROBES), gap="small")
     for probe, box in zip(SHOWN_PROBES, boxes, strict=True):
-        part = table[table["probe"] == probe]
         with box:
-            if part.empty:
+            if (table["probe"] == probe).any():
+                _draw(accuracy_figure(shown, probe, setting, theirs), f"kinds {probe}", colours)
+            else:
                 st.caption(f"{probe}: not run")
-                continue
-            figure = charts.accuracy_by_name(part, colours | greys, order, what="kind of relation")
-            charts.draw_chart(
-                figure, f"kinds {probe}", title=f"{probe}: accuracy by kind, {setting}"
-            )
     caption = (
-        f"{plain(options)}. A kind's accuracy is the mean over its relations. The dashed line is "
+        f"{plain(options)}. A kind's accuracy is the mean over its relations. The line at 50 % is "
         "chance."
     )
     if setting == "supervised":
@@ -214,7 +213,7 @@ def _draw_kinds(
     st.caption(caption)
     with st.expander("As a table", icon=":material/table:"):
         pinned = st.column_config.TextColumn(pinned=True)
-        wide = _wide(table, [*colours, *published], order)
+        wide = _wide(table, [*dict.fromkeys(names.values()), *published], order)
         draw_table(wide, width="stretch", column_config={"model": pinned, "probe": pinned})
     if UNMARKED in order:
         st.caption(
@@ -299,24 +298,15 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     )
     with box:
         probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP)
-    all_lines = _accuracies(runs, "relation").found
+    shown = _accuracies(runs, "relation")
+    all_lines = shown.found
     lines = [line for line in all_lines if line.probe == probe]
     if not lines:
         st.caption("This probe has no finished run.")
         return
     table = _table(lines, names)
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
-    order = list(dict.fromkeys(table["label"]))
-    figure = charts.accuracy_by_name(
-        table.assign(name=table["label"]),
-        _colours(runs, names),
-        order,
-        what="relation",
-        across=True,
-    )
-    charts.draw_chart(
-        figure, f"relations {probe}", title=f"{probe}: accuracy by relation, {setting}"
-    )
+    _draw(accuracy_figure(shown, str(probe), setting), f"relations {probe}", _colours(runs))
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
         wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
         draw_table(wide.map(partial(rounded, digits=3)).reset_index())

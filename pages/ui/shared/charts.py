@@ -10,7 +10,6 @@ pages. Texts from data or models are escaped, because Plotly interprets HTML tag
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from html import escape
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -347,54 +346,6 @@ def diverging() -> Style:
     page = str(st.get_option(f"theme.{theme()}.backgroundColor") or EDGE)
     scale = [[0.0, LOW], [0.5, page], [1.0, HIGH]]
     return {"colorscale": scale, "textfont_color": None}
-
-
-def accuracy_by_name(
-    table: pd.DataFrame, colours: Colours, order: Sequence[str], *, what: str, across: bool = False
-) -> go.Figure:
-    """Draw the accuracy in percent by kind or relation of analogies, with chance at 50 %.
-
-    Args:
-        table: Columns who (a run's name or a published model), name (of a kind or relation), value
-            and spread (percent), n, published.
-        colours: Value of `who` -> colour, in the order of the traces.
-        order: The names of kinds or relations, first at the top.
-        what: What `order` lists, such as `relation`.
-        across: Whether the chart has the page's whole width and many rows: points instead of bars.
-    """
-
-    def hover_text(row: Any) -> str:
-        around = f" ± {fixed(row.spread, 1)} (s.d. over seeds)" if row.spread == row.spread else ""
-        counted = f"{row.n:,} decisions" if row.n else "decisions not published"
-        accuracy = f"{escape(row.name)}: {fixed(row.value, 1)} %{around}"
-        return f"<b>{escape(row.label)}</b><br>{accuracy}<br>{counted}"
-
-    figure = go.Figure()
-    spread, value = table["spread"].astype(float), table["value"]
-    table = table.assign(spread=spread, low=value - spread, high=value + spread)
-    table = with_hover(table.assign(label=table["name"], name=table["who"]), hover_text)
-    published = list(dict.fromkeys(table["name"][table["published"]]))
-    ours = {name: ink for name, ink in colours.items() if name in set(table["name"])}
-    ours = {name: ink for name, ink in ours.items() if name not in published}
-    add_values(figure, table, ours, (), points=across)
-    for name, symbol in zip(published, cycle(SYMBOLS), strict=False):
-        style: Style = {
-            "marker_size": 9,
-            "marker_symbol": symbol,
-            "mode": "markers",
-            "showlegend": True,
-        }
-        style |= {"marker_color": "white", "marker_line": {"width": 1.6, "color": DARK}}
-        rows = table[table["name"] == name]
-        add(figure, go.Scatter, rows, "value", "label", name=f"{escape(name)} (published)", **style)
-    row = 22 if across else 16 + 13 * (len(ours) or 1)
-    figure.add_vline(x=50, line={"width": 2.4, "color": EDGE})  # visible on bars and pages
-    figure.add_vline(x=50, line={"dash": "dash", "width": 1.2, "color": DARK})
-    titles = {"yaxis_title": what, "xaxis_title": "accuracy, % of decisions"}
-    height = 150 + len(order) * row
-    return figure.update_layout(
-        **row_names(order), **titles, **BARS, xaxis_range=[0, 101], height=height
-    )
 
 
 def differences(

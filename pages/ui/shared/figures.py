@@ -6,6 +6,7 @@ it.
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -215,9 +216,16 @@ def _baseline_rows(figure: Figure, table: pd.DataFrame, baseline: Baseline) -> p
 def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     """A row for each value of `by`, with horizontal bars, or points for many series."""
     drawn = go.Figure()
-    bars = figure.shape == "bars" and len(colours) <= MOST_BARS
+    published = [figure.names[key] for key in figure.names if key in figure.published]
+    ours = {name: ink for name, ink in colours.items() if name not in published}
+    bars = figure.shape == "bars" and len(ours) <= MOST_BARS
     table = table.assign(label=table["at"])
-    charts.add_values(drawn, table, colours, MARK, points=not bars)
+    charts.add_values(drawn, table, ours, MARK, points=not bars)
+    for name, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
+        rows = table[table["name"] == name]
+        look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
+        look |= {"marker_color": "white", "marker_line": {"width": 1.6, "color": charts.DARK}}
+        charts.add(drawn, go.Scatter, rows, "value", "label", MARK, name=escape(name), **look)
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
         if not len(rows):
@@ -229,8 +237,8 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
             "name": baseline.name,
         }
         charts.add_marks(drawn, rows, "line", "label", MARK, **style)
-    labels = list(dict.fromkeys(table["label"]))
-    row = 9 + 13 * len(colours) if bars else 22
+    labels = figure.places
+    row = 9 + 13 * max(1, len(ours)) if bars else 22
     bold = table["label"][table["at"].isin(figure.bold)]
     axis = _axis(figure.value)
     return drawn.update_layout(
