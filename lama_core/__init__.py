@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lama_core.api.prompts import paraphrase_prompt as paraphrase_prompt
     from lama_core.api.prompts import select_prompts as select_prompts
     from lama_core.api.prompts import study as study
-    from lama_core.api.results import compare as compare
     from lama_core.api.results import results as results
     from lama_core.api.runs import analogy_probe as analogy_probe
     from lama_core.api.runs import extract as extract
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from lama_core.queries.wordings import relation as relation
     from lama_core.views.analogies import analogies as analogies
     from lama_core.views.calibration import calibration as calibration
+    from lama_core.views.compare import compare as compare
     from lama_core.views.correlations import correlations as correlations
     from lama_core.views.curves import curves as curves
     from lama_core.views.known_by import known_by as known_by
@@ -70,7 +70,7 @@ _MODULES = {
     "api.analogy_questions": "analogy_questions",
     "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
     "api.generation": "generate",
-    "api.results": "results compare",
+    "api.results": "results",
     "api.prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study "
     "analyse_prompts both_ways",
     "api.data": "list_datasets load_dataset get_data import_data",
@@ -89,6 +89,7 @@ _MODULES = {
     "views.analogies": "analogies",
     "views.calibration": "calibration",
     "views.correlations": "correlations",
+    "views.compare": "compare",
     "views.curves": "curves",
     "views.known_by": "known_by",
     "views.mentions": "mentions",

@@ -1,34 +1,21 @@
-"""Results of finished runs: score tables, effects of wording, slices and paired comparisons.
+"""Results of finished runs: the options of `results`, and facts that illustrate rank and P@1.
 
 P@k values are between 0 and 1.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
-from lama_core import metrics
 from lama_core.errors import UserError, did_you_mean
-from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
-from lama_core.metrics.comparison import what_differs as what_differs
-from lama_core.metrics.fact_answers import join_answers
-from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES as METHOD_OF_DIFFERENCES
-from lama_core.metrics.intervals import METHOD_OF_MEANS as METHOD_OF_MEANS
-from lama_core.metrics.intervals import Interval as Interval
-from lama_core.metrics.relation_figures import METRICS as METRICS
-from lama_core.metrics.score_tables import CONCEPTNET as CONCEPTNET
-from lama_core.metrics.score_tables import relations_counted as relations_counted
-from lama_core.metrics.slices import slice_differences
 from lama_core.metrics.training import Grouping
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.reports.table_files import csv_of as csv_of
 from lama_core.reports.table_files import json_of_table as json_of_table
 from lama_core.requests import Function, option
-from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing as RunListing
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import Run as Run
@@ -103,7 +90,9 @@ def _check_name(name: str) -> None:
     try:
         load_run(name, kinds=FACT_KINDS)
     except UserError as error:
-        hint = did_you_mean(name, [one.view.name for one in VIEWS])
+        hint = did_you_mean(
+            name, [one.view.name for one in VIEWS if one.request.command[0] == "results"]
+        )
         raise UserError(f"{error}{hint}") from error
 
 
@@ -129,129 +118,6 @@ results = Function(
     3       Squad   124
     """,
 )
-
-
-@dataclass(frozen=True)
-class ComparedRuns:
-    """Two runs on the same facts; differences are B minus A."""
-
-    request: CompareRequest
-    a: Run
-    b: Run
-    found: Comparison
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """A row for each relation."""
-        return pd.DataFrame([_difference(line) for line in self.found.relations])
-
-    def flips(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Return the facts that only one run gets right; the first `most` of them, or all."""
-        found = self.found.flips(most)
-        columns = {"right": np.where(found["right_a"], "A", "B").tolist()}
-        columns |= {
-            name: found[name].tolist() for name in ("fact_id", "relation", "query", "object")
-        }
-        columns |= {name: found[f"first_{name}"].tolist() for name in ("a", "b")}
-        columns |= {name: found[name].astype(int).tolist() for name in ("rank_a", "rank_b")}
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what `compare --json` prints."""
-        found = self.found
-        p_value = {"p": found.mcnemar.p}
-        return {
-            "a": self.a.info.id,
-            "b": self.b.info.id,
-            "ranking": self.request.ranking,
-            "k": self.request.k,
-            "over_facts": {
-                "unit": found.unit,
-                **_difference(found.over_facts),
-                "test": "McNemar, exact",
-                **p_value,
-            },
-            "over_relations": {
-                "unit": "relation",
-                **_flat(found.over_relations),
-                "equal": found.over_relations.equal,
-                "test": "Student's t",
-            },
-            "relations": [_difference(line) for line in found.relations],
-            "mcnemar": {"only_a": found.mcnemar.only_a, "only_b": found.mcnemar.only_b, **p_value},
-            "agreement": asdict(found.agreement),
-            "n_unpaired": found.n_unpaired,
-            "flips": self.flips(),
-        }
-
-
-@dataclass(frozen=True)
-class ComparedSlices:
-    """P@k of B minus P@k of A, on slices of the facts that both runs count."""
-
-    request: CompareRequest
-    a: Run
-    b: Run
-    frame: pd.DataFrame
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what `compare --slices --json` prints."""
-        slices = self.frame.to_dict("records")
-        return {"a": self.a.info.id, "b": self.b.info.id, "k": self.request.k, "slices": slices}
-
-
-def _compare(request: CompareRequest) -> ComparedRuns | ComparedSlices:
-    a, b = (load_run(name, kinds=FACT_KINDS) for name in (request.run_a, request.run_b))
-    if differing_candidates((a.info, b.info)):
-        a, b = align((a, b))
-    ranking, k = request.ranking, request.k
-    if request.slices:
-        joined = join_answers([a, b], ranking=ranking)
-        table = slice_differences(joined, k=k, relations=request.relations)
-        return ComparedSlices(request, a, b, table)
-    relations = request.relations or None
-    found = metrics.compare(a, b, ranking=ranking, k=k, relations=relations)
-    return ComparedRuns(request, a, b, found)
-
-
-compare = Function(
-    CompareRequest,
-    _compare,
-    lambda found: found.frame,
-    """Compare two runs on the same facts: differences, significance, facts that one run gets right.
-
-    Differences are B minus A. Averaged over facts: Tango's 95% score interval for paired shares and
-    McNemar's exact test. Averaged over relations: Tango's interval with an effective number of
-    facts, for these relations; Student's 95% interval and t-test, for relations as a sample.
-
-    Returns:
-        A DataFrame with a row for each relation; `compare.answer(request)` has the full result.
-
-    Raises:
-        UserError: If a run is unknown, or the runs have no facts in common.
-    """,
-)
-
-
-def _difference(line: Difference) -> dict[str, Any]:
-    record = _flat(line)
-    last = {name: record.pop(name) for name in ("only_a", "only_b")}
-    return {**record, "relation": line.relation or None, **last}
-
-
-def _flat(line: Difference | MeanDifference) -> dict[str, Any]:
-    """Return a line as a flat dictionary: `low` and `high` replace its interval.
-
-    `sample_low` and `sample_high` replace the interval of relations as a sample.
-    """
-    record: dict[str, Any] = {}
-    for name, value in asdict(line).items():
-        if name in ("interval", "sample_interval"):
-            prefix = name.removesuffix("interval")
-            record |= {f"{prefix}{end}": number for end, number in value.items()}
-        else:
-            record[name] = value
-    return record
 
 
 @dataclass(frozen=True)

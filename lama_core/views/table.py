@@ -4,6 +4,7 @@ from typing import Any
 
 from lama_core.views.analogies import analogies
 from lama_core.views.calibration import calibration
+from lama_core.views.compare import compare
 from lama_core.views.correlations import correlations
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
@@ -38,4 +39,5 @@ VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     analogies,
     ways,
     training,
+    compare,
 )

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import Counting
-from lama_core.requests import Function, request_fields
+from lama_core.requests import Function, Request, request_fields
 from lama_core.rounding import counted
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table
-from lama_core.views.choice import NamedRuns, RunsRequest, choose_runs, model_names
+from lama_core.views.choice import RunsRequest, choose_runs, model_names
 from lama_core.views.figure import Figure, labels_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-R = TypeVar("R", bound=NamedRuns)
-To = TypeVar("To", bound=NamedRuns)
+R = TypeVar("R", bound=Request)
+To = TypeVar("To", bound=Request)
 Found = TypeVar("Found")
 P = ParamSpec("P")
 
@@ -136,7 +136,7 @@ class View(ABC, Generic[R, Found]):
         return None
 
     def load(self, request: R) -> list[Run]:
-        """Return the runs that a request names; views of other runs than of facts override this.
+        """Return the runs that a request names; views of other requests override this.
 
         Raises:
             UserError: If there is no finished run, or a run or relation is unknown.
@@ -291,7 +291,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
 
 
-def narrowed(kind: type[To], request: NamedRuns, **changed: Any) -> To:
+def narrowed(kind: type[To], request: Request, **changed: Any) -> To:
     """Return a view's request with the values of another request, and changed ones."""
     known = {one.name for one in request_fields(kind)} | {"on_progress", "on_note"}
     values = {name: value for name, value in vars(request).items() if name in known}

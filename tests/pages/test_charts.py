@@ -124,12 +124,19 @@ def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
 def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
     table = pd.DataFrame(
         {
-            "relation": ["1", "2 to 5"], "label": ["1", "2 to 5"], "n": 10,
-            "difference": [0.1, -0.1], "low": [0.0, -0.2], "high": [0.2, 0.0],
-            "only_a": 1, "only_b": 1,
+            "row": ["1", "2 to 5"], "ahead": ["b", "a"], "said": ["1", "2 to 5"],
+            "difference": [0.1, -0.1], "low": [0.0, -0.2], "high": [0.2, 0.0], "unsure": True,
         }
     )  # fmt: skip
-    figure = charts.differences(table, ("a", "b"), ("#2c86c7", "#1aa179"), k=1, unit="facts")
+    figure = figures.plot(
+        Figure(
+            shape="points", frame=table, by=Axis(column="row", title="slice"),
+            value=Axis(column="difference", title="B minus A", share=True), series="ahead",
+            names={"b": "b ahead", "a": "a ahead"}, low="low", high="high", zero=0.0,
+            hollow="unsure", hollow_name="open", title="differences",
+        ),
+        {"a": "#2c86c7", "b": "#1aa179"},
+    )  # fmt: skip
     assert [list(trace.y) for trace in figure.data[:2]] == [["1"], ["2 to 5"]]
     assert figure.layout.yaxis.type == "category"  # else Plotly infers numbers from the first trace
 

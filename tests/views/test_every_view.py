@@ -42,6 +42,10 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"runs": (A, B), "relations": ("P36", "P1376"), "k": 10},
         {"runs": (A, C), "slice_by": "origin", "relations": ("P36", "P19")},
     ],
+    "compare": [
+        {"run_a": A, "run_b": B},
+        {"run_a": A, "run_b": B, "slices": True, "k": 10, "relations": ("P36", "P19", "P31")},
+    ],
     "training": [
         {"runs": STEPS},
         {"runs": STEPS, "by": "source", "measure": "mean_rank", "k": 5},
@@ -66,7 +70,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     ],
 }
 # Columns of a frame that count facts, in views with facts behind each cell.
-COUNTED = ("n", "n_excluded", "n_only")
+COUNTED = ("n", "n_excluded", "n_only", "only_a", "only_b")
 EVERY = [
     (view, fields) for view in VIEWS for fields in ASKED.get(view.view.name, [{"runs": (A, B)}])
 ]
@@ -110,15 +114,15 @@ def test_the_facts_of_a_cell_are_as_many_as_it_counts(
     function: Any, fields: dict[str, Any]
 ) -> None:
     found = shown(function, fields)
-    if not isinstance(found.request, RunsRequest):
-        return  # analogy probes, whose decisions Wrong answers doesn't list
+    if found.view.name == "analogies":
+        return  # Wrong answers doesn't list the decisions of analogy probes
     runs = [load_run(info.id) for info in found.infos]
     if any(info.beside for info in found.infos):
         from lama_core.runs.alignment import align
 
         runs = [*align(runs)]
     numbers = {run.info.id: at for at, run in enumerate(runs)}
-    ranking = found.request.ranking_of(runs[0].info)
+    ranking = found.request.ranking or runs[0].info.ranking
     joined = join_answers(runs, ranking=ranking)
     for line in found.frame.to_dict("records"):
         for column in (name for name in COUNTED if line.get(name, nan) == line.get(name)):
@@ -139,6 +143,8 @@ def test_the_facts_of_a_cell_are_as_many_as_it_counts(
 @pytest.mark.parametrize("function", VIEWS, ids=lambda one: one.view.name)
 def test_bad_input_is_one_sentence(function: Any) -> None:
     wrong: list[dict[str, Any]] = [{"runs": ("nosuch",)}]
+    if function.view.name == "compare":
+        wrong = [{"run_a": A, "run_b": "nosuch"}, {"run_a": A, "run_b": B, "relations": ("no",)}]
     if issubclass(function.request, RunsRequest):
         wrong.append({"runs": (A, B), "relations": ("P3666",)})
     for fields in wrong:

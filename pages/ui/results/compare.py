@@ -1,46 +1,34 @@
 """The Compare tab of Results: the paired difference of two runs on the same facts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.comparison import (
-    CompareRequest,
-    Comparison,
-    Difference,
-    MeanDifference,
-    what_differs,
-)
-from lama_core.metrics.fact_answers import join_answers
+from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
 from lama_core.metrics.intervals import (
     METHOD_OF_DIFFERENCES,
     METHOD_OF_MEAN_DIFFERENCES,
     Interval,
 )
-from lama_core.metrics.slices import slice_differences
 from lama_core.rounding import fixed, percent
-from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing
-from lama_core.runs.info import Run, RunInfo
-from pages.ui.results.draw_view import open_facts
+from lama_core.runs.info import RunInfo
+from lama_core.views.compare import Compared, compare
+from lama_core.views.figure import Figure
+from lama_core.views.view import Facts, Shown
+from pages.ui.results.draw_view import draw_figure, draw_view_export, open_behind
 from pages.ui.results.slices import shown_slicing
-from pages.ui.shared import cache, charts, links
-from pages.ui.shared.export import draw_export
+from pages.ui.shared import links
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names
 from pages.ui.shared.url_state import BOUND, title_of
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-Points = list[dict[str, Any]]
 FACTS_HELP = (
     "All {unit} have the same weight. Interval: {method}. p is from McNemar's exact test: the "
     "probability of a split at least this uneven if each of the {unit} that only one run gets "
@@ -56,22 +44,26 @@ RELATIONS_HELP = (
 
 @dataclass(frozen=True)
 class Pair:
-    """The runs A and B, with their titles on screen and their colours in charts."""
+    """The runs A and B, with their titles on screen and their colours in charts.
 
+    choice: The choice with these runs instead.
+    """
+
+    choice: RunChoice
     runs: tuple[RunInfo, RunInfo]
     titles: tuple[str, str]
     colours: tuple[str, str]
 
-    def show(self, figure: "go.Figure", choice: RunChoice, key: str, suffix: str = "") -> Points:
-        """Draw a chart of differences and return the clicked points; suffix: end of the title."""
-        a, b = self.titles
-        return charts.draw_chart(
-            figure,
-            key,
-            title=f"P@{choice.k} of {b} (B) minus {a} (A){suffix}",
-            footnote=f"{choice.ranking} ranking",
-            picture=choice.picture,
-        )
+    def view(self, *, slices: bool = False) -> Shown[CompareRequest, Compared]:
+        """The comparison, by relation or on slices."""
+        a, b = (run.id for run in self.runs)
+        ranking = self.choice.ranking
+        return self.choice.view(compare, run_a=a, run_b=b, ranking=ranking, slices=slices)
+
+    def draw(self, figure: Figure, key: str) -> dict[Any, Any] | None:
+        """Draw a chart of differences in the runs' colours; return the clicked row, if any."""
+        inks = dict(zip("ab", self.colours, strict=True))
+        return draw_figure(self.choice, figure, key, inks)
 
 
 def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
@@ -80,53 +72,20 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     if pair is None:
         return None
     try:
-        found: Comparison = cache.table_of_runs(
-            "comparison",
-            pair.runs,
-            choice.ranking,
-            choice.relations,
-            lambda runs: _compare(runs, choice),
-            choice.k,
-        )
+        shown = pair.view()
     except UserError as error:
         show_note(
             f"{plain(str(error))} Choose two runs on the same facts, or start another on the page "
             "**Data and runs**."
         )
         return pair.runs
+    found = shown.found.whole
     draw_headline(metrics.paired_headline(found, pair.titles, k=choice.k))
-    if note := what_differs(*(run.info for run in cache.aligned(pair.runs))):
+    for note in shown.view.notes(shown):
         st.warning(note, icon=":material/balance:")
-    _draw_flips(choice, pair, found)
+    _draw_flips(pair, found)
     _draw_tests(found)
-    table = pd.DataFrame(
-        [
-            {
-                "relation": line.relation,
-                "label": choice.labels.get(line.relation, line.relation),
-                "n": line.n,
-                "a": line.a,
-                "b": line.b,
-                "difference": line.difference,
-                "low": line.interval.low,
-                "high": line.interval.high,
-                "only_a": line.only_a,
-                "only_b": line.only_b,
-            }
-            for line in found.relations
-        ]
-    )
-    points = pair.show(
-        charts.differences(
-            table.sort_values("difference", kind="stable"),
-            pair.titles,
-            pair.colours,
-            k=choice.k,
-            unit=found.units,
-        ),
-        choice,
-        "difference chart",
-    )
+    mark = pair.draw(shown.figure, "difference chart")
     st.caption(
         f"On the {found.over_facts.n:,} {found.units} of "
         f"{counted(found.over_relations.n, 'relation')} that both are scored on. Whiskers: 95 % "
@@ -134,19 +93,12 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         "the runs differ.",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
-    for point in points:
-        relation = point["customdata"][0]
-        ahead = 1 if float(point["x"]) >= 0 else 0
-        _open_flips(choice, pair, ahead, [choice.labels.get(relation, relation)])
-    draw_comparison_basis(choice.with_runs(pair.runs))
+    if mark is not None:
+        open_behind(pair.choice, shown.facts(mark))
+    draw_comparison_basis(pair.choice)
     a, b = (run.id for run in pair.runs)
-    draw_export(
-        "comparison",
-        lambda: table,
-        choice.made() | {"a": a, "b": b} | _tests(found),
-        CompareRequest(a, b, choice.ranking, choice.k, choice.relations),
-    )
-    _draw_slices(choice, pair)
+    draw_view_export(pair.choice, shown, name="comparison", made={"a": a, "b": b} | _tests(found))
+    _draw_slices(pair)
     return pair.runs
 
 
@@ -171,7 +123,8 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
     listed = {run.id: run for run in listing}
     runs = (listed[a], listed[b])
     title_a, title_b = run_names(runs, show=title_of)
-    return Pair(runs, (title_a, title_b), run_colours(choice, runs))
+    chosen = replace(choice.with_runs(runs), data=runs[0].dataset)
+    return Pair(chosen, runs, (title_a, title_b), run_colours(choice, runs))
 
 
 def _choose_run(
@@ -188,48 +141,30 @@ def _choose_run(
     return chosen
 
 
-def _draw_slices(choice: RunChoice, pair: Pair) -> None:
+def _draw_slices(pair: Pair) -> None:
     """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
-    table = cache.table_of_runs(
-        "differences",
-        pair.runs,
-        choice.ranking,
-        choice.relations,
-        lambda runs: slice_differences(
-            join_answers(runs, ranking=choice.ranking), k=choice.k, relations=choice.relations
-        ),
-        choice.k,
-    )
-    ways = [str(name) for name in dict.fromkeys(table["by"]) if name != "all"]
+    shown = pair.view(slices=True)
+    ways = [str(name) for name in dict.fromkeys(shown.frame["by"]) if name != "all"]
     by = st.selectbox(
         "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=shown_slicing
     )
-    shown = table[table["by"] == by]
-    shown = shown.assign(relation=shown["slice"], label=shown["slice"])
-    pair.show(
-        charts.differences(
-            shown, pair.titles, pair.colours, k=choice.k, unit="facts", rows="slice"
-        ),
-        choice,
-        "slice difference chart",
-        f", by {shown_slicing(by)}",
+    figure = shown.figure
+    rows = figure.frame[figure.frame["by"] == by]
+    figure = replace(
+        figure,
+        frame=rows.assign(row=rows["slice"]),
+        title=f"{figure.title}, by {shown_slicing(by)}",
     )
+    mark = pair.draw(figure, "slice difference chart")
     st.caption(
-        "P@k over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals.",
+        "P@k over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals. Click "
+        "a slice to see the facts where the runs differ.",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
-    a, b = (run.id for run in pair.runs)
-    request = CompareRequest(a, b, choice.ranking, choice.k, choice.relations, slices=True)
-    draw_export("slice differences", lambda: table, choice.made(), request)
-
-
-def _compare(runs: list[Run], choice: RunChoice) -> Comparison:
-    """Compare two runs, aligned first if their candidates differ."""
-    a, b = align(runs) if differing_candidates([run.info for run in runs]) else runs
-    return metrics.compare(
-        a, b, ranking=choice.ranking, k=choice.k, relations=choice.relations or None
-    )
+    if mark is not None:
+        open_behind(pair.choice, shown.facts(mark))
+    draw_view_export(pair.choice, shown, name="slice differences")
 
 
 def _tests(found: Comparison) -> dict[str, object]:
@@ -265,13 +200,14 @@ def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, 
     return a, b if b != a else defaults[1]
 
 
-def _draw_flips(choice: RunChoice, pair: Pair, found: Comparison) -> None:
+def _draw_flips(pair: Pair, found: Comparison) -> None:
     """Draw links to the facts that only A, or only B, gets right."""
     with st.container(horizontal=True, key="ways"):
         for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):
             label = f"{counted(n, found.unit)} that only {plain(pair.titles[ahead])} gets right"
             if st.button(label, icon=":material/list:", type="tertiary", disabled=not n):
-                _open_flips(choice, pair, ahead, None)
+                right, wrong = pair.runs[ahead].id, pair.runs[1 - ahead].id
+                open_behind(pair.choice, Facts(wrong, right=(right,), wrong=(wrong,)))
 
 
 def _draw_tests(found: Comparison) -> None:
@@ -317,16 +253,6 @@ def _draw_tests(found: Comparison) -> None:
     if found.n_unpaired:
         excluded = counted(found.n_unpaired, "row")
         cells[3].caption(f"excluded: {excluded} that only one run is scored on")
-
-
-def _open_flips(choice: RunChoice, pair: Pair, ahead: int, relations: list[str] | None) -> None:
-    """Open the facts that run `ahead` (0: A, 1: B) gets right and the other run gets wrong."""
-    names = run_names(pair.runs)
-    params: dict[str, Any] = {"data": pair.runs[0].dataset, "of": names[1 - ahead]}
-    params |= {"right": [names[ahead]], "wrong": [names[1 - ahead]]}
-    if relations is not None:
-        params["relations"] = relations
-    open_facts(choice.with_runs(pair.runs), **params)
 
 
 def _points(difference: float) -> str:

@@ -33,8 +33,10 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
+from lama_core.probes.kinds import FACT_KINDS
 from lama_core.progress import OnProgress, Pace, Progress, describe, ignore
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
+from lama_core.requests import Request
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.model_info import AboutModel
@@ -44,7 +46,7 @@ from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
-from lama_core.views.choice import NamedRuns, RunsRequest, overridden, with_verdicts
+from lama_core.views.choice import overridden, with_verdicts
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
@@ -59,7 +61,7 @@ STOPPED = "stopped query"  # in the session: the key of the query that the visit
 R = TypeVar("R", bound=ModelSettings)
 S = TypeVar("S")
 One = TypeVar("One", bound=AboutModel)
-V = TypeVar("V", bound=NamedRuns)
+V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -304,17 +306,15 @@ def shown(
 
 @cached(200)
 def _found(what: str, infos: tuple[RunInfo, ...], _view: View[V, Found], _request: V) -> Found:
-    if not isinstance(_request, RunsRequest):
-        return _view.compute([Run(info) for info in infos], _request)
-    runs = [finished_run(info) for info in infos]
-    if _request.verdicts:
+    runs = [finished_run(info) if info.kind in FACT_KINDS else Run(info) for info in infos]
+    if getattr(_request, "verdicts", False):
         runs = [with_verdicts(run) for run in runs]
     return _view.compute(runs, _request)
 
 
-def _verdicts(request: NamedRuns, infos: Iterable[RunInfo]) -> str:
+def _verdicts(request: Request, infos: Iterable[RunInfo]) -> str:
     """The verdicts that a request counts, which can change after a run is finished."""
-    if not isinstance(request, RunsRequest) or not request.verdicts:
+    if not getattr(request, "verdicts", False):
         return ""
     return str([sorted(overridden(finished_run(info)).items()) for info in infos])
 

@@ -256,12 +256,19 @@ def add_whiskers(
 def add_values(
     figure: go.Figure, table: pd.DataFrame, colours: Colours, data: Sequence[str], *, points: bool
 ) -> None:
-    """Add runs' values as bars or points. table: columns name, value, low, high, label."""
+    """Add runs' values as bars or points.
+
+    table: Columns name, value, low, high, label; with symbol, hollow points have grey whiskers.
+    """
     for name, colour in colours.items():
         rows = table[table["name"] == name]
         if points:
             style: Style = {"mode": "markers", "marker_size": 9, "marker_line": OUTLINE}
             style |= {"error_x": whiskers(rows, "value", colour, 1.5)}
+            if "symbol" in rows:
+                style |= {"by_row": {"marker_symbol": "symbol"}, "marker_size": 10}
+                style |= {"marker_line": {"width": 2}, "showlegend": True}
+                style |= {"error_x": whiskers(rows, "value", GREY, 1.3)}
             add_runs(figure, go.Scatter, rows, {name: colour}, "value", "label", data, **style)
         elif len(rows):
             bars: Style = {"orientation": "h", "showlegend": True}
@@ -346,64 +353,6 @@ def diverging() -> Style:
     page = str(st.get_option(f"theme.{theme()}.backgroundColor") or EDGE)
     scale = [[0.0, LOW], [0.5, page], [1.0, HIGH]]
     return {"colorscale": scale, "textfont_color": None}
-
-
-def differences(
-    table: pd.DataFrame,
-    names: tuple[str, str],
-    colours: Sequence[str],
-    *,
-    k: int,
-    unit: str,
-    rows: str = "relation",
-) -> go.Figure:
-    """Draw P@k of B minus A by relation or other rows, in the colour of the run that is ahead.
-
-    A mark is open if its interval includes 0.
-
-    Args:
-        table: Columns relation, label, difference, low, high, n, only_a, only_b.
-        names: The names of A and B.
-        colours: The colours of A and B.
-        k: The k of P@k.
-        unit: What n counts, such as `facts`.
-        rows: The title of the vertical axis.
-
-    Returns:
-        The chart; customdata is [relation].
-    """
-    figure = go.Figure()
-    ahead = {1: f"{names[1]} ahead", -1: f"{names[0]} ahead", 0: "neither"}
-    sure = (table["low"] > 0) | (table["high"] < 0)
-    table = with_hover(
-        table.assign(
-            label=table["label"].map(short),
-            symbol=np.where(sure, "circle", "circle-open"),
-            name=np.sign(table["difference"]).map(ahead),
-        ),
-        lambda row: (
-            f"<b>{escape(row.label)}</b><br>difference {percent(row.difference, signed=True)} "
-            f"points{_interval(row, signed=True)}<br>{row.n:,} {unit}; only A right: "
-            f"{row.only_a:,}, only B right: {row.only_b:,}"
-        ),
-        *("difference", "low", "high"),
-    )
-    style: Style = {"mode": "markers", "marker_size": 10, "marker_line_width": 2}
-    style |= {"by_row": {"marker_symbol": "symbol"}, "showlegend": True, "data": ("relation",)}
-    for name, colour in zip(ahead.values(), (colours[1], colours[0], GREY), strict=True):
-        part = table[table["name"] == name]
-        error = whiskers(part, "difference", GREY, 1.3)
-        at = ("difference", "label")
-        add_runs(figure, go.Scatter, part, {name: colour}, *at, error_x=error, **style)
-    key = {"size": 10, "line": {"width": 2}, "color": GREY, "symbol": "circle-open"}
-    add_key(figure, "open: the interval includes 0", **key)
-    figure.add_vline(x=0, line={"color": GREY, "width": 1})
-    return figure.update_layout(
-        **row_names(list(table["label"])),
-        yaxis_title=rows,
-        xaxis_title=f"P@{k}: B minus A, points",
-        height=120 + 22 * max(1, len(table)),
-    )
 
 
 def words(table: pd.DataFrame, colour: str) -> go.Figure:

@@ -220,7 +220,12 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     ours = {name: ink for name, ink in colours.items() if name not in published}
     bars = figure.shape == "bars" and len(ours) <= MOST_BARS
     table = table.assign(label=table["at"])
+    if figure.hollow:
+        table["symbol"] = np.where(figure.frame[figure.hollow], "circle-open", "circle")
     charts.add_values(drawn, table, ours, MARK, points=not bars)
+    if figure.hollow:
+        key = {"size": 10, "line": {"width": 2}, "color": charts.GREY, "symbol": "circle-open"}
+        charts.add_key(drawn, figure.hollow_name, **key)
     for name, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
         rows = table[table["name"] == name]
         look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}

@@ -14,12 +14,13 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.probes.kinds import FACT_KINDS
+from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates
 from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
-from lama_core.views.choice import NamedRuns, TopRequest, earlier_checkpoints
+from lama_core.views.choice import TopRequest, earlier_checkpoints
 from lama_core.views.colours import run_colours
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
@@ -30,7 +31,7 @@ from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_o
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-V = TypeVar("V", bound=NamedRuns)
+V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")

@@ -1,0 +1,380 @@
+"""View: the paired difference of two runs on the same facts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lama_core import metrics
+from lama_core.metrics.comparison import (
+    CompareRequest,
+    Comparison,
+    Difference,
+    MeanDifference,
+    what_differs,
+)
+from lama_core.metrics.fact_answers import join_answers
+from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
+from lama_core.metrics.slices import Slicing, slice_differences, slicings
+from lama_core.probes.kinds import FACT_KINDS
+from lama_core.rounding import fixed, percent
+from lama_core.runs.alignment import align, differing_candidates
+from lama_core.runs.find import load_run
+from lama_core.runs.info import Run
+from lama_core.tables import (
+    Column,
+    Line,
+    Table,
+    count,
+    interval,
+    points,
+    share,
+    table_of,
+    table_of_frame,
+    text,
+)
+from lama_core.views.figure import Axis, Figure, said, said_interval
+from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs on the same facts; differences are B minus A.
+
+    Attributes:
+        a: Run A, aligned with B if their candidates differ.
+        b: Run B.
+        found: The comparison; None for slices.
+        table: A row for each relation or slice.
+        slicings: The ways of slicing; empty for relations.
+    """
+
+    a: Run
+    b: Run
+    found: Comparison | None
+    table: "pd.DataFrame"
+    slicings: Mapping[str, Slicing]
+
+    @property
+    def whole(self) -> Comparison:
+        """The comparison. Raises ValueError for slices, which have none."""
+        if self.found is None:
+            raise ValueError("slices have no comparison over all facts")
+        return self.found
+
+    @property
+    def n(self) -> int:
+        """The number of facts, or queries, that both runs count."""
+        whole = self.table if self.found else self.table[self.table["by"] == "all"]
+        return int(whole["n"].sum())
+
+    @property
+    def units(self) -> str:
+        """What is counted: facts, or queries."""
+        return self.found.units if self.found else "facts"
+
+
+class CompareView(View[CompareRequest, Compared]):
+    """P@k of B minus P@k of A by relation or slice, with tests over all facts."""
+
+    name = "compare"
+    title = "Compare"
+    question = "Which of two runs is better on the same facts, and is the difference significant?"
+    example = "compare RUN_A RUN_B"
+    aligned = False
+    least_runs = 2
+    most_runs = 2
+
+    def load(self, request: CompareRequest) -> list[Run]:
+        """Return runs A and B."""
+        return [load_run(name, kinds=FACT_KINDS) for name in (request.run_a, request.run_b)]
+
+    def compute(self, runs: Sequence[Run], request: CompareRequest) -> Compared:
+        """Return the comparison of two runs, aligned first if their candidates differ.
+
+        Raises:
+            UserError: If no fact counts in both runs.
+        """
+        import pandas as pd  # slow to import (0.4 s)
+
+        a, b = align(runs) if differing_candidates([run.info for run in runs]) else runs
+        ranking, k = request.ranking, request.k
+        if request.slices:
+            joined = join_answers([a, b], ranking=ranking)
+            table = slice_differences(joined, k=k, relations=request.relations)
+            return Compared(a, b, None, table, slicings(joined))
+        relations = request.relations or None
+        found = metrics.compare(a, b, ranking=ranking, k=k, relations=relations)
+        table = pd.DataFrame([_difference(line) for line in found.relations])
+        return Compared(a, b, found, table, {})
+
+    def frame(self, shown: Shown[CompareRequest, Compared]) -> "pd.DataFrame":
+        """Return a row for each relation or slice."""
+        return shown.found.table
+
+    def keys(self, shown: Shown[CompareRequest, Compared]) -> tuple[str, ...]:
+        """Return the columns that identify a row."""
+        return ("by", "slice") if shown.request.slices else ("relation",)
+
+    def columns(self, shown: Shown[CompareRequest, Compared]) -> tuple[Column, ...]:
+        """Return the columns of the table of relations or slices."""
+        return (
+            text("relation"),
+            text("by", "slice by"),
+            text("slice"),
+            count("n", shown.found.units),
+            share("a", "A"),
+            share("b", "B"),
+            points("difference", "B - A"),
+            interval(help_text=METHOD_OF_DIFFERENCES, signed=True),
+            text("only_a", "only A"),
+            text("only_b", "only B"),
+        )
+
+    def tables(self, shown: Shown[CompareRequest, Compared]) -> Iterator[Table | str]:
+        """Yield the runs, a table of relations or slices, the tests, and the facts that differ."""
+        request, compared = shown.request, shown.found
+        a, b = compared.a.info, compared.b.info
+        yield f"A: {a.label} ({a.id})\nB: {b.label} ({b.id})\n"
+        over = (
+            "over the facts that both runs count"
+            if request.slices
+            else f"by relation over its {compared.units}"
+        )
+        yield table_of_frame(
+            shown.chosen(
+                ("by slice" if request.slices else "relation")
+                + " n a b difference interval only_a only_b"
+            ),
+            shown.frame,
+            title=f"P@{request.k} in percent, {request.ranking} ranking, {over}; Tango's score "
+            "intervals for paired shares",
+        )
+        if compared.found is not None:
+            yield _tests(compared.found)
+            yield _agreement(compared.found)
+            if flips := _flips(compared.found, MOST_LISTED):
+                yield _facts(compared.found, flips)
+
+    def notes(self, shown: Shown[CompareRequest, Compared]) -> Iterator[str]:
+        """Yield what differs between the runs besides their answers."""
+        note = what_differs(shown.found.a.info, shown.found.b.info)
+        if note and not shown.request.slices:
+            yield note
+
+    def json(self, shown: Shown[CompareRequest, Compared]) -> dict[str, Any]:
+        """Return the differences with their tests, and all facts that only one run gets right."""
+        request, compared = shown.request, shown.found
+        ids = {"a": compared.a.info.id, "b": compared.b.info.id}
+        if compared.found is None:
+            return {**ids, "k": request.k, "slices": shown.frame.to_dict("records")}
+        found = compared.found
+        p_value = {"p": found.mcnemar.p}
+        return {
+            **ids,
+            "ranking": request.ranking,
+            "k": request.k,
+            "over_facts": {
+                "unit": found.unit,
+                **_difference(found.over_facts),
+                "test": "McNemar, exact",
+                **p_value,
+            },
+            "over_relations": {
+                "unit": "relation",
+                **_flat(found.over_relations),
+                "equal": found.over_relations.equal,
+                "test": "Student's t",
+            },
+            "relations": [_difference(line) for line in found.relations],
+            "mcnemar": {"only_a": found.mcnemar.only_a, "only_b": found.mcnemar.only_b, **p_value},
+            "agreement": asdict(found.agreement),
+            "n_unpaired": found.n_unpaired,
+            "flips": _flips(found),
+        }
+
+    def figure(self, shown: Shown[CompareRequest, Compared]) -> Figure:
+        """Return the differences by relation or slice, in the colour of the run that is ahead.
+
+        A point is hollow if its interval includes 0.
+        """
+        request, table = shown.request, shown.frame
+        if request.slices:
+            rows = [f"{line['by']}: {line['slice']}" for line in table.to_dict("records")]
+            table = table.assign(row=rows)
+        else:
+            table = table.assign(row=table["relation"].map(shown.labels))
+            table = table.sort_values("difference", kind="stable")
+        lines = [
+            said(
+                line["row"],
+                f"difference {percent(line['difference'], signed=True)} points",
+                said_interval(line["low"], line["high"], signed=True),
+                f"{line['n']:,} {shown.found.units}; only A right: {line['only_a']:,}, only B "
+                f"right: {line['only_b']:,}",
+            )
+            for line in table.to_dict("records")
+        ]
+        a, b = (shown.names[info.id] for info in shown.infos)
+        data = ", ".join(dict.fromkeys(info.dataset for info in shown.infos))
+        return Figure(
+            shape="points",
+            frame=table.assign(
+                said=lines,
+                ahead=np.sign(table["difference"]).map({1.0: "b", -1.0: "a", 0.0: "neither"}),
+                unsure=~((table["low"] > 0) | (table["high"] < 0)),
+            ),
+            by=Axis(column="row", title="slice" if request.slices else "relation"),
+            value=Axis(column="difference", title=f"P@{request.k}: B minus A, points", share=True),
+            series="ahead",
+            names={"b": f"{b} ahead", "a": f"{a} ahead", "neither": "neither"},
+            low="low",
+            high="high",
+            zero=0.0,
+            hollow="unsure",
+            hollow_name="open: the interval includes 0",
+            title=f"P@{request.k} of {b} (B) minus {a} (A)",
+            caption=f"{data}; {shown.found.n:,} {shown.found.units} that both runs count; "
+            f"{request.ranking} ranking",
+        )
+
+    def facts(
+        self, shown: Shown[CompareRequest, Compared], line: Line, column: str = ""
+    ) -> Facts | None:
+        """Return the facts that only A gets right, or only B; by default, the run that is ahead.
+
+        None for `n`: a filter can't choose the facts that both runs count.
+        """
+        if column == "n":
+            return None
+        a, b = (info.id for info in shown.infos)
+        only_b = column == "only_b" or (column != "only_a" and line["difference"] >= 0)
+        ahead, other = (b, a) if only_b else (a, b)
+        fields: dict[str, Any] = {"relations": tuple(shown.request.relations)}
+        if shown.request.slices:  # by tokens of A's words, among others
+            fields |= shown.found.slicings[line["by"]].slices[line["slice"]]
+            return Facts(a, fields, right=(ahead,), wrong=(other,))
+        fields["relations"] = (line["relation"],)
+        return Facts(other, fields, right=(ahead,), wrong=(other,))
+
+
+def _tests(found: Comparison) -> Table:
+    """Return the differences over facts and over relations with interval and test."""
+    unit, total, mean = found.units, found.over_facts, found.over_relations
+    of_facts = (total.only_a, total.only_b, total.n - total.only_a - total.only_b)
+    of_relations = (mean.ahead_a, mean.ahead_b, mean.equal)
+    nan = float("nan")
+    rows = (
+        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar.p),
+        ("relations", mean, mean.interval, of_relations, "", nan),
+        (
+            "relations, as a sample",
+            mean,
+            mean.sample_interval,
+            of_relations,
+            "Student's t",
+            mean.p,
+        ),
+    )
+    return table_of(
+        ("over", "n", "A", "B", "B - A", "95% interval", "for A", "for B", "equal", "test", "p"),
+        [
+            (
+                over,
+                means.n,
+                percent(means.a),
+                percent(means.b),
+                percent(means.difference, signed=True),
+                _signed(ends),
+                *counts,
+                test,
+                "" if p != p else f"{p:.3g}",
+            )
+            for over, means, ends, counts, test, p in rows
+        ],
+        title=f"\nAll relations together: averaged over {unit}, and over relations; intervals: "
+        f"{METHOD_OF_DIFFERENCES}; of means over relations, with an effective number of {unit}; of "
+        "relations as a sample, Student's",
+    )
+
+
+def _agreement(found: Comparison) -> str:
+    """Return how far the runs agree, in a sentence."""
+    agreed = found.agreement
+    return (
+        f"\nA and B give the same first answer on {percent(agreed.same_first)}% of the "
+        f"{found.units}; Cohen's kappa of being right: {fixed(agreed.kappa, 2)}; excluded: "
+        f"{found.n_unpaired:,} rows that only one run counts"
+    )
+
+
+def _facts(found: Comparison, flips: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the first facts that only one run gets right."""
+    n_flips = found.mcnemar.only_a + found.mcnemar.only_b
+    names = ("right", "relation", "query", "object", "a", "b")
+    return table_of(
+        ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),
+        [[flip[name] for name in names] for flip in flips],
+        title=f"\nFacts that only one run gets right ({len(flips)} of {n_flips:,})",
+    )
+
+
+def _flips(compared: Comparison, most: int | None = None) -> list[dict[str, Any]]:
+    """Return the facts that only one run gets right; the first `most` of them, or all."""
+    found = compared.flips(most)
+    columns = {"right": np.where(found["right_a"], "A", "B").tolist()}
+    columns |= {name: found[name].tolist() for name in ("fact_id", "relation", "query", "object")}
+    columns |= {name: found[f"first_{name}"].tolist() for name in ("a", "b")}
+    columns |= {name: found[name].astype(int).tolist() for name in ("rank_a", "rank_b")}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _signed(interval: Interval) -> str:
+    """Return `-1.2 to +3.4`; empty without an interval."""
+    ends = (interval.low, interval.high)
+    return "" if ends[0] != ends[0] else " to ".join(percent(end, signed=True) for end in ends)
+
+
+def _difference(line: Difference) -> dict[str, Any]:
+    record = _flat(line)
+    last = {name: record.pop(name) for name in ("only_a", "only_b")}
+    return {**record, "relation": line.relation or None, **last}
+
+
+def _flat(line: Difference | MeanDifference) -> dict[str, Any]:
+    """Return a line as a flat dictionary: `low` and `high` replace its interval.
+
+    `sample_low` and `sample_high` replace the interval of relations as a sample.
+    """
+    record: dict[str, Any] = {}
+    for name, value in asdict(line).items():
+        if name in ("interval", "sample_interval"):
+            prefix = name.removesuffix("interval")
+            record |= {f"{prefix}{end}": number for end, number in value.items()}
+        else:
+            record[name] = value
+    return record
+
+
+compare = ViewFunction(
+    CompareRequest,
+    CompareView(),
+    """Compare two runs on the same facts: differences, significance, facts that one run gets right.
+
+    Differences are B minus A. Averaged over facts: Tango's 95% score interval for paired shares and
+    McNemar's exact test. Averaged over relations: Tango's interval with an effective number of
+    facts, for these relations; Student's 95% interval and t-test, for relations as a sample.
+
+    Returns:
+        A DataFrame with a row for each relation (or slice): n, a and b (P@k of each run),
+        difference, low, high, only_a, only_b. The result of `compare.answer(request)` also has the
+        tests over all facts (`found.whole`).
+
+    Raises:
+        UserError: If a run is unknown, or the runs have no facts in common.
+    """,
+)
