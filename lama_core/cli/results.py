@@ -46,7 +46,7 @@ def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
     made = drawing.draw(
         shown.figure,
         file.format,
-        run_colours(shown.infos),
+        shown.view.inks(shown, run_colours(shown.infos)),
         width=file.width,
         font_size=file.font_size,
     )

@@ -242,6 +242,12 @@ class CompareView(View[CompareRequest, Compared]):
             f"{request.ranking} ranking",
         )
 
+    def inks(
+        self, shown: Shown[CompareRequest, Compared], of_runs: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the colours of the runs that are ahead."""
+        return {end: of_runs[info.id] for end, info in zip("ab", shown.infos, strict=True)}
+
     def facts(
         self, shown: Shown[CompareRequest, Compared], line: Line, column: str = ""
     ) -> Facts | None:

@@ -1,6 +1,6 @@
 """View: what the checkpoints of training runs know, step by step."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import isnan, log10
@@ -31,6 +31,7 @@ from lama_core.tables import (
     text,
 )
 from lama_core.views.choice import TopRequest
+from lama_core.views.colours import GREY, PALETTE
 from lama_core.views.figure import Axis, Figure, relation_label, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_FACTS = 10  # minimum number of facts behind a point of the chart of readings
+COLOURS = [colour for colour in PALETTE if colour != GREY]  # grey is for the other lines
+MOST_COLOURED = len(COLOURS) - 1
 MOST_TICKS = 9  # maximum number of labels of training steps, which fit on a phone
 REPEATED = ["series", "dataset", "prompts", "group", "label"]
 FORMATS: dict[Measure, Callable[[float], str]] = {
@@ -290,6 +293,18 @@ class TrainingView(View[TrainingRequest, Found]):
             + ", ".join(series_title(one.series.name) for one in shown.found),
             caption=f"{data}; {n:,} facts that count at all steps; {ranking} ranking",
         )
+
+    def inks(
+        self, shown: Shown[TrainingRequest, Found], of_runs: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return colours of all lines; of many lines, only of the best at the last step."""
+        figure, measure = shown.figure, shown.request.measure
+        lines = list(figure.names)
+        if len(lines) > MOST_COLOURED:
+            last = figure.frame[figure.frame["step"] == figure.frame["step"].max()]
+            best = last.sort_values(measure, ascending=measure == "mean_rank", kind="stable")
+            lines = list(best["line"][:MOST_COLOURED])
+        return dict(zip(lines, COLOURS, strict=False))
 
     def facts(
         self, shown: Shown[TrainingRequest, Found], line: Line, column: str = ""

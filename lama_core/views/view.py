@@ -120,6 +120,13 @@ class View(ABC, Generic[R, Found]):
         """Return the chart. Raises UserError if the view has none, see `has_figure`."""
         raise UserError(f"{self.title} has no chart.")
 
+    def inks(self, shown: "Shown[R, Found]", of_runs: Mapping[str, str]) -> Mapping[str, str]:
+        """Return series of the chart -> its colour; by default, series are runs.
+
+        of_runs: run id -> its colour.
+        """
+        return of_runs
+
     @property
     def has_figure(self) -> bool:
         """Whether the view has a chart."""

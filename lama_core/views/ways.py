@@ -1,6 +1,6 @@
 """View: one model's answers to the same facts, queried in different ways."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,7 @@ from lama_core.tables import (
     text,
 )
 from lama_core.views.choice import RunsRequest
+from lama_core.views.colours import model_colours
 from lama_core.views.figure import Axis, Figure, labels_of, said, said_interval
 from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
 
@@ -201,6 +202,10 @@ class WaysView(View[WaysRequest, Found]):
             title=f"P@1 by way of asking, {models}",
             caption=f"{data}; the {n:,} facts that all runs of a model count; {ranking} ranking",
         )
+
+    def inks(self, shown: Shown[WaysRequest, Found], of_runs: Mapping[str, str]) -> dict[str, str]:
+        """Return a colour for each way of asking."""
+        return model_colours([way for one in shown.found for way in one.ways])
 
     def facts(self, shown: Shown[WaysRequest, Found], line: Line, column: str = "") -> Facts | None:
         """Return a run's facts of a relation; for `n_only`, those known in this way only.

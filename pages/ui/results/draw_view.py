@@ -385,13 +385,17 @@ def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) ->
         from lama_core.views import drawing  # matplotlib takes longer than the first answer
 
         return drawing.draw(
-            shown.figure, file_format, choice.inks_of_runs, width=width, font_size=font_size
+            shown.figure,
+            file_format,
+            shown.view.inks(shown, choice.inks_of_runs),
+            width=width,
+            font_size=font_size,
         )
 
     def specify() -> str:
         from pages.ui.shared import figures
 
-        return figures.specification(shown.figure, choice.inks_of_runs)
+        return figures.specification(shown.figure, shown.view.inks(shown, choice.inks_of_runs))
 
     st.download_button(
         f"Figure, {file_format.upper()}",

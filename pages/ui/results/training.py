@@ -10,7 +10,6 @@ from lama_core.errors import UserError
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
-from lama_core.views.colours import GREY, PALETTE
 from lama_core.views.training import (
     LEAST_FACTS,
     Measure,
@@ -40,8 +39,6 @@ from pages.ui.shared.url_state import choose, pick, title_of
 Trained = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
 MOST_STEPS = 7  # maximum number of lines in the chart of readings
 MOST_FACTS = 500  # rows of the table on screen; the export has all
-COLOURS = [colour for colour in PALETTE if colour != GREY]  # grey is for the other lines
-MOST_COLOURED = len(COLOURS) - 1
 SOURCE, RELATION = LINES = ("source", "relation")
 MEASURES: dict[str, Measure] = {
     "P@k": "p_at_k",
@@ -119,24 +116,20 @@ def _draw_headline(name: str, found: TrainedSeries) -> None:
 
 def _draw_curves(choice: RunChoice, shown: Trained) -> None:
     """Draw the measure over training; a click opens the facts of a line at a step."""
-    request, figure = shown.request, shown.figure
+    figure = shown.figure
     (found,) = shown.found
     title = figure.title.replace(series_title(found.series.name), _title(found.series.name))
-    last = figure.frame[figure.frame["step"] == found.series.steps[-1]]
-    ascending = request.measure == "mean_rank"
-    best = last.sort_values(request.measure, ascending=ascending, kind="stable")["line"]
-    several = len(figure.names) > MOST_COLOURED
-    coloured = list(best[:MOST_COLOURED] if several else figure.names)
-    inks = dict(zip(coloured, COLOURS, strict=False))
+    inks = shown.view.inks(shown, {})
+    several = len(figure.names) > len(inks)
     mark = draw_figure(choice, replace(figure, title=title), "training chart", inks)
     st.caption(
-        ("A source's value is the mean over its relations. " if request.by == SOURCE else "")
-        + f"In colour: the {MOST_COLOURED} best at the last step; choose relations above to see "
+        ("A source's value is the mean over its relations. " if shown.request.by == SOURCE else "")
+        + f"In colour: the {len(inks)} best at the last step; choose relations above to see "
         "others. "
         * several
         + (
             "Whiskers: 95 % intervals. "
-            if len(coloured) <= charts.MOST_WHISKERS
+            if len(inks) <= charts.MOST_WHISKERS
             else "Hover for the 95 % interval. "
         )
         + "Click a point to see the facts at this step."

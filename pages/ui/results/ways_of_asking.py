@@ -13,7 +13,6 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
 from lama_core.views.choice import overridden
-from lama_core.views.colours import model_colours
 from lama_core.views.view import Shown
 from lama_core.views.ways import ALL_RELATIONS, WaysOfAsking, WaysRequest, runs_by_way, ways
 from pages.ui.results.draw_view import (
@@ -168,7 +167,7 @@ def _draw_by_relation(choice: RunChoice, shown: Compared, title: str) -> None:
     if not of_all:
         first = figure.frame["row"].isin(rows[:MOST_RELATIONS])
         figure = replace(figure, frame=figure.frame[first])
-    mark = draw_figure(choice, figure, "ways chart", model_colours(found.ways))
+    mark = draw_figure(choice, figure, "ways chart", shown.view.inks(shown, {}))
     several = ", or of another right answer to the same question" * (choice.ranking == "filtered")
     st.caption(
         "**Word at a blank**: the right word is ranked first. **Whole answers**: the statement "
