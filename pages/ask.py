@@ -41,7 +41,7 @@ def main() -> None:
         )
         links.draw_link("Teach: lessons", "school", screens.LESSONS, {})
         links.draw_link(
-            "Inspect: wrong answers", "fact_check", screens.RESULTS, screens.WRONG_ANSWERS
+            "Inspect: wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
         )
     tabs: dict[str, Callable[[], object]] = {
         "Sentence": partial(draw_query, SENTENCE),

@@ -157,12 +157,15 @@ def best_first(table: "pd.DataFrame", group: str, measure: Measure) -> "pd.DataF
     )
 
 
-def weakest(shown: "Shown[ScoresRequest, Scores]", measure: Measure, n: int) -> "pd.DataFrame":
-    """Return the rows of the n relations with the worst mean of a measure over the runs."""
+def weakest(shown: "Shown[ScoresRequest, Scores]", measure: Measure, n: int) -> "dict[str, float]":
+    """Return relation -> mean of a measure over the runs, for the n relations with the worst mean.
+
+    Relations without facts that count are left out.
+    """
     table = shown.found.by("relation")
     means = table[table["n"] > 0].groupby("relation", sort=False)[measure.column].mean().dropna()
     worst = means.sort_values(ascending=measure.metric.higher_is_better, kind="stable").head(n)
-    return table.set_index("relation").loc[worst.index].reset_index()
+    return {str(name): float(value) for name, value in worst.items()}
 
 
 def scores_of(runs: Sequence[Run], request: TopRequest, *, mrr_depth: int | None = None) -> Scores:

@@ -30,6 +30,12 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
     open_page(page, f"{results_url}/results?{chosen}")
     click_bar(page, 17)  # five rows a model with the source's, and two traces of whiskers on them
+    page.wait_for_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
+    wait_until_drawn(page)
+    click_bar(page, 3)  # the relation's other model
+    page.wait_for_url(re.compile("models=smollm2-135m(?!.*models=)"))
+    wait_until_drawn(page)
+    click_bar(page, 0)  # the only one that is left
     page.wait_for_url(FACTS)
     wait_until_drawn(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
@@ -48,6 +54,37 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     wait_until_drawn(page)
     expect(page.get_by_role("radio", name="Facts")).to_be_visible()
     expect(page).to_have_url(re.compile("relations=P101"))
+
+
+@pytest.mark.slow
+def test_dragging_zooms_a_chart_and_a_double_click_resets_it(page: Page, results_url: str) -> None:
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2")
+    chart = page.locator(".js-plotly-plot").nth(1)
+    ends = "chart => chart._fullLayout.xaxis.range.map(end => Math.round(100 * end))"
+    chart.scroll_into_view_if_needed()
+    whole, box = chart.evaluate(ends), chart.locator(".nsewdrag").first.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.3
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 90, y + 90, steps=8)
+    page.mouse.up()
+    wait_until_drawn(page)
+    low, high = chart.evaluate(ends)
+    assert whole[0] < low < high < whole[1]
+    page.mouse.dblclick(x, y)
+    wait_until_drawn(page)
+    assert chart.evaluate(ends) == whole
+
+
+@pytest.mark.slow
+def test_wrong_answers_opens_on_the_most_confident_ones(page: Page, results_url: str) -> None:
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2")
+    page.get_by_role("tab", name="Wrong answers").click()
+    expect(page.get_by_text(re.compile("of 800 facts · wrong in gpt2"))).to_be_visible()
+    expect(page).to_have_url(re.compile("wrong=gpt2.*sort=most.confident.first"))
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Wrong+answers")
+    expect(page.get_by_text(re.compile("of 800 facts$"))).to_be_visible()
 
 
 @pytest.mark.slow

@@ -167,7 +167,7 @@ def test_8_an_own_lesson_file(page: Page, url: str, home: Path) -> None:
 
 
 def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, url: str) -> None:
-    """2: Results, the bar."""
+    """3: Results, the bar, Wrong answers."""
     open_page(page, url, "Results")
     chart = page.locator(".js-plotly-plot").first
     expect(chart.locator(".point path").first).to_be_visible()
@@ -176,6 +176,7 @@ def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, url: str) -> None
     bars = [box for box in boxes if box and box["height"] > 8 and box["width"] > 60]
     low = min(bars, key=lambda box: box["width"])
     page.mouse.click(low["x"] + low["width"] / 2, low["y"] + low["height"] / 2)
+    shown_button(page, re.compile("Wrong answers$")).click()
     expect(page.get_by_text(re.compile("^[0-9,]+ of [0-9,]+ facts · wrong in"))).to_be_visible()
 
 

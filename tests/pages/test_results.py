@@ -118,7 +118,7 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("tab", "n_charts"),
-    [("P@k", 1), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 0), ("Calibration", 1),
+    [("P@k", 3), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 0), ("Calibration", 1),
      ("Correlations", 2), ("Compare", 2), ("New run", 0)],
 )  # fmt: skip
 def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts: int) -> None:
@@ -217,6 +217,9 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
     opened = rows_of_chart(open_page("results", data="made-up", open=["Google_RE"]))
     assert [name.split()[0] for name in opened[2:5]] == ["P100", "P101", "P102"]
     assert len(opened) == 5 + 3
+    params = {"data": "made-up", "relations": ["all of Google_RE", "P103"]}
+    of_source = tables(open_page("results", **params))[1]["relation"]
+    assert [name.split()[0] for name in of_source] == ["P100", "P101", "P102", "P103"]
 
 
 @pytest.mark.usefixtures("here")

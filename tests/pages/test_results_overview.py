@@ -10,7 +10,7 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.bench.made_up import make_runs
-from lama_core.metrics import compare, precision_curves
+from lama_core.metrics import compare, precision_curves, score_table
 from lama_core.rounding import percent
 from lama_core.runs.alignment import align
 from lama_core.runs.find import load_run
@@ -93,6 +93,35 @@ def test_curves_and_ranks_are_one_click_from_the_overview(gone: list[dict[str, A
         assert name in CHARTS
 
 
+def test_a_selection_has_a_way_back_to_all_and_to_its_wrong_answers(
+    gone: list[dict[str, Any]],
+) -> None:
+    chosen: dict[str, Any] = {"data": "made-up", "models": TWO, "relations": [CAPITAL]}
+    buttons = [one.label for one in open_page("results", data="made-up").button]
+    assert not {"All models", "All relations"} & set(buttons)
+    click(open_page("results", **chosen), "All relations")
+    assert (gone[-1]["models"], gone[-1]["relations"]) == (TWO, [])
+    click(open_page("results", **chosen), "All models")
+    assert (gone[-1]["models"], gone[-1]["relations"]) == ([], [CAPITAL])
+    click(open_page("results", **chosen), "Wrong answers")
+    assert gone[-1].items() >= {"relations": [CAPITAL], "wrong": TWO[:1]}.items()
+
+
+def test_the_weakest_relations_lead_to_facts_that_every_model_gets_wrong(
+    gone: list[dict[str, Any]], runs: dict[str, Run]
+) -> None:
+    means = score_table(align([runs[name] for name in TWO])).groupby("relation")["p_at_k"].mean()
+    weakest = means.sort_values(kind="stable").head(5)
+    app = open_page("results", data="made-up", models=TWO)
+    shown = [one.label for one in app.button if " %" in one.label]
+    assert [label.split()[0] for label in shown] == list(weakest.index)
+    assert shown[0].endswith(f": {percent(weakest.iloc[0])} %")
+    click(app, shown[0])
+    assert gone[-1].items() >= {"wrong": TWO, "sort": "most confident first"}.items()
+    there = open_page("results", **{name: gone[-1][name] for name in ("data", "tab", "wrong")})
+    assert any("wrong in gpt2" in one.value for one in there.markdown)
+
+
 def test_the_best_two_are_compared_in_one_click(
     gone: list[dict[str, Any]], runs: dict[str, Run]
 ) -> None:
@@ -159,7 +188,14 @@ def test_tabs_of_older_addresses_are_charts_of_the_menu() -> None:
     tabs = ["Curves", "Ranks", "Margins", "Types", "Slices", "Calibration", "Correlations",
             "Wording", "LAMA T-REx"]  # fmt: skip
     found = [screens.resolve("results", {"tab": tab})[1]["chart"] for tab in tabs]
-    later = {"Analogy probes", "Ways of asking", "Training", "Causal traces"}
+    later = {
+        "Analogy probes",
+        "Ways of asking",
+        "Training",
+        "Causal traces",
+        "Known by",
+        "Mentions",
+    }
     assert set(found) | later == set(CHARTS)
     assert "Choose one" in open_page("results", tab="More", chart="Pie").info[0].value
 

@@ -52,7 +52,7 @@ def open_behind(choice: RunChoice, found: Facts | None) -> None:
     fields = {name: value for name, value in found.filter.items() if value not in ((), None)}
     relations = fields.pop("relations", choice.relations)
     params: dict[str, Any] = params_of(fields)
-    params["relations"] = [choice.labels.get(name, name) for name in relations]
+    params["relations"] = choice.labels_of(relations)
     for end in ("right", "wrong"):
         if ids := getattr(found, end):
             params[end] = [names[one] for one in ids]
@@ -76,11 +76,17 @@ def draw_facts_button(description: str | None, key: str) -> bool:
 
 
 def draw_figure(
-    choice: RunChoice, figure: Figure, key: str, inks: Mapping[str, str] | None = None
+    choice: RunChoice,
+    figure: Figure,
+    key: str,
+    inks: Mapping[str, str] | None = None,
+    *,
+    zooms: bool = False,
 ) -> dict[Any, Any] | None:
     """Draw a figure; return the row of its frame of the clicked mark, if any.
 
-    inks: series -> colour; by default the colours of the chosen runs.
+    inks: series -> colour; by default the colours of the chosen runs. zooms: whether dragging
+    zooms, and a double click resets it.
     """
     from pages.ui.shared import charts, figures  # Plotly takes longer than the first answer
 
@@ -90,6 +96,7 @@ def draw_figure(
         title=figure.title,
         footnote=figure.caption,
         picture=choice.picture,
+        zooms=zooms,
     )
     return figures.mark_of(figure, points)
 

@@ -23,18 +23,20 @@ from lama_core.views.scores import (
     chart_sources,
     measures,
     scores,
+    weakest,
 )
 from lama_core.views.view import Shown
+from pages.ui.results.dashboard import draw_dashboard
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
     MOST_ROWS,
     Cell,
     described,
     draw_facts_button,
-    draw_figure,
     draw_view_export,
     draw_wide,
     open_behind,
+    open_facts,
 )
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
@@ -52,6 +54,11 @@ TYPES = ("1-1", "N-1", "N-M")
 OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
+N_WEAKEST = 5
+WEAKEST_HELP = (
+    "The relations with the worst mean over the models. Click one to see the facts that every "
+    "model gets wrong, the most confident answers first."
+)
 # Column -> its width in both tables.
 WIDTHS = {
     "source": 86,
@@ -174,16 +181,17 @@ def _draw_chart(
     is_best_first: bool,
     counts_note: str,
 ) -> None:
-    """Draw the chart; a click on a row opens its facts."""
+    """Draw the charts, and what they count."""
     figure = bars(shown, measure, opened, is_best_first=is_best_first)
-    mark = draw_figure(choice, figure, "precision chart")
+    mark = draw_dashboard(choice, figure)
     st.caption(
         counts_note
         + " **Bold**: means over relations."
         + " Whiskers: 95 % intervals." * measure.is_p_at_k
         + f" Diamonds: {measure.label} of a random order of the answers."
         * (measure.is_p_at_k and choice.guessable)
-        + " Click any number or bar to see its facts.",
+        + " Click a row to select its relation or source in all charts, or a curve to select its "
+        "model; click the selected one to see its facts. Drag to zoom; double-click to reset.",
         help=f"Interval for a relation, over its facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
     )
     if mark is not None:
@@ -340,6 +348,7 @@ def _draw_relations(
     choice: RunChoice, shown: ShownScores, measure: Measure, is_best_first: bool
 ) -> None:
     """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
+    _draw_weakest(choice, shown, measure)
     rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
     cell = _draw_scores(
         choice,
@@ -361,6 +370,23 @@ def _draw_relations(
         open_behind(choice, shown.facts(cell.line, cell.column))
     made = {"intervals": f"95 %, {METHOD}"}
     draw_view_export(choice, shown, name="relations", made=made)
+
+
+def _draw_weakest(choice: RunChoice, shown: ShownScores, measure: Measure) -> None:
+    """Draw the relations with the worst scores; a click opens the facts that no model knows."""
+    if shown.frame["relation"].nunique() <= N_WEAKEST:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
+        st.markdown("**Weakest**", width="content", help=WEAKEST_HELP)
+        for name, value in weakest(shown, measure, N_WEAKEST).items():
+            said = measure.metric.shown(value) + " %" * measure.metric.is_share
+            if st.button(f"{plain(choice.labels[name])}: {said}", type="tertiary"):
+                open_facts(
+                    choice,
+                    relations=[choice.labels[name]],
+                    wrong=list(choice.names),
+                    sort=screens.CONFIDENT_FIRST,
+                )
 
 
 def _draw_scores(

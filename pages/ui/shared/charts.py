@@ -60,6 +60,7 @@ def draw_chart(
     footnote: str = "",
     picture: str = "png",
     enlarged: float = 1.0,
+    zooms: bool = False,
 ) -> list[dict[str, Any]]:
     """Draw a chart and return the clicked marks.
 
@@ -70,6 +71,7 @@ def draw_chart(
         footnote: How the chart was made; also part of the picture.
         picture: The file format of the picture, `png` or `svg`.
         enlarged: A factor for the sizes of letters and marks.
+        zooms: Whether dragging zooms into the values, and a double click resets it.
 
     Returns:
         The clicked marks as dictionaries with `customdata`.
@@ -89,7 +91,7 @@ def draw_chart(
         height=enlarged * (figure.layout.height or 400) + room + below,
         barcornerradius=2,
         hoverlabel={"align": "left"},
-        dragmode=False,
+        dragmode="zoom" if zooms else False,
     )
     font: Style = {"size": enlarged * TEXT_SIZE, "color": muted_ink()}
     axis: Style = {"zeroline": False, "gridcolor": FAINT, "automargin": True}
@@ -123,7 +125,9 @@ def draw_chart(
         alt=title,
         config={
             "displaylogo": False,
-            "modeBarButtonsToRemove": [f"{name}2d" for name in ZOOMS],
+            "modeBarButtonsToRemove": [
+                f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")
+            ],
             "toImageButtonOptions": saved | {"format": picture},
         },
     )

@@ -112,6 +112,15 @@ class RunChoice:
             for relation in run.relations
         }
 
+    def labels_of(self, names: Sequence[str]) -> list[str]:
+        """The labels of relations, as in URLs; that of a source for all its relations."""
+        left, found = dict.fromkeys(names), []
+        for label, members in relations_of_sources(self.runs).items():
+            if left.keys() >= {*members}:
+                found.append(label)
+                left = {name: None for name in left if name not in members}
+        return found + [self.labels.get(name, name) for name in left]
+
     @property
     def counts(self) -> str:
         """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
@@ -160,13 +169,12 @@ class RunChoice:
 
     def params(self) -> dict[str, str | list[str]]:
         """The choice as URL parameters, for the pages that show runs."""
-        labels = self.labels
         return {
             "data": self.data,
             "prompts": self.prompts if self.prompts != "manual" else "",
             "models": list(self.models),
             "runs": list(self.exact),
-            "relations": [labels.get(name, name) for name in self.relations],
+            "relations": self.labels_of(self.relations),
             "p_at": str(self.k) if self.k != 1 else "",
             "ranking": self.ranking if self.ranking != "filtered" else "",
             "scored_on": self.facts if self.facts != SAME else "",
@@ -268,6 +276,15 @@ def relation_label(name: str, label: str) -> str:
     """A relation's display label, beginning with its name."""
     same = label.lower() in ("", name.lower().replace("_", " "))
     return name if same else f"{name} {label}"
+
+
+def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
+    """Label -> the relations of a source, for sources of several relations beside others."""
+    found: dict[str, dict[str, None]] = {}
+    for relation in (relation for run in runs for relation in run.relations):
+        found.setdefault(relation.source, {})[relation.name] = None
+    several = {name: members for name, members in found.items() if len(members) > 1}
+    return {f"all of {name}": tuple(members) for name, members in several.items() if len(found) > 1}
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
@@ -411,18 +428,20 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         for run in runs
         for relation in run.relations
     }
-    shown = {name: label for label, name in labels.items()}
+    sources = relations_of_sources(runs)
+    shown = {name: label for label, name in labels.items()} | {name: name for name in sources}
     known = {*labels, *shown} & set(st.query_params.get_all("relations"))
     others = "the others" if known else "all of them"
     note_unknown("Relations", "relations", shown, others)
     chosen = relations_box.multiselect(
         "Relations",
-        list(labels),
+        [*sources, *labels],
         key="relations",
         bind=BOUND,
         placeholder=f"All {len(labels)}",
         help="None: all relations.",
     )
+    names = [name for label in chosen for name in sources.get(label) or (labels[label],)]
     choice = RunChoice(
         runs=tuple(runs),
         names=run_names(runs),
@@ -430,7 +449,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         prompts=prompts,
         models=tuple(models),
         exact=tuple(exact),
-        relations=tuple(labels[label] for label in chosen),
+        relations=tuple(dict.fromkeys(names)),
         k=int(k),
         ranking=cast(Ranking, ranking),
         picture=picture,

@@ -14,6 +14,9 @@ Params = Mapping[str, str | Sequence[str]]
 # Tabs that other pages link to, as URL parameters.
 ANALOGIES: Params = {"tab": "Analogy"}
 WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
+FIRST_MODEL = "first"  # stands for the first shown model among the models that are wrong
+CONFIDENT_FIRST = "most confident first"  # an order of the facts
+CONFIDENT_AND_WRONG: Params = {**WRONG_ANSWERS, "wrong": FIRST_MODEL, "sort": CONFIDENT_FIRST}
 PROMPTS: Params = {"tab": "Prompts"}
 # Charts of the More tab.
 CURVES, RANKS = "P@k curves", "Rank distribution"

@@ -52,6 +52,20 @@ class FactsChoice:
     of: str
 
 
+def open_on_wrong(names: Sequence[str]) -> None:
+    """Choose the first model's wrong answers, the most confident first, if a click opened the tab.
+
+    URLs without filters show all facts.
+    """
+    links.replace_values("wrong", {screens.FIRST_MODEL: names[0]})
+    asked = any(key in st.query_params for key in ("wrong", "right", "sort", "fact"))
+    if links.is_new_url() or asked or "of" in st.session_state:
+        return
+    for key, value in (("wrong", [names[0]]), ("sort", screens.CONFIDENT_FIRST)):
+        links.set_param(key, value if isinstance(value, list) else [value])
+        st.session_state[key] = value
+
+
 def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     """Draw the filter widgets and return the choice."""
     names = list(choice.names)

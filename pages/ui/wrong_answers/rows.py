@@ -35,7 +35,7 @@ SORTS = (
     "as in the data",
     "best rank first",
     "worst rank first",
-    "most confident first",
+    screens.CONFIDENT_FIRST,
     "least confident first",
     "most frequent gold first",
 )
@@ -51,7 +51,7 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
     keys = {
         "best rank first": focus.rank,
         "worst rank first": -focus.rank,
-        "most confident first": -focus.confidence,
+        screens.CONFIDENT_FIRST: -focus.confidence,
         "least confident first": focus.confidence,
         "most frequent gold first": -joined.facts["object_count"].to_numpy(),
     }

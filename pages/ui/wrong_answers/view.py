@@ -4,7 +4,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import pick
 from pages.ui.wrong_answers.confusion import draw_confusion
-from pages.ui.wrong_answers.filters import choose_filters, draw_active
+from pages.ui.wrong_answers.filters import choose_filters, draw_active, open_on_wrong
 from pages.ui.wrong_answers.rows import draw_fallbacks, draw_rows
 from pages.ui.wrong_answers.tags import draw_verdicts
 
@@ -12,6 +12,7 @@ from pages.ui.wrong_answers.tags import draw_verdicts
 def draw_wrong_answers(choice: RunChoice) -> None:
     """Draw the filters, then the facts, the confusion matrix or the frequent wrong answers."""
     joined = cache.joined_answers(choice.runs, choice.ranking)
+    open_on_wrong(choice.names)
     chosen = choose_filters(choice, joined)
     rows = joined.select(chosen.filter)
     draw_active(chosen, choice, len(rows), len(joined.facts))

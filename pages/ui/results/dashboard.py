@@ -1,0 +1,103 @@
+"""The charts of Overview, linked: scores by source, P@k curves and ranks.
+
+A click on a row of the scores selects its relation or source in all charts, a click elsewhere the
+mark's model; what is selected is in the URL. A click on the only relation and model opens the facts
+behind the mark.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from lama_core.tables import Line
+from lama_core.views.curves import curves
+from lama_core.views.figure import Figure
+from lama_core.views.ranks import ranks
+from lama_core.views.view import Shown, ViewFunction
+from pages.ui.results.draw_view import draw_figure, open_behind, open_facts
+from pages.ui.shared import links, screens
+from pages.ui.shared.run_choice import RunChoice
+
+VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (curves, ranks)  # beside the scores
+MOST_BESIDE = 14  # rows of the scores; with more, the other charts stand above them
+SELECTED = ("models", "runs", "relations")  # URL parameters
+
+
+def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
+    """Draw the three charts; return a clicked mark of the scores whose facts are to be opened.
+
+    bars: the scores, with columns `run`, `source` and `relation`.
+    """
+    ranked = choice.ranked()
+    is_wide = bars.frame[bars.by.column].nunique() > MOST_BESIDE
+    with st.container(key="dashboard"):
+        if not ranked.runs:
+            places: list[Any] = [st.container()]
+        elif is_wide:  # the others first, because the scores may be longer than the screen
+            above = st.columns(2, gap="medium")
+            places = [st.container(), *above]
+        else:
+            places = list(st.columns([5, 4, 4], gap="medium"))
+        with places[0]:
+            mark = draw_figure(choice, bars, "precision chart", zooms=True)
+        others: list[tuple[Shown[Any, Any], Line]] = []
+        for function, place in zip(VIEWS, places[1:], strict=False):
+            shown = ranked.view(function)
+            with place:
+                key = f"overview {function.view.name} chart"
+                line = draw_figure(ranked, shown.figure, key, zooms=True)
+            if line is not None:
+                others.append((shown, line))
+    _draw_selection(choice)
+    if mark is not None:
+        relations = _relations_of(choice, mark)
+        if relations and {*relations} != {*(choice.relations or choice.labels)}:
+            _select(relations=choice.labels_of(relations))
+        _select_model(choice, str(mark["run"]))
+        return mark
+    for shown, clicked in others:
+        _select_model(choice, str(clicked["run"]))
+        open_behind(choice, shown.facts(clicked))
+    return None
+
+
+def _relations_of(choice: RunChoice, mark: Line) -> list[str]:
+    """Return the relations of a row of the scores; [] of the row for all."""
+    if isinstance(mark["relation"], str):
+        return [mark["relation"]]
+    if not isinstance(mark["source"], str):
+        return []
+    every = {one.name: one.source for run in choice.runs for one in run.relations}
+    chosen = choice.relations or tuple(every)
+    return [name for name in chosen if every.get(name) == mark["source"]]
+
+
+def _select_model(choice: RunChoice, run_id: str) -> None:
+    """Show the run alone, unless it is alone."""
+    if len(choice.runs) < 2:
+        return
+    if choice.exact:
+        _select(runs=[run_id])
+    _select(models=[run.model for run in choice.runs if run.id == run_id])
+
+
+def _select(**params: Sequence[str]) -> None:
+    """Open the page with another choice of runs or relations."""
+    others = links.params_without([*params])
+    links.go(screens.RESULTS, others | {name: list(values) for name, values in params.items()})
+
+
+def _draw_selection(choice: RunChoice) -> None:
+    """Draw the ways back to all models and relations, and to the first model's wrong answers."""
+    if not (choice.models or choice.relations):
+        return
+    with st.container(horizontal=True, key="selection"):
+        if choice.relations and st.button(
+            "All relations", icon=":material/arrow_back:", type="tertiary"
+        ):
+            _select(relations=[])
+        if choice.models and st.button("All models", icon=":material/arrow_back:", type="tertiary"):
+            _select(models=[])
+        if st.button("Wrong answers", icon=":material/fact_check:", type="tertiary", key="wrongs"):
+            open_facts(choice, wrong=[choice.names[0]], sort=screens.CONFIDENT_FIRST)
