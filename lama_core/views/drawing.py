@@ -29,6 +29,7 @@ INCH, POINT = 2.54, 1 / 72  # cm in an inch, inches in a point
 GREY, DARK, FAINT = "#808080", "#1b2430", "#d9dce0"
 LOW, HIGH = "#a8431f", "#1f6aa5"  # the ends of the colours of heat maps
 EDGE = 0.1  # inches of white around everything
+WHISKERS_APART = 1.06  # the factor between places of lines with whiskers on a log axis
 MOST_POINTS = 30  # of a line that shows its points
 MOST_NAMES = 0.38  # of the width, for the names of rows
 SYMBOLS = ("D", "s", "^", "o")  # of published series
@@ -469,9 +470,18 @@ def _lines(chart: _Chart) -> None:
         handles.append(line)
     words = not pd.api.types.is_numeric_dtype(chart.table["at"])
     places = {place: number for number, place in enumerate(figure.places)} if words else {}
+    faint = [name for name, ink in chart.inks.items() if ink == GREY]
+    if faint:
+        label = f"{len(faint)} others" if len(faint) < len(chart.inks) else ", ".join(faint)
+        handles.append(_key(label, color=GREY, linestyle="-", linewidth=0.6))
     for name, ink in chart.inks.items():
         rows = chart.table[chart.table["name"] == name]
         x = rows["at"].map(places) if words else rows["at"]
+        if figure.by.log and figure.low:  # beside each other, as whiskers would hide each other
+            x = x * WHISKERS_APART ** (list(chart.inks).index(name) - (len(chart.inks) - 1) / 2)
+        if name in faint:
+            axes.plot(x, rows["value"], color=GREY, linewidth=0.6, alpha=0.5, zorder=2)
+            continue
         (line,) = axes.plot(x, rows["value"], color=ink, linewidth=1.4, label=name, zorder=3)
         if figure.size:
             area = _area(chart, rows[figure.size].to_numpy(dtype=float))
@@ -521,7 +531,9 @@ def _columns(chart: _Chart) -> None:
         face: Style = {"color": ink, "alpha": 0.5 if figure.dots else 1.0}
         axes.bar(full["x"], full["value"], thick, zorder=2, **face)
         axes.bar(hollow["x"], hollow["value"], thick, zorder=2, **_striped(ink))
-        axes.scatter(dots["x"], dots["value"], 14, color=ink, edgecolors=GREY, zorder=3)
+        axes.scatter(
+            dots["x"], dots["value"], 14, color=ink, edgecolors=GREY, linewidths=0.4, zorder=3
+        )
         known = rows[rows["high"].notna()]
         for width, colour in ((4.0, "#ffffff"), (1.3, DARK)):
             ends: Style = {"colors": colour, "linewidth": width, "zorder": 4}

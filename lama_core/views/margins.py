@@ -97,7 +97,7 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
             frame=frame.assign(said=lines),
             by=Axis(
                 column="margin",
-                title="margin: score of the right answer minus that of the best wrong one, in nats",
+                title="margin of the right answer, in nats",
                 order=tuple(bins),
             ),
             value=Axis(

@@ -97,7 +97,7 @@ class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
             )
             for line in frame.to_dict("records")
         ]
-        axis = f"{self._what(shown)} of the right answer, 1 = best (log axis)"
+        axis = f"{self._what(shown)}, 1 = best (log axis)"
         what = "Mean rank over the sentences of a fact" if shown.request.mean_ranks else "Ranks"
         return Figure(
             shape="boxes",
