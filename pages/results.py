@@ -1,18 +1,16 @@
 """Results: scores of finished runs by relation and model; every number links to its facts."""
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.ui.prompts.view import draw_prompts_tab
-from pages.ui.results.compare import draw_comparison
-from pages.ui.results.more import Draw, draw_more
-from pages.ui.results.overview import draw_overview
 from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, draw_runs, open_runs
-from pages.ui.wrong_answers.view import draw_wrong_answers
+
+if TYPE_CHECKING:
+    from pages.ui.results.more import Draw
 
 
 def draw_empty() -> None:
@@ -25,7 +23,7 @@ def draw_empty() -> None:
     links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN)
 
 
-def with_runs(draw: Draw) -> None:
+def with_runs(draw: "Draw") -> None:
     """Draw the choice of runs, relations and k, then call `draw` with the choice."""
     opened = open_runs(screens.RESULTS)
     if opened is None:
@@ -36,24 +34,60 @@ def with_runs(draw: Draw) -> None:
     draw_runs(choice if shown is None else choice.with_runs(shown))
 
 
-def draw_wrong(choice: RunChoice) -> None:
+def draw_overview_tab() -> None:
+    """Draw the tab Overview."""
+    from pages.ui.results.overview import draw_overview
+
+    with_runs(lambda choice, _: draw_overview(choice))
+
+
+def draw_compare_tab() -> None:
+    """Draw the tab Compare."""
+    from pages.ui.results.compare import draw_comparison
+
+    with_runs(draw_comparison)
+
+
+def draw_wrong_tab() -> None:
     """Draw the tab Wrong answers."""
-    draw_comparison_basis(choice)
-    draw_wrong_answers(choice)
+    from pages.ui.wrong_answers.view import draw_wrong_answers
+
+    def draw(choice: RunChoice, _: object) -> None:
+        draw_comparison_basis(choice)
+        draw_wrong_answers(choice)
+
+    with_runs(draw)
+
+
+def draw_prompts() -> None:
+    """Draw the tab Prompts."""
+    from pages.ui.prompts.view import draw_prompts_tab
+
+    draw_prompts_tab()
+
+
+def draw_more_tab() -> None:
+    """Draw the tab More."""
+    from pages.ui.results.more import draw_more
+
+    draw_more(with_runs)
+
+
+# Each tab imports what it draws with when it is opened, so that the first one is drawn sooner.
+TABS = {
+    "Overview": draw_overview_tab,
+    "Compare": draw_compare_tab,
+    "Wrong answers": draw_wrong_tab,
+    "Prompts": draw_prompts,
+    "More": draw_more_tab,
+}
 
 
 def main() -> None:
     """Draw the open tab."""
     st.header("Results", anchor=False)
-    tabs: dict[str, Callable[[], None]] = {
-        "Overview": lambda: with_runs(lambda choice, _: draw_overview(choice)),
-        "Compare": lambda: with_runs(draw_comparison),
-        "Wrong answers": lambda: with_runs(lambda choice, _: draw_wrong(choice)),
-        "Prompts": draw_prompts_tab,
-        "More": lambda: draw_more(with_runs),
-    }
-    with open_tab(list(tabs)) as name:
-        tabs[name]()
+    with open_tab(list(TABS)) as name:
+        TABS[name]()
 
 
 if is_routed():

@@ -39,7 +39,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     page.wait_for_url(FACTS)
     wait_until_drawn(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
-    expect(page).to_have_url(re.compile("of=smollm2-135m"))
+    expect(page).to_have_url(re.compile("models=smollm2-135m"))
     expect(page.get_by_text("of 800 facts · P101 made-up relation 1")).to_be_visible()
 
     opened = page.get_by_role("button", name="Ask it")
