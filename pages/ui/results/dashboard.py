@@ -29,6 +29,7 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
 
     bars: the scores, with columns `run`, `source` and `relation`.
     """
+    _draw_selection(choice)
     ranked = choice.ranked()
     is_wide = bars.frame[bars.by.column].nunique() > MOST_BESIDE
     with st.container(key="dashboard"):
@@ -49,7 +50,6 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
                 line = draw_figure(ranked, shown.figure, key, zooms=True)
             if line is not None:
                 others.append((shown, line))
-    _draw_selection(choice)
     if mark is not None:
         relations = _relations_of(choice, mark)
         if relations and {*relations} != {*(choice.relations or choice.labels)}:
