@@ -2,13 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
-from lama_core.api.results import RunInfo
 from lama_core.runs.find import RunListing
+from lama_core.runs.info import RunInfo
+from lama_core.views.analogies import analogies
+from lama_core.views.calibration import calibration
+from lama_core.views.correlations import correlations
+from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
+from lama_core.views.margins import margins
 from lama_core.views.mentions import mentions
+from lama_core.views.ranks import ranks
+from lama_core.views.relation_types import relation_types
+from lama_core.views.slices import slices
+from lama_core.views.training import training
+from lama_core.views.view import ViewFunction
+from lama_core.views.ways import ways
+from lama_core.views.wording import wording
 from pages.ui.results.curves_and_ranks import (
     draw_calibration,
     draw_correlates,
@@ -31,7 +44,9 @@ from pages.ui.shared.url_state import pick
 
 # Draws a chart or tab; returns the runs that it shows, or None if it shows the chosen runs.
 Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
-PROBES = "Analogy probes"
+# Returns what is missing for a chart, in words; empty if nothing is missing.
+Needs = Callable[[RunChoice, RunListing], str]
+PROBES = analogies.view.title
 OF_RUNS = ("data", "among")  # URL parameters that mean something else in analogy probes
 PER_ROW = 3
 
@@ -50,7 +65,7 @@ class Chart:
 
     question: str
     draw: Draw
-    needs: Callable[[RunChoice, RunListing], str] = lambda *_: ""
+    needs: Needs = lambda *_: ""
     of_runs: bool = True
     of_ranks: bool = False
 
@@ -109,70 +124,57 @@ def _draw_probes(*_: object) -> None:
     draw_probes()
 
 
-CHARTS = {
-    screens.CURVES: Chart(
-        "How often is the right answer among the first k? P@k for k from 1 to 100.",
-        lambda choice, _: draw_curves(choice),
-        of_ranks=True,
-    ),
-    screens.RANKS: Chart("At which rank does the right answer come?", draw_ranks, of_ranks=True),
-    "Relation types": Chart(
-        "Do models do better if a subject has only one right answer?",
-        lambda choice, _: draw_types(choice),
-        _type_needs,
-    ),
-    "Calibration": Chart(
-        "Is a confident first answer right more often?",
-        lambda choice, _: draw_calibration(choice),
-    ),
-    "Correlations": Chart(
-        "What correlates with a right answer: confidence, frequency, length of the subject?",
-        lambda choice, _: draw_correlates(choice),
-    ),
-    known_by.view.title: Chart(known_by.view.question, _draw_known_by, _known_by_needs),
-    mentions.view.title: Chart(mentions.view.question, _draw_mentions),
-    "Slices": Chart(
-        "On which facts is a model better: frequent answers, subjects that contain the answer?",
-        lambda choice, _: draw_slices(choice),
-    ),
-    "Margins": Chart(
-        "By how much does the right answer beat the best wrong one?",
-        lambda choice, _: draw_margins(choice),
-        lambda choice, _: "" if choice.any_statements else "a whole-answer run",
-        of_ranks=True,
-    ),
-    screens.WAYS: Chart(
-        "Does the way of asking decide what a model knows: blank, whole answers, or question?",
-        draw_ways,
-        ways_need,
-        of_runs=False,
-    ),
-    screens.TRAINING: Chart(
-        "At which training step does a model learn a fact, and which facts does it forget?",
-        draw_training,
-        training_needs,
-        of_runs=False,
-    ),
-    screens.TRACES: Chart(
-        "Which hidden states carry the facts of a relation? Average causal traces by token role.",
-        draw_traces,
-        traces_need,
-        of_runs=False,
-    ),
-    "Wording and negation": Chart(
-        "Does the first answer change with the wording, or with a negation?",
-        draw_wording,
-        _wording_needs,
-    ),
-    "LAMA T-REx": Chart(
-        "How well do two models do on all of LAMA's T-REx facts?",
-        lambda choice, _: draw_measured(choice),
-        of_runs=False,
-    ),
-    PROBES: Chart(
-        "How often does a model choose the right pair of an analogy?", _draw_probes, of_runs=False
-    ),
-}
+def _of_view(
+    function: ViewFunction[..., Any, Any],
+    draw: Draw,
+    needs: Needs = lambda *_: "",
+    *,
+    of_runs: bool = True,
+) -> tuple[str, Chart]:
+    """The title of a view and its chart."""
+    view = function.view
+    return view.title, Chart(view.question, draw, needs, of_runs, view.of_ranks)
+
+
+CHARTS = dict(
+    (
+        _of_view(curves, lambda choice, _: draw_curves(choice)),
+        _of_view(ranks, draw_ranks),
+        _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs),
+        _of_view(calibration, lambda choice, _: draw_calibration(choice)),
+        _of_view(correlations, lambda choice, _: draw_correlates(choice)),
+        _of_view(known_by, _draw_known_by, _known_by_needs),
+        _of_view(mentions, _draw_mentions),
+        _of_view(slices, lambda choice, _: draw_slices(choice)),
+        _of_view(
+            margins,
+            lambda choice, _: draw_margins(choice),
+            lambda choice, _: "" if choice.any_statements else "a whole-answer run",
+        ),
+        _of_view(ways, draw_ways, ways_need, of_runs=False),
+        _of_view(training, draw_training, training_needs, of_runs=False),
+        (
+            screens.TRACES,
+            Chart(
+                "Which hidden states carry the facts of a relation? Average causal traces by token "
+                "role.",
+                draw_traces,
+                traces_need,
+                of_runs=False,
+            ),
+        ),
+        _of_view(wording, draw_wording, _wording_needs),
+        (
+            "LAMA T-REx",
+            Chart(
+                "How well do two models do on all of LAMA's T-REx facts?",
+                lambda choice, _: draw_measured(choice),
+                of_runs=False,
+            ),
+        ),
+        _of_view(analogies, _draw_probes, of_runs=False),
+    )
+)
 
 
 def draw_more(with_runs: Callable[[Draw], None]) -> None:

@@ -7,7 +7,6 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from lama_core.api.results import Run, RunInfo, RunListing
 from lama_core.api.traces import (
     ALL_FACTS,
     ROLES,
@@ -18,6 +17,8 @@ from lama_core.api.traces import (
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.rounding import fixed
+from lama_core.runs.find import RunListing
+from lama_core.runs.info import Run, RunInfo
 from lama_core.views.colours import PALETTE
 from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.export import draw_export

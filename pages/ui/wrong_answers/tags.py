@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from lama_core.api.results import RunInfo
 from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.rounding import percent
+from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import MOST_TAGS, VERDICTS, Row, change_tags, known_tags, read_tags
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import counted, errors_shown, plain
