@@ -297,17 +297,6 @@ def add_marks(
         add(figure, go.Scatter, rows, x, y, data if ink == DARK else (), showlegend=shown, **style)
 
 
-def add_chance(
-    figure: go.Figure, table: pd.DataFrame, x: str, y: str, data: Sequence[str], **style: Any
-) -> None:
-    """Add marks at the chance level, unless it is below `LEAST_CHANCE`."""
-    guessed = table[table["chance"] >= LEAST_CHANCE]
-    if len(guessed):
-        guessed = with_hover(guessed, lambda row: f"{row.where} {percent(row.chance)} %", "chance")
-        style |= {"name": "chance", "marker_symbol": "diamond-open"}
-        add_marks(figure, guessed, x, y, data, **style)
-
-
 def add_key(figure: go.Figure, name: str, **marker: Any) -> None:
     """Add a mark that is only in the legend."""
     style: Style = {"mode": "markers", "marker": marker, "hoverinfo": "skip"}
@@ -504,14 +493,6 @@ def box_colours(colour: str) -> dict[str, Any]:
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     line = {"color": ink(), "width": 1.6}
     return {"line": line, "fillcolor": f"rgba({red},{green},{blue},0.5)"}
-
-
-def _interval(row: Any, *, signed: bool = False) -> str:
-    """A row's interval of shares as a line of a hover text; empty if there is none."""
-    if not (np.isfinite(row.low) and np.isfinite(row.high)):
-        return ""
-    low, high = percent(row.low, signed=signed), percent(row.high, signed=signed)
-    return f"<br>{INTERVAL}: {low} to {high}"
 
 
 def muted_ink() -> str:
