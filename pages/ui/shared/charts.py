@@ -40,7 +40,6 @@ MOST_BARS = 3  # more runs are drawn as points instead of bars
 MOST_WHISKERS = 4  # lines over training steps with intervals; more would overlap
 # Training steps from early to late, visible on dark and on white pages.
 STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#1aa179"]]
-LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
 LINE = 40  # characters per line of a title, next to the buttons on a phone
 FOOT = 60  # characters per line of a footnote
 TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 10  # pixels
