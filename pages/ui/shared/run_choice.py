@@ -29,7 +29,7 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_of
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    pass
 
 V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
@@ -159,13 +159,6 @@ class RunChoice:
         request = self.request(function.request, **options)
         names = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
         return cache.shown(function.view, request, self.runs, names)
-
-    def show(self, figure: "go.Figure", key: str, title: str, **more: Any) -> list[dict[str, Any]]:
-        """Draw a chart of these runs with a footnote; return the clicked marks."""
-        from pages.ui.shared import charts  # importing plotly takes longer than the first answer
-
-        more = {"footnote": self.footnote(), "picture": self.picture} | more
-        return charts.draw_chart(figure, key, title=title, **more)
 
     def params(self) -> dict[str, str | list[str]]:
         """The choice as URL parameters, for the pages that show runs."""

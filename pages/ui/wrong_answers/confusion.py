@@ -40,19 +40,21 @@ def draw_confusion(
             icon=":material/filter_alt_off:",
         )
         return
-    points = choice.show(
+    points = charts.draw_chart(
         charts.confusion(found),
         "confusion chart",
-        f"Right and first answers of {title}",
+        title=f"Right and first answers of {title}",
+        footnote=choice.footnote(),
+        picture=choice.picture,
     )
     # On phones `style.css` shows this smaller chart instead.
     with st.container(key="confusion-small"):
         small = confusion(joined, rows, of=chosen.filter.of, n=N_NARROW)
-        points += choice.show(
+        points += charts.draw_chart(
             charts.confusion(small, narrow=True),
             "confusion chart small",
-            f"The most frequent right and first answers of {title}",
-            footnote="",
+            title=f"The most frequent right and first answers of {title}",
+            picture=choice.picture,
         )
     st.caption(_describe(found, title))
     for point in points:
