@@ -183,6 +183,7 @@ def _lay_out(canvas: "Canvas", chart: _Chart) -> None:
     total = EDGE + top + above + tall + below + bottom + EDGE
     canvas.set_size_inches(width, total)
     _place(canvas, chart, inner, EDGE + bottom + below, tall)
+    _fit_cells(canvas, chart)
     y = total - EDGE
     title.set_position((EDGE / width, y / total))
     y -= _height(canvas, title) + 0.5 * em
@@ -190,6 +191,16 @@ def _lay_out(canvas: "Canvas", chart: _Chart) -> None:
         legend.set_loc("upper left")
         legend.set_bbox_to_anchor((EDGE / width, y / total), transform=canvas.transFigure)
     caption.set_position((EDGE / width, (EDGE + bottom - 0.8 * em) / total))
+
+
+def _fit_cells(canvas: "Canvas", chart: _Chart) -> None:
+    """Make the texts in the cells of a heat map small enough for the cells."""
+    renderer = canvas.canvas.get_renderer()  # type: ignore[attr-defined]
+    room = chart.axes.get_window_extent(renderer).width / max(1, len(chart.figure.places))
+    wide = [text.get_window_extent(renderer).width for text in chart.axes.texts]
+    share = 0.9 * room / max(wide, default=1)
+    for text in chart.axes.texts if share < 1 else ():
+        text.set_fontsize(share * float(text.get_fontsize()))
 
 
 def _upright(figure: Figure) -> bool:
@@ -604,9 +615,7 @@ def _heat_map(chart: _Chart) -> None:
     edges: Style = {"edgecolors": "#ffffff", "linewidth": 1.5}
     cells = axes.pcolormesh(tone, cmap=colours, vmin=low, vmax=high, **edges)
     texts = [str(text) for text in figure.frame[figure.text]] if figure.text else []
-    cell = 0.6 * axes.get_figure(root=True).get_figwidth() / max(1, len(places))  # type: ignore[union-attr]
-    letter = cell / (0.65 * max(map(len, texts), default=1))
-    size = min(0.9 * chart.em, letter) / POINT
+    size = 0.9 * chart.em / POINT
     for x, y, value, text in zip(column, row, table["value"], texts, strict=bool(texts)):
         if text:
             red, green, blue, _ = colours((value - low) / (high - low or 1))
