@@ -73,7 +73,7 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
     """Return the runs that a request names, or all.
 
     Args:
-        request: The request; notes tell what is hidden, and what the runs are scored on.
+        request: The request. Its notes name hidden runs and the facts that are scored.
         aligned: Restrict runs of the same data and prompts to the facts that all of them count,
             unless the request wants each run's own facts.
         checkpoints: If no run is named, include the earlier checkpoints of training runs.

@@ -74,7 +74,7 @@ class Compared:
 
     @property
     def units(self) -> str:
-        """What is counted: facts, or queries."""
+        """The counted unit: facts or queries."""
         return self.found.units if self.found else "facts"
 
 

@@ -121,7 +121,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a chart of scores shows: a metric, its column in the score table, and its label."""
+    """The measure of a chart of scores: a metric, its column in the score table, and its label."""
 
     metric: Metric
     column: str

@@ -1,4 +1,4 @@
-"""What a view of finished runs defines, and how it is shown.
+"""The definition of a view of finished runs, and the steps that show it.
 
 A view is a file with a class derived from `View` and a `ViewFunction`, and a row in `VIEWS`
 (`lama_core.views.table`). It takes these steps:
@@ -225,7 +225,7 @@ class Shown(Generic[R, Found]):
 
     @property
     def caption(self) -> str:
-        """What the numbers count: data, prompts, relations, facts and ranking."""
+        """Data, prompts, relations, number of facts and ranking, for the end of a chart."""
         about = [", ".join(dict.fromkeys(info.dataset for info in self.infos))]
         about.append("prompts: " + ", ".join(dict.fromkeys(info.prompts for info in self.infos)))
         if not isinstance(self.request, RunsRequest):

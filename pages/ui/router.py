@@ -14,7 +14,6 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.queries import history, pins
 from pages.ui.shared import links, running, screens, share
 from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.url_state import BOUND
@@ -34,7 +33,10 @@ def routing(page: str, name: str, title: str, outline: DeltaGenerator) -> Iterat
         title: The page's title.
         outline: The placeholder shown until the page is drawn.
     """
-    history.open_chosen()
+    if page == screens.ASK:
+        from pages.ui.queries import history  # with all kinds of queries; other pages need none
+
+        history.open_chosen()
     links.enter(page, name)
     links.follow_moved(name)
     _name(title)
@@ -47,6 +49,8 @@ def routing(page: str, name: str, title: str, outline: DeltaGenerator) -> Iterat
         _here.routed = False
     query = links.write_url()
     if page == screens.ASK:
+        from pages.ui.queries import pins
+
         pins.draw_history(place)
     share.draw_share(place, query)
 
@@ -61,6 +65,8 @@ def _name(title: str, tab: str = "") -> None:
 def draw_pinned(page: str) -> None:
     """Draw the pins at the bottom of the Ask page."""
     if page == screens.ASK:
+        from pages.ui.queries import pins
+
         with errors_shown():
             pins.draw_pinned()
 

@@ -15,13 +15,21 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
-from lama_core.views.figure import CHANCE, Axis, Baseline, Figure, said, said_interval
+from lama_core.views.figure import (
+    CHANCE,
+    Axis,
+    Baseline,
+    Figure,
+    relation_label,
+    said,
+    said_interval,
+)
 from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
 from pages.ui.shared import charts, figures
 from pages.ui.shared.export import json_of, to_csv
-from pages.ui.shared.run_choice import pick_runs, relation_label, run_names
+from pages.ui.shared.run_choice import pick_runs, run_names
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
 

@@ -8,10 +8,10 @@ import streamlit as st
 from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset, ReadReport
 from lama_core.datasets.library.installed import Listed
 from lama_core.types import Relation
+from lama_core.views.figure import relation_label
 from pages.ui.shared import cache
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
-from pages.ui.shared.run_choice import relation_label
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, draw_choice_table
 

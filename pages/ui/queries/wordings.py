@@ -25,6 +25,7 @@ from lama_core.queries.wordings import (
     relations_with_templates,
     subjects_of,
 )
+from lama_core.views.figure import relation_label
 from pages.ui.queries import widgets
 from pages.ui.queries.answer_table import draw_answer_table
 from pages.ui.queries.form import DrawField, Form, Values, Widget
@@ -32,7 +33,6 @@ from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.model_columns import Column
-from pages.ui.shared.run_choice import relation_label
 
 KIND = RelationKind(load=cache.dataset_of)
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"

@@ -20,10 +20,11 @@ from lama_core.rounding import fixed
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
 from lama_core.views.colours import PALETTE
+from lama_core.views.figure import relation_label
 from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
-from pages.ui.shared.run_choice import RunChoice, relation_label
+from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, title_of
 

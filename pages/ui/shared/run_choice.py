@@ -22,6 +22,7 @@ from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
 from lama_core.views.choice import TopRequest, earlier_checkpoints
 from lama_core.views.colours import run_colours
+from lama_core.views.figure import labels_of
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import plain, show_error, show_note
@@ -94,11 +95,6 @@ class RunChoice:
         unique = len(set(short)) == len(short)
         return dict(zip(self.titles, short if unique else self.titles, strict=True))
 
-    @cached_property
-    def inks(self) -> dict[str, str]:
-        """Title -> colour, for charts."""
-        return dict(zip(self.titles, self.colours.values(), strict=True))
-
     def name_of(self, title: str) -> str:
         """The name in URLs of the run with this title; empty if there is none."""
         return dict(zip(self.titles, self.names, strict=True)).get(title, "")
@@ -106,11 +102,7 @@ class RunChoice:
     @cached_property
     def labels(self) -> dict[str, str]:
         """Relation -> its display label, such as `P19 place of birth`."""
-        return {
-            relation.name: relation_label(relation.name, relation.label)
-            for run in self.runs
-            for relation in run.relations
-        }
+        return labels_of(self.runs)
 
     def labels_of(self, names: Sequence[str]) -> list[str]:
         """The labels of relations, as in URLs; that of a source for all its relations."""
@@ -265,12 +257,6 @@ def _describe_prompts(run: RunInfo) -> str:
     return f"{run.prompts} prompts"
 
 
-def relation_label(name: str, label: str) -> str:
-    """A relation's display label, beginning with its name."""
-    same = label.lower() in ("", name.lower().replace("_", " "))
-    return name if same else f"{name} {label}"
-
-
 def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
     """Label -> the relations of a source, for sources of several relations beside others."""
     found: dict[str, dict[str, None]] = {}
@@ -416,11 +402,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     runs = runs[:MAX_RUNS]
     if facts == SAME:
         runs = [run.info for run in cache.aligned(tuple(runs))]
-    labels = {
-        relation_label(relation.name, relation.label): relation.name
-        for run in runs
-        for relation in run.relations
-    }
+    labels = {label: name for name, label in labels_of(tuple(runs)).items()}
     sources = relations_of_sources(runs)
     shown = {name: label for label, name in labels.items()} | {name: name for name in sources}
     known = {*labels, *shown} & set(st.query_params.get_all("relations"))
