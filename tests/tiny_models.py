@@ -2,10 +2,12 @@
 
 Each tokenizer is trained on the sentences below by the algorithm of its family and set up by the
 family's own class, so that its spaces, marks and special tokens are those of the real models. The
-weights are random but wide, so that no two log-probabilities are alike by chance.
+weights are random but wide, so that no two log-probabilities are alike by chance. Vocabularies and
+weights are the same in every process.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +20,7 @@ import transformers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers import models as token_models
 from tokenizers.processors import TemplateProcessing
-from tokenizers.trainers import BpeTrainer, UnigramTrainer, WordPieceTrainer
+from tokenizers.trainers import BpeTrainer, UnigramTrainer
 
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.masked import MaskedModel
@@ -60,13 +62,29 @@ def sentences() -> list[str]:
 
 
 def word_pieces(special: Iterable[str], *, lower: bool) -> dict[str, int]:
-    """A WordPiece vocabulary, special tokens first."""
-    tokenizer = Tokenizer(token_models.WordPiece(unk_token="[UNK]"))
+    """A WordPiece vocabulary, special tokens first.
+
+    Its pieces are those of a BPE, at the beginning of a word and inside: WordPiece's own training
+    breaks ties by the order of a hash table, so that every process would have another model.
+    """
+    tokenizer = Tokenizer(token_models.BPE())
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = WordPieceTrainer(vocab_size=500, special_tokens=list(special), show_progress=False)
-    tokenizer.train_from_iterator(sentences(), trainer)
-    return tokenizer.get_vocab()
+    texts = sentences()
+    tokenizer.train_from_iterator(texts, BpeTrainer(vocab_size=500, show_progress=False))
+    words = {
+        word
+        for text in texts
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(
+            tokenizer.normalizer.normalize_str(text)
+        )
+    }
+    learned = tokenizer.get_vocab()
+    letters = [piece for piece in learned if len(piece) == 1]
+    pieces = {piece for piece in learned if any(word.startswith(piece) for word in words)}
+    inside = {piece for piece in learned if any(piece in word[1:] for word in words)}
+    pieces |= {f"##{piece}" for piece in inside} | {*letters, *(f"##{one}" for one in letters)}
+    return {piece: number for number, piece in enumerate([*special, *sorted(pieces)])}
 
 
 def byte_pairs(special: Iterable[str], *, size: int = 700) -> tuple[dict[str, int], Any]:
@@ -98,7 +116,6 @@ def metaspace_pairs(special: Iterable[str]) -> tuple[dict[str, int], Any]:
 
 
 def _vocabulary_and_merges(tokenizer: Tokenizer) -> tuple[dict[str, int], Any]:
-
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
     return tokenizer.get_vocab(), [(left, right) for left, right in merges]
 
@@ -115,8 +132,13 @@ def unigrams(special: Iterable[str], unknown: str, *, lower: bool) -> list[tuple
         vocab_size=400, special_tokens=special, unk_token=unknown, show_progress=False
     )
     tokenizer.train_from_iterator(sentences(), trainer)
-
-    return [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
+    # The trainer's scores differ in their last digits between processes, and its order with them.
+    found = [piece for piece, _ in json.loads(tokenizer.to_str())["model"]["vocab"][len(special) :]]
+    text = "".join(f"▁{word}" for sentence in sentences() for word in sentence.split())
+    counts = {piece: max(1, text.count(piece)) for piece in sorted(found)}
+    whole = sum(counts.values())
+    learned = [(piece, math.log(counts[piece] / whole)) for piece in counts]
+    return [*((token, 0.0) for token in special), *learned]
 
 
 BERT_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
