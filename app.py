@@ -40,7 +40,8 @@ def main() -> None:
         st.Page(file, title="LAMA Explorer", url_path=path, visibility="hidden")
         for path, file in screens.REDIRECTS.items()
     ]
-    page = st.navigation([*shown.values(), *redirects], position="top")
+    poll = st.Page(screens.POLL, title="Class poll", visibility="hidden")
+    page = st.navigation([*shown.values(), *redirects, poll], position="top")
     style.draw_style()
     with st.container(horizontal=True, key="menu"):  # for phones, where Streamlit hides its menu
         for listed in shown.values():
@@ -58,7 +59,8 @@ def main() -> None:
 
     visitors.disable_streamlit_requests()
     garbage_collection.collect_rarely()
-    file = next((file for file, candidate in shown.items() if candidate is page), screens.ASK)
+    files = {id(listed): file for file, listed in shown.items()} | {id(poll): screens.POLL}
+    file = files.get(id(page), screens.ASK)
     with routing(file, page.url_path, page.title, outline):
         page.run()
         draw_pinned(file)

@@ -26,9 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from lama_core.errors import UserError, int_from_env
 from lama_core.service import process
-from pages.ui.shared.addresses import network_address
+from pages.ui.shared.addresses import CONNECTIONS, network_address
 
-CONNECTIONS = 100
 MAX_SAME = 20
 POLICY_VIOLATION = 1008  # status of a refused websocket
 

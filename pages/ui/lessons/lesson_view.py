@@ -1,9 +1,11 @@
 """A lesson: one step at a time with Back and Next, and a summary of the predictions at the end."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from lama_core.lessons.handout import HEADS, handout, sheet, summary_row
-from lama_core.lessons.lesson import SHOWING, Explain, Lesson, LessonListing, Predict, Step
+from lama_core.lessons.lesson import SHOWING, Ask, Explain, Lesson, LessonListing, Predict, Step
 from lama_core.lessons.markup import as_markdown
 from lama_core.lessons.step_results import (
     answering_model,
@@ -12,10 +14,13 @@ from lama_core.lessons.step_results import (
     judged_predictions,
     missing_row_note,
 )
+from lama_core.queries.cloze import fill
 from lama_core.reports.html import grid
+from pages.ui.lessons.lesson_models import available_models
 from pages.ui.lessons.progress import Progress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
+from pages.ui.poll.entry import draw_entry
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import errors_shown, plain, show_note
 from pages.ui.shared.url_state import BOUND, title_of
@@ -133,6 +138,10 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
                 icon=":material/visibility:",
                 help="Shows the answer without a prediction.",
             )
+    after = lesson.steps[number] if number < len(lesson.steps) else None
+    if is_teaching() and isinstance(after, Ask):
+        request = replace(after.request, models=available_models(after.models))
+        draw_entry(fill.kind, request, options=step.choices, key=f"poll {lesson.id} {number}")
     if revealed and step.answer:
         st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
     elif revealed:

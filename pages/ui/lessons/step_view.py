@@ -41,6 +41,7 @@ from lama_core.views.training import find_series, place_of
 from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
+from pages.ui.poll.entry import draw_entry
 from pages.ui.shared import cache, charts, figures, predictions, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import Column, query_models, reserve_line
@@ -95,7 +96,9 @@ def _draw_query(request: ClozeRequest) -> Shown:
         best[name] = _word_probs(answer)
         notes.append(f"{title_of(name)}: from the stored run {answer.run}.")
     st.caption(plain(notes[0]) if columns else "")
-    _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
+        draw_entry(fill.kind, replace(request, models=names), key="lesson poll")
     return Shown(
         heads=("model", *RANKS),
         rows=tuple(

@@ -8,6 +8,7 @@ import streamlit as st
 
 from lama_core.queries.kind import Answer, Asked
 from lama_core.views.colours import model_colours
+from pages.ui.poll.entry import draw_entry
 from pages.ui.queries import history, pins
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions
@@ -61,10 +62,15 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         asked = Asked(request, shared, cache.candidates_for(request))
         answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
         tab.below(answer, lines)
-        pin = partial(pins.draw_pin, request, key=f"{tab.exported} pin")
-        can_pin = bool(tab.kind.answer_field)
-        draw_answer_export(tab.exported, answer, request, pin if can_pin else None)
+        draw_answer_export(tab.exported, answer, request, partial(_draw_more, tab, request))
         tab.after(answer)
+
+
+def _draw_more(tab: Tab[Any, Any, Any], request: Any) -> None:
+    """Draw the buttons next to Export: Pin, and Class poll for one blank."""
+    if tab.kind.answer_field:
+        pins.draw_pin(request, key=f"{tab.exported} pin")
+    draw_entry(tab.kind, request, key=f"{tab.exported} poll")
 
 
 def _draw_unable(tab: Tab[Any, Any, Any], names: tuple[str, ...]) -> None:

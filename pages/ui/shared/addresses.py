@@ -3,6 +3,7 @@
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
 LOCAL = "127.0.0.1"
+CONNECTIONS = 100  # of one address, unless LAMA_ADDRESS_CONNECTIONS has another number
 
 
 def network_address(address: str | None) -> str:

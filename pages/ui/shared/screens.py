@@ -9,6 +9,7 @@ RESULTS = "pages/results.py"
 DATA = "pages/data.py"
 MODELS = "pages/models.py"
 HELP = "pages/help.py"
+POLL = "pages/poll.py"  # not in the menu
 
 Params = Mapping[str, str | Sequence[str]]
 # Tabs that other pages link to, as URL parameters.
@@ -103,7 +104,7 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
 # Path that redirects to another page -> file. The first page's own path is empty.
 REDIRECTS = {name: f"pages/{name}.py" for name in OLD_PAGES} | {"ask": "pages/cloze.py"}
-_NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP)}
+_NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP, POLL)}
 
 
 def paper_of(page: str, params: Mapping[str, object]) -> str:

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.net_util import get_internal_ip
 
-from pages.ui.shared import links
+from pages.ui.shared import links, screens
 
 QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
@@ -31,25 +31,31 @@ def make_place() -> DeltaGenerator:
 
 def draw_share(place: DeltaGenerator, query: str) -> None:
     """Draw the Share button; call after drawing the page. query: the complete query string."""
-    address = whole_address(query)
+    if st.session_state[links.PAGE] == screens.POLL:  # its lecturer's URL is secret
+        return
     with place, st.popover("Share", icon=":material/share:", type="tertiary"):
         st.caption("This URL opens the current screen.")
+        draw_address(whole_address(query))
+
+
+def draw_address(address: str) -> None:
+    """Draw a URL as text and as QR code; of this machine, also the one for others."""
+    st.code(address, language=None, wrap_lines=True)
+    if is_local(address):
+        address = address_for_others(address)
+        if not address:
+            st.caption(
+                "Works on this computer only, so there is no QR code. `lama-explorer app --public` "
+                "opens the app to others; see “Hosting” in the documentation."
+            )
+            return
+        st.caption("Works on this computer only. Others in the network open:")
         st.code(address, language=None, wrap_lines=True)
-        if is_local(address):
-            address = address_for_others(address)
-            if not address:
-                st.caption(
-                    "Works on this computer only, so there is no QR code. To let others open the "
-                    "app safely, see “Hosting” in the documentation."
-                )
-                return
-            st.caption("Works on this computer only. Others in the network open:")
-            st.code(address, language=None, wrap_lines=True)
-        code = qr_code(address) if len(address) <= MAX_BYTES else ""
-        if code:
-            st.image(code, width=WIDTH, alt="QR code of this URL")
-        else:
-            st.caption("The URL is too long for a QR code.")
+    code = qr_code(address) if len(address) <= MAX_BYTES else ""
+    if code:
+        st.image(code, width=WIDTH, alt="QR code of this URL")
+    else:
+        st.caption("The URL is too long for a QR code.")
 
 
 def whole_address(query: str) -> str:

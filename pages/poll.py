@@ -1,0 +1,31 @@
+"""Poll: a question to a class; the lecturer's page, or that of the participants."""
+
+import streamlit as st
+
+from pages.ui.poll import lecturer, participant
+from pages.ui.poll.rooms import ROOMS
+from pages.ui.router import is_routed
+from pages.ui.shared import visitors
+from pages.ui.shared.messages import errors_shown, show_error, show_note
+
+
+def main() -> None:
+    """Draw the page of the poll that the URL names, else a field for its code."""
+    code, secret = (st.query_params.get(name, "") for name in ("room", "key"))
+    with errors_shown():
+        room = ROOMS.find(code, visitors.address()) if code else None
+        if room is None:
+            participant.hide_menu()
+            if code:
+                show_note("This poll has ended, or its room code is wrong.")
+            participant.draw_door()
+        elif not secret:
+            participant.draw(room)
+        elif room.is_lecturer(secret):
+            lecturer.draw(room)
+        else:
+            show_error("This link doesn't open this poll for its lecturer.")
+
+
+if is_routed():
+    main()

@@ -1,0 +1,79 @@
+"""The question, and the answers of the class and the models as bars."""
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from lama_core.rounding import counted, percent
+from lama_core.scoring.blanks import parse_query
+from lama_core.views.colours import model_colours
+from pages.ui.poll.rooms import Room
+from pages.ui.shared import predictions
+from pages.ui.shared.model_columns import make_boxes
+
+MOST_SHOWN = 10
+MOST_FIRST = 3  # equally frequent answers of the class in the line above the bars
+CLASS = "Class"
+CLASS_COLOUR = "currentColor"  # no model has the colour of texts
+
+
+def draw_question(room: Room) -> None:
+    """Draw the sentence in large type."""
+    parts = map(escape, parse_query(room.question.text).parts)
+    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
+    st.html(f'<div class="lx-sentence">{blank.join(parts)}</div>')
+
+
+def draw_class(room: Room, *, reveals: bool) -> None:
+    """Draw the class's answers. reveals: whether the right answer is marked."""
+    tally = room.tally()
+    n, gold = sum(number for _, number in tally), room.question.gold if reveals else ""
+    detail = f"{counted(n, 'answer')} of {counted(room.n_participants(), 'participant')}"
+    if gold and n:
+        right = sum(number for word, number in tally if word.casefold() == gold.casefold())
+        detail += f" · {percent(right / n, 0)} % right"
+    predictions.draw_head(CLASS, CLASS, CLASS_COLOUR, detail)
+    shares = [(word, number, number / max(1, n)) for word, number in tally[:MOST_SHOWN]]
+    rows = [(word, share, f"{number} ({percent(share, 0)} %)") for word, number, share in shares]
+    _draw_bars(rows, CLASS_COLOUR, gold, _rest(tally[MOST_SHOWN:]))
+
+
+def draw_results(room: Room) -> None:
+    """Draw the answers of the class and the models side by side, after the reveal."""
+    models, gold, tally = room.models or (), room.question.gold, room.tally()
+    firsts = [word for word, number in tally if number and number == tally[0][1]]
+    named = {CLASS: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
+    named |= {one.name: one.rows[0][0] for one in models}
+    line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
+    st.html(f"<div>{line}{predictions.describe_first_answers(named, gold)}</div>")
+    boxes = make_boxes((CLASS, *(one.name for one in models)))
+    with boxes[CLASS]:
+        draw_class(room, reveals=True)
+    colours = model_colours([one.name for one in models])
+    for one in models:
+        with boxes[one.name]:
+            title = predictions.short_title(one.name)
+            predictions.draw_head(one.name, title, colours[one.name], "probability of each answer")
+            rows = [(word, prob, predictions.probability(prob)) for word, prob in one.rows]
+            _draw_bars(rows, colours[one.name], gold, one.note)
+
+
+def _draw_bars(
+    rows: Sequence[tuple[str, float, str]], colour: str, gold: str, note: str = ""
+) -> None:
+    """Draw a row for each (word, share, text of its value)."""
+    shown = "".join(
+        f'<tr class="{"gold" if word.casefold() == gold.casefold() else ""}">'
+        f'<td class="word">{escape(word)}</td><td class="bar">'
+        f'<div style="width:{100 * share:.2f}%;background:{colour}"></div></td>'
+        f'<td class="num">{text}</td></tr>'
+        for word, share, text in rows
+    )
+    under = f'<div class="lx-muted">{escape(note)}</div>' if note else ""
+    st.html(f'<table class="lx"><tbody>{shown}</tbody></table>{under}')
+
+
+def _rest(tally: Sequence[tuple[str, int]]) -> str:
+    n = sum(number for _, number in tally)
+    return f"and {counted(len(tally), 'other answer')} of {counted(n, 'participant')}" if n else ""

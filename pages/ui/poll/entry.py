@@ -1,0 +1,51 @@
+"""The button that opens a poll for a query."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
+from lama_core.queries.answers import RankRequest
+from lama_core.queries.cloze import ClozeRequest
+from lama_core.queries.kind import QueryKind
+from lama_core.scoring.blanks import parse_query
+from pages.ui.poll.rooms import ROOMS, Question
+from pages.ui.shared import links, screens, visitors
+
+
+def draw_entry(
+    kind: QueryKind[Any, Any, Any], request: object, *, options: tuple[str, ...] = (), key: str
+) -> None:
+    """Draw the button, if the query has one blank.
+
+    Args:
+        kind: The kind of query.
+        request: The query, with the models that the visitor may query.
+        options: The answers to choose from, unless the query has its own.
+        key: The button's key.
+    """
+    if not isinstance(request, ClozeRequest | RankRequest):
+        return
+    if parse_query(request.text).n_blanks > 1 or not st.button(
+        "Class poll",
+        key=key,
+        icon=":material/groups:",
+        help="Your class answers on phones, without seeing the models' answers, until you reveal "
+        "them.",
+    ):
+        return
+    gold: str | None = (request.gold or "").strip()
+    if isinstance(request, RankRequest):
+        _, options, gold = request.asked()
+    models = tuple(name for name in request.models if is_here(find_model(name)))
+    question = Question(
+        text=request.text,
+        options=options,
+        gold=gold or "",
+        query=(kind, replace(request, models=models)),
+        back=(st.session_state[links.PAGE], links.params_without(())),
+    )
+    room = ROOMS.open(question, visitors.address())
+    links.go(screens.POLL, {"room": room.code, "key": room.secret})

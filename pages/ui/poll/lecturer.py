@@ -1,0 +1,89 @@
+"""The lecturer's page of a poll: the room's link, the arriving answers, Reveal and End."""
+
+import math
+from dataclasses import replace
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from lama_core.queries.kind import Asked
+from pages.ui.poll.bars import draw_class, draw_question, draw_results
+from pages.ui.poll.rooms import ROOMS, ModelAnswers, Room
+from pages.ui.shared import cache, links, share
+from pages.ui.shared.messages import errors_shown, plain
+from pages.ui.shared.predictions import short_title
+
+EVERY = 1.0  # seconds between two looks at the answers
+N_SHOWN = 5  # answers of a model
+# Streamlit sizes everything relative to the root font size: read from the last row of a hall.
+LARGE = """<style>@media (min-width: 1000px) { html { font-size: 20px !important; }
+.lx-sentence { font-size: 1.7rem; } }</style>"""
+
+
+def draw(room: Room) -> None:
+    """Draw the page."""
+    links.set_param("room", [room.code])
+    links.set_param("key", [room.secret])
+    st.html(LARGE)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="poll-head"):
+        st.subheader("Class poll", anchor=False)
+        reveal = st.empty()
+        _draw_end(room)
+    draw_question(room)
+    if room.models is not None:
+        draw_results(room)
+        return
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader(f"Room {room.code}", anchor=False)
+        share.draw_address(share.whole_address(urlencode({"room": room.code})))
+    with right:
+        with st.container(border=True):
+            st.fragment(_draw_arriving, run_every=EVERY)(room)
+        titles = ", ".join(map(short_title, room.question.query[1].models))
+        if titles:
+            st.caption(f":material/visibility_off: Hidden until you reveal them: {plain(titles)}.")
+    with st.spinner("Querying the models"):
+        models = _ask_models(room)
+    reveal.button(
+        "Reveal",
+        type="primary",
+        icon=":material/visibility:",
+        on_click=room.reveal,
+        args=(models,),
+    )
+
+
+def _draw_end(room: Room) -> None:
+    with st.popover("End", icon=":material/stop_circle:"):
+        st.caption("Closes the room and deletes all answers.")
+        if st.button("End the poll", type="primary"):
+            ROOMS.end(room)
+            page, params = room.question.back
+            links.go(page, params, replaces=True)
+
+
+def _draw_arriving(room: Room) -> None:
+    """Draw the class's answers; runs every second."""
+    ROOMS.end_old()
+    if room.has_ended or room.models is not None:
+        st.rerun()
+    draw_class(room, reveals=False)
+
+
+def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:
+    """The models' first answers; models that fail show their error and are left out."""
+    kind, request = room.question.query
+    if hasattr(request, "top_k"):
+        request = replace(request, top_k=max(request.top_k, N_SHOWN))
+    found = []
+    for name in request.models:
+        with errors_shown():
+            one = cache.answer(kind, request, name)
+            asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
+            rows = tuple(
+                (word, 0.0 if value is None else math.exp(value))
+                for _, word, value in kind.first_answers(asked, one, N_SHOWN)
+            )
+            found.append(ModelAnswers(name, rows, kind.gold(asked, one)))
+    return tuple(found)

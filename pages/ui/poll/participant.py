@@ -1,0 +1,75 @@
+"""A participant's page of a poll: the question, then everyone's answers; made for phones."""
+
+import streamlit as st
+
+from lama_core.errors import int_from_env
+from pages.ui.poll.bars import draw_question, draw_results
+from pages.ui.poll.rooms import MAX_LETTERS, N_LETTERS, ROOMS, Room
+from pages.ui.shared import links, screens, visitors
+from pages.ui.shared.addresses import CONNECTIONS
+from pages.ui.shared.messages import plain
+
+ME = "me"  # in the session and the URL: the participant's id in this room
+EVERY = 3.0  # seconds between two looks for the reveal; a class may have 300 phones
+PLAIN = """<style>header[data-testid="stHeader"], .st-key-menu { display: none; }
+.stMainBlockContainer { max-width: 60rem; padding-top: 1rem; }</style>"""
+
+
+def hide_menu() -> None:
+    """Hide the menu: participants came for this page only."""
+    st.html(PLAIN)
+
+
+def draw_door() -> None:
+    """Draw the field for a room code."""
+    with st.form("door", border=False):
+        code = st.text_input("Room code", key="poll code", max_chars=2 * N_LETTERS)
+        if st.form_submit_button("Join", type="primary") and code.strip():
+            links.go(screens.POLL, {"room": code.strip().upper()})
+
+
+def draw(room: Room) -> None:
+    """Draw the page."""
+    hide_menu()
+    me = st.session_state.get(ME) or st.query_params.get(ME, "")
+    if room.models is None:
+        most = int_from_env("LAMA_ADDRESS_CONNECTIONS", CONNECTIONS)
+        me = room.join(me, visitors.address(), most)
+    st.session_state[ME] = me
+    links.set_param("room", [room.code])
+    links.set_param(ME, [me])  # a page that is loaded again is the same participant
+    draw_question(room)
+    if room.models is None:
+        _draw_form(room, me)
+        return
+    if given := room.answer_of(me):
+        st.markdown(f"Your answer: **{plain(given)}**")
+    draw_results(room)
+
+
+def _draw_form(room: Room, me: str) -> None:
+    """Draw the form for the answer, and wait for the reveal."""
+    said = st.container()
+    with st.form("answer", border=False):
+        if room.question.options:
+            text = st.radio(
+                "Your answer", room.question.options, index=None, format_func=plain, key="poll"
+            )
+        else:
+            text = st.text_input("Your answer", key="poll", max_chars=MAX_LETTERS)
+        sent = st.form_submit_button("Send", type="primary", icon=":material/send:")
+    if sent:
+        room.answer(me, text or "")
+    if given := room.answer_of(me):
+        said.success(
+            f"Your answer: **{plain(given)}**. You can change it until the answers are revealed.",
+            icon=":material/check:",
+        )
+    st.fragment(_wait, run_every=EVERY)(room)
+
+
+def _wait(room: Room) -> None:
+    """Draw the page again once the answers are revealed, or the poll has ended."""
+    ROOMS.end_old()
+    if room.has_ended or room.models is not None:
+        st.rerun()

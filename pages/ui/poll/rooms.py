@@ -1,0 +1,245 @@
+"""Class polls: a lecturer opens a room, and participants answer one question in it.
+
+Everything is in memory only, and is deleted when a poll ends: by the lecturer, or after
+`MAX_SECONDS`. A room has a short code, which opens it for participants, and a secret, without which
+nobody sees the answers before they are revealed. Addresses of clients are only counted, as hashes
+with a key that changes at each start.
+"""
+
+import secrets
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+from unicodedata import normalize
+
+from lama_core.errors import UserError
+
+MAX_SECONDS = 2 * 60 * 60
+MAX_ROOMS = 50
+MAX_ROOMS_OF_ADDRESS = 5
+MAX_PARTICIPANTS = 300
+MAX_WRONG_CODES = 60  # of one address in a minute
+MAX_LETTERS = 60  # of an answer
+MAX_SENTENCE = 1000  # characters
+LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # of a code, without 0, O, 1, I and L
+N_LETTERS = 5
+_SALT = secrets.token_bytes(16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a poll asks.
+
+    Attributes:
+        text: The sentence with a blank.
+        options: The answers to choose from; () if participants type theirs.
+        gold: The right answer, or empty.
+        query: The query to the models, for the page.
+        back: Where the poll was opened, for the page.
+    """
+
+    text: str
+    options: tuple[str, ...] = ()
+    gold: str = ""
+    query: Any = None
+    back: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswers:
+    """A model's first answers with their probabilities, best first, and a line on the gold one."""
+
+    name: str
+    rows: tuple[tuple[str, float], ...]
+    note: str
+
+
+class Room:
+    """An open poll.
+
+    Attributes:
+        code: What participants type.
+        secret: What the lecturer's link has.
+        question: The question.
+        models: The models' answers; None until they are revealed.
+        has_ended: Whether the poll has ended.
+    """
+
+    def __init__(self, code: str, question: Question, opened: float, by: str) -> None:
+        self.code, self.question = code, question
+        self.secret = secrets.token_urlsafe(24)
+        self.opened, self.by = opened, by
+        self.models: tuple[ModelAnswers, ...] | None = None
+        self.has_ended = False
+        self._lock = threading.Lock()
+        self._answers: dict[str, str] = {}  # participant -> answer; empty before the first one
+        self._from: Counter[str] = Counter()
+
+    def is_lecturer(self, secret: str) -> bool:
+        """Whether this is the room's secret."""
+        return secrets.compare_digest(secret.encode(errors="replace"), self.secret.encode())
+
+    def join(self, participant: str, address: str, most: int = 0) -> str:
+        """Return the participant's id: `participant` if it is one of this room, else a new one.
+
+        Args:
+            participant: The id that the browser sent, or empty.
+            address: The client's address.
+            most: The largest number of participants with one address; 0: no limit.
+
+        Raises:
+            UserError: If the room is full.
+        """
+        mark = _mark(address)
+        with self._lock:
+            if participant in self._answers or self.has_ended:
+                return participant
+            if len(self._answers) >= MAX_PARTICIPANTS:
+                raise UserError(f"This poll has {MAX_PARTICIPANTS} participants, the maximum.")
+            if most and self._from[mark] >= most:
+                raise UserError(f"This poll has {most} participants of your network, the maximum.")
+            participant = secrets.token_urlsafe(8)
+            self._answers[participant] = ""
+            self._from[mark] += 1
+        return participant
+
+    def answer(self, participant: str, text: str) -> None:
+        """Set a participant's answer, until the answers are revealed.
+
+        Raises:
+            UserError: If the answer is empty or none of the options.
+        """
+        options = self.question.options
+        answer = text if text in options else _tidy(text)
+        if not answer:
+            raise UserError("Give an answer first; a guess is enough.")
+        if options and answer not in options:
+            raise UserError("This answer is none of the options.")
+        with self._lock:
+            if participant in self._answers and self.models is None and not self.has_ended:
+                self._answers[participant] = answer
+
+    def answer_of(self, participant: str) -> str:
+        """A participant's answer; empty if there is none."""
+        return self._answers.get(participant, "")
+
+    def n_participants(self) -> int:
+        """The number of participants, with and without an answer."""
+        return len(self._answers)
+
+    def tally(self) -> tuple[tuple[str, int], ...]:
+        """Each answer and its number, most frequent first; case is ignored."""
+        with self._lock:
+            given = [answer for answer in self._answers.values() if answer]
+        spelled: dict[str, Counter[str]] = {
+            one.casefold(): Counter({one: 0}) for one in self.question.options
+        }
+        for answer in given:
+            spelled.setdefault(answer.casefold(), Counter())[answer] += 1
+        counts = [(each.most_common(1)[0][0], each.total()) for each in spelled.values()]
+        return tuple(sorted(counts, key=lambda count: -count[1]))
+
+    def reveal(self, models: tuple[ModelAnswers, ...]) -> None:
+        """Show everyone the class's and the models' answers."""
+        with self._lock:
+            self.models = models
+
+    def end(self) -> None:
+        """Delete all answers."""
+        with self._lock:
+            self.has_ended = True
+            self._answers.clear()
+            self._from.clear()
+
+
+class Rooms:
+    """All open polls. clock: seconds that never decrease."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rooms: dict[str, Room] = {}
+        self._ended: deque[str] = deque(maxlen=4 * MAX_ROOMS)
+        self._minute, self._wrong = 0, Counter[str]()
+
+    def open(self, question: Question, address: str) -> Room:
+        """Open a poll.
+
+        Raises:
+            UserError: If too many polls are open, here or by this address, or the sentence is long.
+        """
+        if len(question.text) > MAX_SENTENCE:
+            raise UserError(f"A poll's sentence has at most {MAX_SENTENCE:,} characters.")
+        mark = _mark(address)
+        with self._lock:
+            self._end_old()
+            if len(self._rooms) >= MAX_ROOMS:
+                raise UserError(f"{MAX_ROOMS} polls are open, the maximum. Try again later.")
+            if sum(room.by == mark for room in self._rooms.values()) >= MAX_ROOMS_OF_ADDRESS:
+                raise UserError(
+                    f"You have {MAX_ROOMS_OF_ADDRESS} open polls, the maximum. End one first."
+                )
+            room = Room(self._free_code(), question, self._clock(), mark)
+            self._rooms[room.code] = room
+        return room
+
+    def find(self, code: str, address: str) -> Room | None:
+        """The open poll with this code, in upper or lower case; None if there is none.
+
+        Raises:
+            UserError: If this address tried too many wrong codes in this minute.
+        """
+        code, mark = code.strip().upper(), _mark(address)
+        with self._lock:
+            self._end_old()
+            minute = int(self._clock() // 60)
+            if minute != self._minute:
+                self._minute, self._wrong = minute, Counter()
+            if self._wrong[mark] >= MAX_WRONG_CODES:
+                raise UserError("Too many wrong room codes. Try again in a minute.")
+            if code not in self._rooms and code not in self._ended:
+                self._wrong[mark] += 1
+            return self._rooms.get(code)
+
+    def end(self, room: Room) -> None:
+        """End a poll."""
+        with self._lock:
+            self._end(room)
+
+    def end_old(self) -> None:
+        """End the polls that are open for too long."""
+        with self._lock:
+            self._end_old()
+
+    def _end_old(self) -> None:
+        for room in list(self._rooms.values()):
+            if self._clock() - room.opened >= MAX_SECONDS:
+                self._end(room)
+
+    def _end(self, room: Room) -> None:
+        room.end()
+        if self._rooms.pop(room.code, None):
+            self._ended.append(room.code)
+
+    def _free_code(self) -> str:
+        while True:
+            code = "".join(secrets.choice(LETTERS) for _ in range(N_LETTERS))
+            if code not in self._rooms and code not in self._ended:
+                return code
+
+
+def _mark(address: str) -> str:
+    return blake2b(address.encode(), key=_SALT, digest_size=8).hexdigest()
+
+
+def _tidy(text: str) -> str:
+    """A text of at most `MAX_LETTERS` characters in one line, without invisible ones."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * MAX_LETTERS])
+    return normalize("NFC", " ".join(shown.split()))[:MAX_LETTERS].strip()
+
+
+ROOMS = Rooms()
