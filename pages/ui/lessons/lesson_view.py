@@ -16,12 +16,11 @@ from lama_core.lessons.step_results import (
 )
 from lama_core.queries.cloze import fill
 from lama_core.reports.html import grid
-from pages.ui.lessons.lesson_models import available_models
 from pages.ui.lessons.progress import Progress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.poll.entry import draw_entry
-from pages.ui.shared import links, screens
+from pages.ui.shared import links, screens, visitors
 from pages.ui.shared.messages import errors_shown, plain, show_note
 from pages.ui.shared.url_state import BOUND, title_of
 
@@ -140,7 +139,9 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
             )
     after = lesson.steps[number] if number < len(lesson.steps) else None
     if is_teaching() and isinstance(after, Ask):
-        request = replace(after.request, models=available_models(after.models))
+        here = visitors.models_here()
+        models = tuple(name for name in after.models if name in here)
+        request = replace(after.request, models=models)
         draw_entry(fill.kind, request, options=step.choices, key=f"poll {lesson.id} {number}")
     if revealed and step.answer:
         st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
