@@ -36,7 +36,7 @@ def draw_analogy() -> None:
 def main() -> None:
     """Draw the title, links to lessons and wrong answers, and the open tab."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="ask-head"):
-        st.subheader(
+        st.header(
             "LAMA Explorer: ask language models what they know", anchor=False, width="content"
         )
         links.draw_link("Teach: lessons", "school", screens.LESSONS, {})

@@ -278,7 +278,7 @@ NO_NUMBERS = re.compile(
 OTHERS: dict[str, list[tuple[str, str]]] = {
     "a question, a setting or a size, not a result": [
         (LESSON_6, "If the answer occurs 10 to 99 times in the training text:"),
-        (LESSON_10, "MiniLM-MLM (embedded), first 20 a relation"),
+        (LESSON_10, "MiniLM-MLM, first 20 a relation"),
         (TWIN, "10,240 steps of about 2,048 tokens in one run"),
         (DEPARTURES, "Numbers of MiniLM-MLM are of its current weights, except"),
         (HOSTING, "This also downloads SmolLM2 into"),

@@ -16,6 +16,7 @@ from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import Run, RunInfo
 from lama_core.runs.series import earlier_checkpoints as earlier_checkpoints
+from lama_core.runs.series import find_series as find_series
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
 

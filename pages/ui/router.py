@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.shared import links, running, screens, share
 from pages.ui.shared.messages import errors_shown
-from pages.ui.shared.url_state import BOUND
+from pages.ui.shared.url_state import BOUND, note_unknown
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 TABS = "open tabs"  # in the session: page title -> its last open tab
@@ -87,6 +87,7 @@ def draw_help_link(page: str) -> None:
 @contextmanager
 def open_tab(names: Sequence[str], *, key: str = "tab") -> Iterator[str]:
     """Draw tabs; the block draws the open one, whose name it gets. The name is in the URL."""
+    note_unknown("Tab", key, {name: name for name in names}, names[0])
     for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
         if tab.open:
             _name(_here.title, name)

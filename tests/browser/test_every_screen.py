@@ -110,6 +110,21 @@ def visit(page: Page, url: str) -> Iterator[Screen]:
                 click(page, page.get_by_role("button", name="All charts"))
 
 
+def go_back_and_forward(page: Page, screens: Sequence[Screen]) -> None:
+    """Go back through all that the visit opened, and a part of it forward again."""
+    opened: list[Screen | None] = []
+    for before, screen in zip((None, *screens), screens, strict=False):
+        if before and "chart=" in before.address:
+            opened.append(None)  # the menu of charts, which a visit clicks without yielding it
+        opened.append(screen)
+    for go, way in ((page.go_back, opened[-2::-1]), (page.go_forward, opened[1:6])):
+        for there in way:
+            go()
+            if there:
+                page.wait_for_function(SHOWS, arg=[MAIN, there.title, there.text], polling=200)
+                assert page.url == there.address
+
+
 def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use(
     browser: Browser, results_url: str
 ) -> None:
@@ -120,6 +135,7 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
     for screen in visit(page, results_url):
         screens.append(screen)
         wrong += faults(page, ["color-contrast"])  # all that the theme changes
+    go_back_and_forward(page, screens)
     dark.close()
     n_views = {tab: len(views) for tab, views in VIEWS.items()} | {"More": len(CHARTS)}
     titles = [f"{tab} · {name}" if tab else name for name, tabs in TABS.items()

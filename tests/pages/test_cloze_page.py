@@ -286,3 +286,25 @@ def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> No
     (note,) = (one.value.replace("\\", "") for one in results.info)
     assert note.startswith("Relations: P9999 is unknown")
     assert note.endswith("showing the others.")
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"tab": "Wording"}, "Tab: Wording is unknown (did you mean 'Wordings'?); showing"),
+        ({"tab": "Analogy", "analogy": "Sing"}, "What to do: Sing is unknown; showing Solve."),
+    ],
+)
+def test_an_unknown_tab_or_choice_of_an_address_is_named(params: dict[str, str], said: str) -> None:
+    app = open_page("cloze", models=MODEL, **params)
+    assert said in [one.value.replace("\\", "") for one in app.info][0]
+    assert not app.error
+
+
+def test_the_short_name_of_a_model_typed_or_in_an_address_chooses_it() -> None:
+    app = open_page("cloze", text="Rome is in ___.", models=["minilm-mlm"])
+    field = app.multiselect(key="models")
+    assert field.value == ["minilm-mlm"] and field.options[0] == "MiniLM-MLM"
+    field.set_value(["minilm-mlm", "MINILM-MLM-TWIN"]).run()
+    field = app.multiselect(key="models")
+    assert field.value == ["minilm-mlm", "minilm-mlm-twin"], "not a model with the typed name"

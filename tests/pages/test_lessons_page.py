@@ -121,7 +121,7 @@ def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     assert "Make a prediction first" in app.warning[0].value
     predict(app, step)
     to_step(app, 3)
-    assert "You predicted **Australia**. MiniLM-MLM (embedded): **canberra**." in said(app)
+    assert "You predicted **Australia**. MiniLM-MLM: **canberra**." in said(app)
 
 
 def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
@@ -217,7 +217,7 @@ def test_a_prediction_names_the_query_that_is_meant(home: Path) -> None:
         f'kind = "ask"\nquery = "{text}"\nmodels = ["minilm-mlm"]',
     )  # fmt: skip
     predict(app, Predict(question="q"))
-    assert "MiniLM-MLM (embedded): **oslo**" in said(to_step(app, 2))
+    assert "MiniLM-MLM: **oslo**" in said(to_step(app, 2))
 
 
 def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:

@@ -287,7 +287,7 @@ def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., A
     ("table", "line"),
     slow_but(
         [("majority", "Majority")],
-        [("table8", "MiniLM-MLM (embedded)"), ("table12", "Mine+Man"), ("majority", "Majority")],
+        [("table8", "MiniLM-MLM"), ("table12", "Mine+Man"), ("majority", "Majority")],
     ),
 )
 def test_a_table_over_relations_has_the_studys_line(

@@ -105,7 +105,7 @@ def test_in_public_only_the_operators_models_are_asked(
     assert looked == []
     assert app.multiselect(key="models").value == ["minilm-mlm"]
     (field,) = [one for one in app.multiselect if one.key == "models"]
-    assert field.options == ["minilm-mlm", "minilm-mlm-twin"], "what comes with the app"
+    assert field.options == ["MiniLM-MLM", "MiniLM-MLM twin"], "what comes with the app"
     monkeypatch.setenv("LAMA_PUBLIC_MODELS", "minilm-mlm, nobody")
     visitors._offered_at_start.cache_clear()
     with pytest.raises(UserError, match="'nobody', which is not on this machine"):
@@ -128,7 +128,7 @@ def test_a_visitors_query_waits_a_limited_time_for_a_model(monkeypatch: pytest.M
     query = {"text": "Berlin lies in ___.", "models": "minilm-mlm", "top_k": "7"}
     cache.st.cache_resource.clear()
     app = open_page("cloze", **query)
-    assert "MiniLM-MLM (embedded) wasn't loaded within 1 seconds" in said(app)
+    assert "MiniLM-MLM wasn't loaded within 1 seconds" in said(app)
     assert n_running == [1], "a load counts as a query of the visitor"
     finish.set()
     monkeypatch.setenv("LAMA_QUERY_LOADING", "600")

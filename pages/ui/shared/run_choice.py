@@ -5,7 +5,7 @@ prompts, models, runs, relations, p_at and ranking.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -20,14 +20,21 @@ from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
-from lama_core.views.choice import TopRequest, earlier_checkpoints
+from lama_core.views.choice import TopRequest, earlier_checkpoints, find_series
 from lama_core.views.colours import run_colours
 from lama_core.views.figure import labels_of
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
-from pages.ui.shared.url_state import BOUND, choose, note_unknown, pick, title_of
+from pages.ui.shared.url_state import (
+    BOUND,
+    choose,
+    choose_several,
+    note_unknown,
+    pick,
+    title_of,
+)
 
 if TYPE_CHECKING:
     pass
@@ -383,17 +390,22 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     picked = pick_runs(every, data, prompts)
     earlier = earlier_checkpoints(every)
     usual = [name for name, run in picked.items() if run.id not in earlier]
-    models = models_box.multiselect(
+    folded = _folded_checkpoints(every, picked)
+    chosen = choose_several(
         "Models",
-        list(picked),
+        {name: title_of(name) for name in usual} | {name: name for name in folded},
         key="models",
+        place=models_box,
         bind=BOUND,
         accept_new_options=True,
         max_selections=MAX_RUNS,
         placeholder=f"All {len(usual)} with a run",
         help="The models whose runs are shown. None: all models with a run on this data; of a "
-        "training run's checkpoints only the last (More, Training shows all).",
+        "training run's checkpoints only the last (More, Training shows all). You can also type "
+        "the name of one checkpoint.",
     )
+    models = tuple(dict.fromkeys(name for one in chosen for name in folded.get(one, (one,))))
+    models = models[:MAX_RUNS]
     if exact:
         runs = [by_id[name] for name in exact]
     else:
@@ -408,15 +420,17 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     known = {*labels, *shown} & set(st.query_params.get_all("relations"))
     others = "the others" if known else "all of them"
     note_unknown("Relations", "relations", shown, others)
-    chosen = relations_box.multiselect(
+    by_code = sorted(labels)  # a code such as P36 before those that begin with it
+    chosen = choose_several(
         "Relations",
-        [*sources, *labels],
+        {name: name for name in sources} | {labels[label]: label for label in by_code},
         key="relations",
+        place=relations_box,
         bind=BOUND,
         placeholder=f"All {len(labels)}",
         help="None: all relations.",
     )
-    names = [name for label in chosen for name in sources.get(label) or (labels[label],)]
+    names = [name for one in chosen for name in sources.get(one, (one,))]
     choice = RunChoice(
         runs=tuple(runs),
         names=run_names(runs),
@@ -433,6 +447,23 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         facts=str(facts),
     )
     return RunListing(tuple(every), listing.problems), choice
+
+
+def _folded_checkpoints(
+    every: Sequence[RunInfo], picked: Mapping[str, RunInfo]
+) -> dict[str, tuple[str, ...]]:
+    """Label -> the checkpoints of a training run among the picked runs, evenly spaced if many."""
+    found, ids = {}, {run.id for run in picked.values()}
+    for series in find_series(every):
+        models = [run.model for run in series.runs if run.id in ids]
+        n_shown = min(len(models), MAX_RUNS)
+        if n_shown < 2:
+            continue
+        shown = {round(at * (len(models) - 1) / (n_shown - 1)): None for at in range(n_shown)}
+        many = f"{n_shown} of {len(models)}" if n_shown < len(models) else str(n_shown)
+        label = f"{title_of(series.name)}: {many} checkpoints"
+        found[label] = tuple(models[at] for at in shown)
+    return found
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.shared import fetching, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
+from pages.ui.shared.url_state import choose_several, title_of
 
 KEPT: Literal["session"] = "session"  # keeps inputs while a run hides the form
 
@@ -109,9 +110,9 @@ def choose_models(key: str) -> tuple[str, ...]:
     """Draw the choice of models and return their names; visitors with `fetch` can type others."""
     here = visitors.models_here()
     fetches = visitors.may("fetch")
-    models = st.multiselect(
+    models = choose_several(
         "Models",
-        here,
+        {name: title_of(name) for name in here},
         default=default_models(here),
         key=key,
         persist_state=KEPT,
@@ -134,15 +135,13 @@ def default_models(here: Sequence[str]) -> list[str]:
 
 def choose_relations(labels: dict[str, str], key: str) -> tuple[str, ...]:
     """Draw the choice of relations; none means all. labels: name -> displayed label."""
-    chosen = st.multiselect(
+    return choose_several(
         "Relations",
-        labels,
-        format_func=lambda name: labels[name],
+        {name: labels[name] for name in sorted(labels, key=labels.__getitem__)},
         key=key,
         persist_state=KEPT,
         placeholder=f"All {len(labels)}",
     )
-    return tuple(chosen)
 
 
 def choose_limit(

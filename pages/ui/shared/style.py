@@ -17,8 +17,12 @@ DARK = """
 
 
 def draw_style() -> None:
-    """Add the style sheet to the page; call once per rerun, in the router."""
+    """Add the style sheet to the page, and the app's name as the heading above the page's.
+
+    Call once per rerun, in the router. Only screen readers get the heading.
+    """
     with st.container(key="names"):
+        st.html("<h1>LAMA Explorer</h1>")
         st.components.v2.component(
             "lama_names", js=(HERE / "names.js").read_text(encoding="utf-8")
         )(key="names of parts")

@@ -7,6 +7,7 @@ Links between pages use the same names.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -59,6 +60,9 @@ def pick(
     """
     kept: dict[str, Any] = {"bind": BOUND} if bound else {"persist_state": "session"}
     default = options[0] if first is None else first
+    if bound:
+        show = more.get("format_func", str)
+        note_unknown(label, key, {str(one): show(one) for one in options}, show(default))
     chosen = (place or st).segmented_control(
         label, options, default=default, required=True, key=key, **kept, **more
     )
@@ -165,35 +169,79 @@ def choose_models(
     can't name a folder of this machine: it must be typed.
     """
     offered = visitors.offered_models()
-    names = [entry.name for entry in known_models() if entry.source.how != "none"]
-    names += [entry.name for entry in added_models() if entry.source.how != "none"]
-    if offered is not None:
-        names = [name for name in names if name in offered]
-        refused = [name for name in st.query_params.get_all(key) if name not in offered]
-        if refused and links.is_new_url():
-            listed = ", ".join(refused)[:MAX_SHOWN]
-            show_note(plain(f"Excluded, because this app doesn't offer these models: {listed}."))
+    titles = {
+        entry.name: entry.title
+        for entry in (*known_models(), *added_models())
+        if entry.source.how != "none" and (offered is None or entry.name in offered)
+    }
+    refused = [name for name in st.query_params.get_all(key) if name not in titles]
+    refused = [name for name in refused if name not in titles.values()]
+    if offered is not None and refused and links.is_new_url():
+        listed = ", ".join(refused)[:MAX_SHOWN]
+        show_note(plain(f"Excluded, because this app doesn't offer these models: {listed}."))
     more = offered is None
-    chosen = st.multiselect(
+    chosen = choose_several(
         label,
-        names,
-        default=[name for name in default if name in names] or names[:1],
+        titles,
         key=key,
         bind=BOUND,
+        default=[name for name in default if name in titles] or list(titles)[:1],
         accept_new_options=more,
-        on_change=_note_typed,
-        args=(key,),
         max_selections=MAX_MODELS,
         placeholder="Choose models, or type a folder or hub name" if more else "Choose models",
         help="Shows the models' answers side by side."
         + (
-            " You can also type the path of a model folder, or a hub name such as owner/name or "
-            "owner/name@revision." * more
+            " You can also type a model's short name as in `lama-explorer models`, the path of a "
+            "model folder, or a hub name such as owner/name or owner/name@revision." * more
         ),
     )
-    st.session_state[f"{SHOWN} {key}"] = tuple(chosen)
-    found = [_model_of(name, names) for name in chosen]
+    found = [_model_of(name, list(titles)) for name in chosen]
     return tuple(dict.fromkeys(name for name in found if name))
+
+
+def choose_several(
+    label: str,
+    options: Mapping[str, str],
+    *,
+    key: str,
+    place: DeltaGenerator | None = None,
+    **more: Any,
+) -> tuple[str, ...]:
+    """Draw a field for several options and return the names of those chosen, and values typed.
+
+    Enter chooses one option, the first that contains what was typed: never all that match. A typed
+    name of an option chooses the option.
+
+    Args:
+        label: The field's label.
+        options: name -> what the field and the URL show, unless it would stand for two options.
+            URLs may have either.
+        key: The field's key, and its URL parameter if it is bound.
+        place: Where it is drawn.
+        **more: As of `st.multiselect`.
+    """
+    titles = Counter(options.values())
+    shown = {name: title if titles[title] == 1 else name for name, title in options.items()}
+    links.replace_values(key, shown)
+
+    def take() -> None:
+        typed = {name.lower(): name for name in options}
+        now = [typed.get(value.lower(), value) for value in st.session_state[key]]
+        st.session_state[key] = list(dict.fromkeys(now))
+        _note_typed(key)
+
+    chosen = (place or st).multiselect(
+        label,
+        list(options),
+        format_func=lambda name: shown.get(name, name),
+        key=key,
+        on_change=take,
+        filter_mode="contains",
+        select_all=False,
+        **more,
+    )
+    st.session_state[f"{SHOWN} {key}"] = tuple(chosen)
+    return tuple(chosen)
 
 
 def _model_of(name: str, names: Sequence[str]) -> str | None:
