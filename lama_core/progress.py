@@ -142,8 +142,12 @@ def describe_briefly(title: str, step: Progress, pace: Pace) -> str:
     left = pace.seconds_left(step)
     if left is None or left <= 0:
         return share
-    seconds = round(left)
+    return f"{share} · {brief_time(left)} left"
+
+
+def brief_time(seconds: float) -> str:
+    """Return a duration in seconds, minutes, or hours and minutes, such as `2 h 5 min`."""
     hours, minutes = divmod(round(seconds / 60), 60)
-    if seconds < 60:
-        return f"{share} · {seconds} s left"
-    return f"{share} · {f'{hours} h {minutes} min' if hours else f'{minutes} min'} left"
+    if round(seconds) < 60:
+        return f"{round(seconds)} s"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -11,6 +11,7 @@ from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import Spelling
 from lama_core.datasets import formats, user_table
 from lama_core.datasets import load_dataset as load_dataset
+from lama_core.datasets.column_guess import guess_columns
 from lama_core.datasets.dataset import AnyDataset, Dataset, n_relations
 from lama_core.datasets.library import download, installed
 from lama_core.datasets.library.download import GetRequest, Installed
@@ -208,11 +209,13 @@ class TablePreview:
         rows: The first rows, as column -> value without empty values.
         columns: Role (subject, object, relation, template) -> the column with a matching name, or
             "" if there is none.
+        guessed: Role -> the column that may have it, for roles without a matching name.
     """
 
     header: tuple[str, ...]
     rows: tuple[dict[str, object], ...]
     columns: dict[str, str]
+    guessed: dict[str, str]
 
 
 def is_table(path: Path) -> bool:
@@ -232,7 +235,7 @@ def preview_table(path: Path) -> TablePreview:
     """
     header, rows = user_table.first_rows(user_path(path), PREVIEWED)
     columns = {role: user_table.named_column(header, role) for role in user_table.ROLES}
-    return TablePreview(header, rows, columns)
+    return TablePreview(header, rows, columns, guess_columns(header, rows, columns))
 
 
 def scan_table(path: Path, request: ImportRequest) -> Scan:

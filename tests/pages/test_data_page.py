@@ -16,8 +16,9 @@ from lama_core.requests import Request
 from lama_core.runs.find import runs_dir
 from lama_core.runs.parts import PARTS, REQUEST_FILE
 from lama_core.runs.unfinished import begun_text
+from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import WHOLE_ANSWERS
-from pages.ui.shared import jobs, links, visitors
+from pages.ui.shared import jobs, links, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.messages import counted
 
@@ -63,9 +64,8 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     app = open_import(path)
     assert app.dataframe[0].value["Country"].tolist() == ["Peru", "USA"]
     assert field(app.selectbox, "Column of the objects").value == "Object"
-    button(app, "Import").click().run()
-    assert "Choose the columns" in app.info[0].value
-    field(app.selectbox, "Column of the subjects").select("Country").run()
+    assert field(app.selectbox, "Column of the subjects").value == "Country"  # guessed
+    assert any("guessed" in one.value for one in app.caption)
     button(app, "Import").click().run()
     assert "Type a template" in app.info[0].value
     assert app.dataframe[1].value["line"].tolist() == [3]
@@ -78,13 +78,36 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     assert [one for _, one, _ in started] == [request]
 
 
+def test_columns_with_other_names_are_guessed_with_a_template(
+    tmp_path: Path, started: list[tuple[str, Request, object]]
+) -> None:
+    path = tmp_path / "cities.csv"
+    path.write_text("no,country,capital\n1,Peru,Lima\n2,USA,Washington\n")
+    app = open_import(path)
+    assert field(app.text_input, "Template").value == TEMPLATE
+    button(app, "Import").click().run()
+    request = download.ImportRequest(
+        str(path), subject="country", object="capital", template=(TEMPLATE,)
+    )
+    assert [one for _, one, _ in started] == [request]
+
+
+def test_the_example_table_is_imported_without_a_choice(tmp_path: Path) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text(PATTERN)
+    dataset = download.import_dataset(path).dataset
+    assert [len(dataset.facts_of(name)) for name in ("capital", "currency")] == [2, 2]
+    assert not dataset.report.dropped
+
+
 def test_each_relation_without_a_template_has_a_field(
     tmp_path: Path, started: list[tuple[str, Request, object]]
 ) -> None:
     path = tmp_path / "facts.tsv"
     path.write_text("subject\tobject\tpred\nPeru\tLima\tcapital\nPeru\tSol\tmoney\n")
     app = open_import(path)
-    field(app.text_input, "Template of capital").set_value(TEMPLATE).run()
+    assert field(app.text_input, "Template of capital").value == TEMPLATE  # made of its name
+    field(app.text_input, "Template of money").set_value("").run()
     button(app, "Import").click().run()
     assert [one for _, one, _ in started] == [
         download.ImportRequest(str(path), template=(f"capital={TEMPLATE}",))
@@ -111,8 +134,8 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
     gone: list[object] = []
     monkeypatch.setattr(links, "go", lambda *where, **_: gone.append(where))
     button(app, "Rank whole answers").click().run()
-    assert gone and app.session_state["new data"] == "cities"
-    assert app.session_state["new kind"] == WHOLE_ANSWERS
+    there = {**screens.NEW_RUN, "data": "cities", "run_rank": WHOLE_ANSWERS}
+    assert gone[-1] == (screens.DATA, there)
 
 
 def test_a_running_job_is_in_the_header_of_every_page_for_those_who_may_see_it(

@@ -31,12 +31,12 @@ def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(
     (tmp_path / "mine.csv").write_text(TABLE)
     download.import_dataset(tmp_path / "mine.csv")
     app = open_page("results", tab="New run")
-    app.selectbox(key="new prompts").set_value("ten-sentences").run()
-    app.selectbox(key="new data").set_value("mine").run()
+    app.selectbox(key="run_prompts").set_value("ten-sentences").run()
+    app.selectbox(key="data").set_value("mine").run()
     assert not app.exception and not app.error
-    prompts = app.selectbox(key="new prompts")
+    prompts = app.selectbox(key="run_prompts")
     assert prompts.options == ["manual", "paraphrases", "misprimed"] and prompts.value == "manual"
-    assert app.selectbox(key="new candidates").options == ["common", "words", "full", "relation"]
+    assert app.selectbox(key="run_candidates").options == ["common", "words", "full", "relation"]
     said = " ".join(text.value for text in app.caption).replace("\\", "")
     for name in ("sentences", "ten-sentences", "negated"):
         assert f"({PROMPT_SETS[name].lacking})" in said

@@ -235,7 +235,7 @@ def test_an_imported_set_of_prompts_feeds_a_new_study(
     app = open_on(lambda _: True, "New study")
     app.selectbox(key="study prompts").set_value("mine-own").run()
     assert not app.exception and not app.error
-    assert app.multiselect(key="study relations").options == ["P36 capital"]
+    assert app.multiselect(key="study_relations").options == ["P36 capital"]
     assert any("--prompts mine-own" in code.value for code in app.code)
 
 

@@ -147,13 +147,13 @@ def test_bars_mark_the_gold_and_other_right_answers(runs: tuple[Run, Run]) -> No
 @pytest.mark.usefixtures("here")
 def test_the_form_of_a_run_of_statements_says_its_command() -> None:
     app = open_page("results", data="stated", tab="New run")
-    (kind,) = [one for one in app.button_group if one.key == "new kind"]
+    (kind,) = [one for one in app.button_group if one.key == "run_rank"]
     kind.set_value("whole answers").run()
     assert not app.exception
     next(one for one in app.number_input if one.label == "Facts per relation (at most)").set_value(
         3
     )
-    next(one for one in app.button_group if one.key == "new aggregate").set_value("mean")
+    next(one for one in app.button_group if one.key == "run_aggregate").set_value("mean")
     app.run()
     request = StatementsRequest("starter", ("minilm-mlm",), aggregate="mean", limit=3)
     assert arguments(request)[0] == "statements"

@@ -261,11 +261,17 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     return Planned(spec, notes)
 
 
-def check_study(request: SelectRequest, dataset: Dataset) -> None:
-    """Raise UserError for mistakes in a request that can be found without loading a model."""
+def prompts_to_study(
+    request: SelectRequest, dataset: Dataset
+) -> tuple[tuple[Relation, PromptPool], ...]:
+    """Return the relations of a study with their prompts, without loading a model.
+
+    Raises:
+        UserError: For a mistake in the request.
+    """
     study = _as_study(request)
     _check(study)
-    _choose_relations(study, dataset)
+    return _choose_relations(study, dataset)[0]
 
 
 def _check(request: StudyRequest) -> None:

@@ -50,6 +50,13 @@ TABLE_HELP = (
     "**relation** groups rows; without it all rows form one relation, named after the file. Before "
     "the import you can choose columns with other names and type missing templates."
 )
+PATTERN = """\
+subject,relation,object,template
+Peru,capital,Lima,The capital of [X] is [Y] .
+Japan,capital,Tokyo,The capital of [X] is [Y] .
+Peru,currency,sol,The currency of [X] is the [Y] .
+Japan,currency,yen,The currency of [X] is the [Y] .
+"""
 
 
 def status_of(listed: Listed) -> str:
@@ -138,11 +145,13 @@ def draw_import() -> None:
         with errors_shown():
             _draw_imported(name)
     form = st.session_state.get("import forms", 0)
-    file, name = _choose_file(form)
-    request, readable = None, file is None
+    _draw_pattern()
+    file = _choose_file(form)
+    request, readable, given = None, file is None, ""
     if file is not None:
         with errors_shown():
-            request = draw_mapping(file, ImportRequest(file.name, name or None))
+            request = draw_mapping(file, ImportRequest(file.name))
+            given = _type_name(form, file)
             readable = True
     # Enabled while the template is missing: the click that ends its typing starts the import.
     wanted = st.button(
@@ -158,7 +167,7 @@ def draw_import() -> None:
             return
     if file is None or request is None or running:
         return
-    name = import_name(Path(file.name), name or None)
+    name = import_name(Path(file.name), given or None)
     exists = name in installed.installed_names()
     if wanted and exists:
         st.session_state["to replace"] = name
@@ -167,46 +176,65 @@ def draw_import() -> None:
         return
     st.session_state.pop(IMPORTED, None)
     path = file.open()
-    request = replace(request, path=str(path), replace=replaces)
+    request = replace(request, path=str(path), name=given or None, replace=replaces)
     jobs.start(IMPORT, request, scratch=path.parent if file.is_copy else None)
     st.rerun()
 
 
-def _choose_file(form: int) -> tuple[Opened | None, str]:
-    """Draw the fields for a file or folder and a name; return the file (or None) and the name."""
+def _draw_pattern() -> None:
+    """Draw what a table needs, and a table to download and fill in."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "Your own facts, one per row of a table, or a published data set as its authors "
+            "release it."
+        )
+        st.download_button(
+            "Example CSV",
+            PATTERN,
+            "facts.csv",
+            "text/csv",
+            icon=":material/download:",
+            help=TABLE_HELP,
+            on_click="ignore",
+        )
+
+
+def _choose_file(form: int) -> Opened | None:
+    """Draw the fields for an upload and for a path on this machine; return the file, or None."""
+    upload = st.file_uploader(
+        "Upload a table or archive", type=UPLOADS, key=f"import file {form}", help=TABLE_HELP
+    )
     path = ""
     if visitors.may("paths"):
         path = st.text_input(
-            "Folder, archive or table on this machine",
+            "Or a table, archive or folder on this machine",
             key=f"import path {form}",
-            placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
+            placeholder="/path/to/facts.csv, data.zip, or LAMA/data",
             help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a table "
             "(CSV, TSV, JSON, Parquet, Excel) with one row per fact. The app copies the file.",
         ).strip()
-    upload = st.file_uploader(
-        "Or upload a file" if visitors.may("paths") else "A file",
-        type=UPLOADS,
-        key=f"import file {form}",
-        help=TABLE_HELP,
-    )
-    name = st.text_input(
-        "Name",
-        key=f"import name {form}",
-        placeholder="As the folder or file",
-        help="If a dataset already has this name, the app asks before replacing it.",
-    ).strip()
     if path and upload is not None:
         show_note("Type a path or choose a file, not both.")
-        return None, name
+        return None
     if upload is not None:
         file = upload
-        return Opened(file.name, file.file_id, file.size, lambda: _save_upload(file), True), name
+        return Opened(file.name, file.file_id, file.size, lambda: _save_upload(file), True)
     if not path:
-        return None, name
+        return None
     given = user_path(path)
     stat = given.stat() if given.is_file() else None
     mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path
-    return Opened(path, mark, stat.st_size if stat else 0, lambda: given, False), name
+    return Opened(path, mark, stat.st_size if stat else 0, lambda: given, False)
+
+
+def _type_name(form: int, file: Opened) -> str:
+    """Draw the field for the dataset's name; empty for the file's name."""
+    return st.text_input(
+        "Name of the data set",
+        key=f"import name {form}",
+        placeholder=import_name(Path(file.name), None),
+        help="If a data set already has this name, the app asks before replacing it.",
+    ).strip()
 
 
 def _agree_to_replace(name: str) -> bool:
@@ -325,8 +353,7 @@ def _draw_imported(name: str) -> None:
 
 def _open_new_run(name: str, kind: str) -> None:
     """Open the form of a new run on a dataset. kind: `WORDS_AT_BLANK` or `WHOLE_ANSWERS`."""
-    st.session_state["new data"], st.session_state["new kind"] = name, kind
-    links.go(screens.DATA, screens.NEW_RUN)
+    links.go(screens.DATA, {**screens.NEW_RUN, "data": name, "run_rank": kind})
 
 
 def _save_upload(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:

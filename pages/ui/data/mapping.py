@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from lama_core.api.data import (
     preview_table,
     scan_table,
 )
+from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from pages.ui.data.contents import draw_dropped
-from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared import cache
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.tables import draw_table
 
 MAX_SCANNED = 20_000_000  # bytes; rows of larger files are checked only by the import
@@ -83,7 +85,6 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
     preview: TablePreview = _read(file, (), preview_table)
     if not preview.header:
         raise UserError(f"{Path(file.name).name} has no readable row. Choose another table.")
-    st.caption(f"The first {counted(len(preview.rows), 'row')} of {plain(file.name)}")
     rows = [{name: _shown(value) for name, value in row.items()} for row in preview.rows]
     draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
     request = _choose_columns(file, preview, request)
@@ -94,18 +95,22 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
     if chosen["subject"] == chosen["object"]:
         show_note("Choose two different columns for the subjects and the objects.")
         return None
+    templates = st.container()
+    request = replace(request, object_separator=_type_separator(file))
     if file.n_bytes > MAX_SCANNED:
         st.caption(
             f"The file is larger than {format_bytes(MAX_SCANNED)}, so its rows are checked only "
             "during the import."
         )
-        text = _type_template("Template for rows without one", f"{file.mark} all")
+        with templates:
+            text = _type_template("Template for rows without one", f"{file.mark} all")
         request = replace(request, template=(text,) if text else ())
         request.columns()  # raises for an invalid template
         return request
     columns = (*(getattr(request, name) for _, name in FIELDS), request.object_separator)
     found: Scan = _read(file, columns, scan_table, request)
-    request = _choose_templates(file, found, request)
+    with templates:
+        request = _choose_templates(file, found, request, meaning=_meaning(preview, chosen))
     request.columns()
     usable = found.n_facts or found.unasked
     draw_dropped(found.dropped, what="row", opened=not usable)
@@ -140,23 +145,31 @@ def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest)
     chosen: dict[str, Any] = {}
     for (role, name), cell in zip(FIELDS, st.columns(len(FIELDS)), strict=True):
         by_name = preview.columns[role]
+        first = by_name or preview.guessed.get(role, "")
         options = [NONE, *preview.header] if role in WITHOUT and not by_name else preview.header
         column = cell.selectbox(
             LABELS[role],
             options,
-            index=options.index(by_name) if by_name else 0 if role in WITHOUT else None,
+            index=options.index(first) if first else 0 if role in WITHOUT else None,
             format_func=lambda column, role=role: column or WITHOUT[role],
             key=f"column {role} {file.mark}",
             placeholder="Choose a column",
         )
         chosen[name] = column if column and column != by_name else None
+    if preview.guessed:
+        st.caption("Columns with other names are guessed: check them.")
+    return replace(request, **chosen)
+
+
+def _type_separator(file: Opened) -> str | None:
+    """Draw the field for the text between several answers in a cell; None for one answer."""
     separator = st.text_input(
         "Text between several right answers in a cell (optional)",
         key=f"separator {file.mark}",
         placeholder="None: a cell is one answer",
         help="For example `;`, or `json` if each cell is a JSON list. Each answer becomes a fact.",
     )
-    return replace(request, object_separator=separator.strip() or None, **chosen)
+    return separator.strip() or None
 
 
 def _shown(value: object) -> str:
@@ -175,22 +188,49 @@ def _read(file: Opened, columns: tuple[Any, ...], reader: Callable[..., Any], *m
     return kept[key]
 
 
-def _choose_templates(file: Opened, found: Scan, request: ImportRequest) -> ImportRequest:
-    """Draw a field for the template of each relation that has none."""
+def _meaning(preview: TablePreview, chosen: Mapping[str, str | None]) -> str:
+    """What the objects of a table without relations are, by the name of their column."""
+    named = chosen["relation"] or preview.columns["object"]
+    return "" if named else str(chosen["object"])
+
+
+def _choose_templates(
+    file: Opened, found: Scan, request: ImportRequest, *, meaning: str
+) -> ImportRequest:
+    """Draw a field for the template of each relation that has none.
+
+    meaning: what the objects are, if the table has no relations.
+    """
     if not found.unasked:
         return request
     if len(found.unasked) == 1 or len(found.unasked) > MAX_FIELDS:
-        label = "Template" if len(found.unasked) == 1 else "Template of all relations without one"
-        text = _type_template(label, f"{file.mark} all")
+        alone = len(found.unasked) == 1
+        label = "Template" if alone else "Template of all relations without one"
+        named = meaning or (
+            found.unasked[0] if request.relation or len(found.relations) > 1 else ""
+        )
+        text = _type_template(label, f"{file.mark} all", _suggest(named) if alone else "")
         return replace(request, template=(text,) if text else ())
-    typed = {name: _type_template(f"Template of {name}", f"{file.mark} {name}")
-             for name in found.unasked}  # fmt: skip
+    typed = {
+        name: _type_template(f"Template of {name}", f"{file.mark} {name}", _suggest(name))
+        for name in found.unasked
+    }
     return replace(
         request, template=tuple(f"{name}={text}" for name, text in typed.items() if text)
     )
 
 
-def _type_template(label: str, mark: str) -> str:
+def _suggest(relation: str) -> str:
+    """A first template of a relation: that of the starter data, or made of its name; or none."""
+    known = {one.name: one.prompts for one in cache.dataset_of(STARTER).relations}
+    if known.get(relation):
+        return known[relation][0].template
+    words = relation.replace("_", " ").replace("-", " ").strip()
+    return f"The {words.lower()} of [X] is [Y] ." if words.replace(" ", "").isalpha() else ""
+
+
+def _type_template(label: str, mark: str, first: str = "") -> str:
+    """Draw the field for a template, with a first text that depends on the relation."""
     return st.text_input(
-        plain(label), key=f"template {mark}", placeholder=EXAMPLE, help=TEMPLATE_HELP
+        plain(label), first, key=f"template {mark} {first}", placeholder=EXAMPLE, help=TEMPLATE_HELP
     ).strip()

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.datasets.library.installed import (
     pair_set_names,
@@ -13,8 +15,9 @@ from lama_core.datasets.library.installed import (
 from lama_core.datasets.prompt_sets import relations_in
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.probes.prompts.plan import COMBINATIONS, StudyRequest, check_study
+from lama_core.probes.prompts.plan import COMBINATIONS, StudyRequest, prompts_to_study
 from lama_core.runs.find import list_runs
+from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.prompts.study_choice import MADE_STUDY_KEY
 from pages.ui.shared import cache, links, screens, visitors
 from pages.ui.shared.run_form import (
@@ -26,10 +29,14 @@ from pages.ui.shared.run_form import (
     draw_run_form,
     facts_here,
 )
-from pages.ui.shared.url_state import pick
+from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 
 OWN_PROMPTS = "The relations' own"
 HALVES = "Half of the facts"
+ABOUT = (
+    "Which prompt of a relation works best? A study scores all its prompts on training facts, "
+    "picks the best one, combines prompts into ensembles, and tests them on other facts."
+)
 
 
 def draw_form() -> None:
@@ -50,88 +57,118 @@ def _show(names: Sequence[str]) -> None:
 def _choose() -> StudyRequest | None:
     """Draw the widgets of a new study and return its request; None without data or models.
 
-    The URL doesn't contain these widgets' values.
+    The URL holds the choices, except for prompts and training pairs, which may be folders.
     """
     data = facts_here()
     models = visitors.models_here()
     if not data or not models:
         draw_no_data("facts" if not data else "models")
         return None
+    st.markdown(ABOUT)
     left, right = st.columns(2, gap="large")
+    dataset = choose("Data", data, key="data", place=left)
+    first = DEFAULT_MODEL if DEFAULT_MODEL in models else models[0]
+    model = choose("Model", models, key="study_model", first=first, show=title_of,
+                   place=right)  # fmt: skip
+    left, right = st.columns(2, gap="large")
+    below = st.container()
+    options = _choose_options()
     with left:
-        dataset = st.selectbox("Data", data, key="study data", persist_state=KEPT)
-        prompts = _choose_set(
-            "Prompts",
-            OWN_PROMPTS,
-            prompt_set_names(),
-            "study prompts",
-            "An imported set (for example LPAQA's, from the tab Import), or the path of a folder "
-            "with the subfolders mine, paraphrase and manual_paraphrase. The relation's own "
-            "template and paraphrases are always included.",
-        )
-        known = cache.relations_of(dataset)
-        if prompts:
-            with_prompts = relations_in(prompts_dir(prompts))
-            known = {name: title for name, title in known.items() if name in with_prompts}
-            if not known:
-                raise UserError(
-                    f"{prompts} has no prompts for the relations of {dataset}. Choose another set."
-                )
-        relations = choose_relations(known, "study relations")
-        first = models.index("minilm-mlm") if "minilm-mlm" in models else 0
-        model = st.selectbox("Model", models, index=first, key="study model", persist_state=KEPT)
-        limit = choose_limit(
-            100, "study limit", what="Facts per relation (at most, for training and test each)"
-        )
+        relations = _choose_relations(dataset, options["prompts"])
     with right:
-        training = _choose_set(
-            "Training pairs",
-            HALVES,
-            pair_set_names(),
-            "study training",
-            "An imported set with training pairs (such as LPAQA's), or the path of a folder with "
-            f"one P*.jsonl per relation. **{HALVES}**: half of the facts are for training, the "
-            "other half for the test.",
+        limit = choose_limit(
+            100,
+            "study_limit",
+            help="At most this many facts for training, and as many for the test. Empty: all.",
+            bound=True,
         )
-        ranking = pick(
-            "Ranking",
-            ("raw", "filtered"),
-            key="study ranking",
-            bound=False,
-            help=f"{explain('Filtered and raw ranking')} The study chooses prompts by this ranking "
-            "and reports all results in it. The published values use the raw ranking.",
-        )
-        own = st.text_area(
-            "Your own prompts (optional, one per line)",
-            key="study own",
-            persist_state=KEPT,
-            help="Only for a study of a single relation. [X] is the subject, [Y] the blank.",
-        )
-        blind = st.toggle(
-            "Include subject-blind prompts in ensembles",
-            key="study blind",
-            persist_state=KEPT,
-            help="A causal model sees only the text before the blank, so a prompt with the subject "
-            "after the blank hides the subject from it. Turn on to include such prompts in "
-            "ensembles.",
-        )
-    templates = tuple(line.strip() for line in own.splitlines() if line.strip())
+    templates = _type_prompts(below) if len(relations) == 1 else ()
     request = StudyRequest(
         dataset=dataset,
         model=model,
         relations=relations,
-        prompts=prompts,
         own=templates,
-        training=training,
-        ranking="filtered" if ranking == "filtered" else "raw",
         combinations=(*COMBINATIONS, "user") if templates else COMBINATIONS,
         limit=limit,
         train_limit=limit,
-        drop_overlap=training is not None,
-        blind=blind,
+        drop_overlap=options["training"] is not None,
+        **options,
     )
-    check_study(request, cache.dataset_of(dataset))
+    prompts_to_study(request, cache.dataset_of(dataset))  # raises for a mistake
     return request
+
+
+def _choose_options() -> dict[str, Any]:
+    """Draw the options of a study that most visitors leave as they are; return their fields."""
+    with st.expander("Options", icon=":material/tune:"):
+        left, right = st.columns(2, gap="large")
+        with left:
+            prompts = _choose_set(
+                "Prompts",
+                OWN_PROMPTS,
+                prompt_set_names(),
+                "study prompts",
+                "An imported set (for example LPAQA's, from the tab Import), or the path of a "
+                "folder with the subfolders mine, paraphrase and manual_paraphrase. The relation's "
+                "own template and paraphrases are always included.",
+            )
+            training = _choose_set(
+                "Training pairs",
+                HALVES,
+                pair_set_names(),
+                "study training",
+                "An imported set with training pairs (such as LPAQA's), or the path of a folder "
+                f"with one P*.jsonl per relation. **{HALVES}**: half of the facts are for "
+                "training, the other half for the test.",
+            )
+        with right:
+            ranking = pick(
+                "Ranking",
+                ("raw", "filtered"),
+                key="study_ranking",
+                help=f"{explain('Filtered and raw ranking')} The study chooses prompts by this "
+                "ranking and reports all results in it. The published values use the raw ranking.",
+            )
+            blind = st.toggle(
+                "Include subject-blind prompts in ensembles",
+                key="study_blind",
+                bind=BOUND,
+                help="A causal model sees only the text before the blank, so a prompt with the "
+                "subject after the blank hides the subject from it. Turn on to include such "
+                "prompts in ensembles.",
+            )
+    return {"prompts": prompts, "training": training, "ranking": ranking, "blind": blind}
+
+
+def _choose_relations(dataset: str, prompts: Path | None) -> tuple[str, ...]:
+    """Draw the choice of relations, of those with prompts; initially the first one."""
+    known = cache.relations_of(dataset)
+    if prompts:
+        with_prompts = relations_in(prompts_dir(prompts))
+        known = {name: title for name, title in known.items() if name in with_prompts}
+        if not known:
+            raise UserError(
+                f"{prompts} has no prompts for the relations of {dataset}. Choose another set."
+            )
+    return choose_relations(
+        known,
+        "study_relations",
+        help="Choose one relation to add your own prompts. Empty: all relations.",
+        bound=True,
+        default=list(known)[:1],
+    )
+
+
+def _type_prompts(place: DeltaGenerator) -> tuple[str, ...]:
+    """Draw the field for the visitor's own prompts, one per line, and return them."""
+    own = place.text_area(
+        "Your own prompts (optional, one per line)",
+        key="study_own",
+        persist_state=KEPT,
+        placeholder="[X] is a city in [Y] .",
+        help="[X] is the subject, [Y] the blank.",
+    )
+    return tuple(line.strip() for line in own.splitlines() if line.strip())
 
 
 def _choose_set(

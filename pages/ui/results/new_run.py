@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.api.results import results
 from lama_core.candidates.lists import FILE, explain_lists, list_names, unavailable_lists
@@ -32,10 +31,11 @@ from pages.ui.shared.run_form import (
     draw_run_form,
     facts_here,
 )
-from pages.ui.shared.url_state import pick, title_of
+from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 
 WORDS_AT_BLANK, WHOLE_ANSWERS = RANKED = ("words at a blank", "whole answers")
 PROBING = "a probing run"  # the job's name
+OPTIONS = "Options"
 MOST_FACTS = 100  # of a relation, unless the user types another number
 TEMPLATE_HELP = (
     "Number of the template of each relation, from 0. For relations without templates only 0 is "
@@ -48,9 +48,8 @@ def draw_form() -> None:
     ranked = pick(
         "Rank",
         RANKED,
-        key="new kind",
+        key="run_rank",
         first=WORDS_AT_BLANK,
-        bound=False,
         help=explain("Words or whole answers"),
     )
     if ranked == WHOLE_ANSWERS:
@@ -66,13 +65,12 @@ def start_run(data: str, models: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The settings that both kinds of run share, and the page columns for the other widgets."""
+    """The settings that both kinds of run share."""
 
     data: str
     relations: tuple[str, ...]
     models: tuple[str, ...]
-    left: DeltaGenerator
-    right: DeltaGenerator
+    limit: int | None
 
 
 def _show(names: Sequence[str]) -> None:
@@ -95,61 +93,64 @@ def _result(names: Sequence[str]) -> str:
     return " ".join(lines)
 
 
-def _choose_common() -> Common | None:
-    """Draw the widgets that both kinds of run share; None if no data with facts is installed."""
+def _choose_common(most_facts: int, key: str, meaning: str) -> Common | None:
+    """Draw the widgets that both kinds of run share; None if no data with facts is installed.
+
+    most_facts, key, meaning: default, key and help of the number of facts per relation.
+    """
     names = facts_here()
     if not names:
         draw_no_data("facts")
         return None
     left, right = st.columns(2, gap="large")
-    with left:
-        data = st.selectbox("Data", names, key="new data", persist_state=KEPT)
-        relations = choose_relations(cache.relations_of(data), "new relations")
+    data = choose("Data", names, key="data", place=left)
+    with right:
         models = choose_models("new models")
-    return Common(data, relations, models, left, right)
+    left, right = st.columns(2, gap="large")
+    with left:
+        relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)
+    with right:
+        limit = choose_limit(most_facts, key, help=meaning, bound=True)
+    return Common(data, relations, models, limit)
 
 
 def _choose_statements() -> StatementsRequest | None:
     """Draw the widgets of a new whole-answer run; return its request, None if a choice is missing.
 
-    The URL doesn't contain these widgets' values.
+    The URL holds the choices, except for the models, which may be folders.
     """
-    common = _choose_common()
+    common = _choose_common(
+        20,
+        "answers_limit",
+        "Uses the first N facts of each relation, in file order, and scores every answer for each. "
+        "Empty: all facts.",
+    )
     if common is None:
         return None
-    with common.left:
-        limit = choose_limit(
-            20,
-            "new statements limit",
-            help="Uses the first N facts of each relation, in file order, and scores every answer "
-            "for each. Empty: all facts.",
-        )
-    with common.right:
-        template = st.number_input(
-            "Template",
-            0,
-            most_templates(cache.dataset_of(common.data), common.relations) - 1,
-            0,
-            key=f"new template {common.data} {common.relations}",
-            persist_state=KEPT,
-            help=TEMPLATE_HELP,
-        )
-        answers = _choose_answers()
-        part = pick("Score", PARTS, key="new part", bound=False, help=explain("Tokens that count"))
-        aggregate = pick(
-            "Combine tokens by",
-            AGGREGATES,
-            key="new aggregate",
-            bound=False,
-            help=explain("Sum and mean"),
-        )
-        hiding = pick(
-            "Hidden with a token",
-            HIDINGS,
-            key="new hiding",
-            bound=False,
-            help=explain("Masked together with a token"),
-        )
+    with st.expander(OPTIONS, icon=":material/tune:"):
+        left, right = st.columns(2, gap="large")
+        with left:
+            template = st.number_input(
+                "Template",
+                0,
+                most_templates(cache.dataset_of(common.data), common.relations) - 1,
+                0,
+                key=f"new template {common.data} {common.relations}",
+                persist_state=KEPT,
+                help=TEMPLATE_HELP,
+            )
+            answers = _choose_answers()
+        with right:
+            part = pick("Score", PARTS, key="run_part", help=explain("Tokens that count"))
+            aggregate = pick(
+                "Combine tokens by", AGGREGATES, key="run_aggregate", help=explain("Sum and mean")
+            )
+            hiding = pick(
+                "Hidden with a token",
+                HIDINGS,
+                key="run_hiding",
+                help=explain("Masked together with a token"),
+            )
     if not common.models:
         show_note("Choose at least one model.")
         return None
@@ -162,7 +163,7 @@ def _choose_statements() -> StatementsRequest | None:
         aggregate=aggregate,
         part=part,
         hiding=hiding,
-        limit=limit,
+        limit=common.limit,
     )
 
 
@@ -187,43 +188,44 @@ def _choose_answers() -> str:
 def _choose() -> ProbeRequest | None:
     """Draw the widgets of a new cloze run; return its request, None if a choice is missing.
 
-    The URL doesn't contain these widgets' values.
+    The URL holds the choices, except for the models, which may be folders.
     """
-    common = _choose_common()
+    common = _choose_common(
+        MOST_FACTS,
+        "run_limit",
+        "Uses the first N facts of each relation, in file order. Empty: all facts.",
+    )
     if common is None:
         return None
-    with common.right:
-        limit = choose_limit(
-            MOST_FACTS,
-            "new limit",
-            help="Uses the first N facts of each relation, in file order. Empty: all facts.",
-        )
-        prompts = choose_possible(
-            "Prompts",
-            (*PROMPT_SETS, *LPAQA_SETS),
-            cache.impossible_prompts(common.data, common.relations, limit),
-            key="new prompts",
-            help="\n\n".join(
-                [f"**{name}**: {prompt_set.meaning}" for name, prompt_set in PROMPT_SETS.items()]
-                + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
-            ),
-        )
-        candidates = choose_possible(
-            "Candidates",
-            list_names(of_relations=True),
-            unavailable_lists(of_relations=True),
-            key="new candidates",
-            help=explain_lists(of_relations=True),
-        )
-        context = pick(
-            "Causal models see",
-            ("left", "both"),
-            key="new context",
-            bound=False,
-            help="**left**: only the text before the blank, as in the paper. **both**: the whole "
-            "sentence (slower).",
-        )
-        open_book = _choose_open_book()
+    with st.expander(OPTIONS, icon=":material/tune:"):
+        left, right = st.columns(2, gap="large")
+        with left:
+            prompts = choose_possible(
+                "Prompts",
+                (*PROMPT_SETS, *LPAQA_SETS),
+                cache.impossible_prompts(common.data, common.relations, common.limit),
+                key="run_prompts",
+                help="\n\n".join(
+                    [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
+                    + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
+                ),
+            )
+            context = pick(
+                "Causal models see",
+                ("left", "both"),
+                key="run_context",
+                help="**left**: only the text before the blank, as in the paper. **both**: the "
+                "whole sentence (slower).",
+            )
+        with right:
+            candidates = choose_possible(
+                "Candidates",
+                list_names(of_relations=True),
+                unavailable_lists(of_relations=True),
+                key="run_candidates",
+                help=explain_lists(of_relations=True),
+            )
+            open_book = _choose_open_book()
     if not common.models:
         show_note("Choose at least one model.")
         return None
@@ -237,20 +239,20 @@ def _choose() -> ProbeRequest | None:
         prompts=prompts,
         candidates=candidates,
         context="both" if context == "both" else None,
-        limit=limit,
+        limit=common.limit,
         open_book=open_book,
     )
 
 
 def _choose_open_book() -> str | None:
-    """Draw the toggle for open-book context from minilm-mlm's training text, if installed."""
+    """Draw the toggle for open-book context from MiniLM-MLM's training text, if installed."""
     if not corpus_files():
         return None
     is_open_book = st.toggle(
         "Open-book context",
-        key="new open book",
-        persist_state=KEPT,
-        help="Prepends the most similar passage of minilm-mlm's training text to each query. The "
+        key="run_open_book",
+        bind=BOUND,
+        help="Prepends the most similar passage of MiniLM-MLM's training text to each query. The "
         "run then measures whether a model can read the answer there.",
     )
     return STARTER if is_open_book else None

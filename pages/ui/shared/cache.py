@@ -47,6 +47,7 @@ from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, Mo
 from lama_core.service import queries
 from lama_core.service.process import run_query
 from lama_core.views.choice import overridden, with_verdicts
+from lama_core.views.figure import relation_label
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
@@ -378,10 +379,10 @@ def content_of(listed: Listed) -> Dataset | AnalogyDataset | QuestionDataset:
 
 
 def relations_of(name: str) -> dict[str, str]:
-    """Relation -> its name and label, for the relations with facts in a dataset."""
+    """Relation -> its label, for the relations with facts in a dataset."""
     dataset = dataset_of(name)
     return {
-        relation.name: f"{relation.name} {relation.label}".strip()
+        relation.name: relation_label(relation.name, relation.label)
         for relation in dataset.relations
         if dataset.facts_of(relation.name)
     }

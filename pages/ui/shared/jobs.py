@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -50,6 +51,8 @@ class Job:
         notes: The notes reported so far.
         other_lines: Lines of the command's output that aren't reports.
         over: Set when the command has ended and its output is read.
+        began: When the command began, on the clock of `time.monotonic`.
+        seconds: How long the command took; 0 until it has ended.
     """
 
     name: str
@@ -66,6 +69,8 @@ class Job:
     notes: list[str] = field(default_factory=list)
     other_lines: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
 
     @property
     def running(self) -> bool:
@@ -100,6 +105,7 @@ class Job:
             if self.process is None and self.begin is not None:
                 with _TURN:
                     if not self.ending:
+                        self.began = time.monotonic()
                         self.process = self.begin()
                         self._read(self.process)
             elif self.process is not None:
@@ -115,6 +121,7 @@ class Job:
                 "contain. Remove it."
             )
         finally:
+            self.seconds = time.monotonic() - self.began
             self.over.set()
 
     def _read(self, process: "subprocess.Popen[str]") -> None:
@@ -158,7 +165,12 @@ TITLES: dict[type, str] = {GetRequest: "Fetch", ModelRequest: "Fetch", ImportReq
 
 
 def start(
-    name: str, request: Request, *, scratch: Path | None = None, folder: Path = IMPORT_ROOT
+    name: str,
+    request: Request,
+    *,
+    scratch: Path | None = None,
+    folder: Path = IMPORT_ROOT,
+    title: str = "",
 ) -> Job:
     """Start the command of a request as a job.
 
@@ -167,6 +179,7 @@ def start(
         request: The request.
         scratch: A folder that is removed when the command ends; error messages don't show its name.
         folder: The folder that relative paths in the request refer to.
+        title: The kind of work, in one word; by default that of the request.
 
     Raises:
         UserError: If the visitor lacks the right, or if the queue of public mode is full.
@@ -178,7 +191,7 @@ def start(
         command.insert(1, "-P")
         found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
         environment["PYTHONPATH"] = os.pathsep.join(found)
-    title = TITLES.get(type(request), "Run")
+    title = title or TITLES.get(type(request), "Run")
 
     def begin() -> "subprocess.Popen[str]":
         return subprocess.Popen(

@@ -10,17 +10,22 @@ from typing import Literal
 
 import streamlit as st
 
+from lama_core.api.run_time import Startable
 from lama_core.datasets.library.installed import listing
 from lama_core.errors import Unavailable
 from lama_core.models.sources.catalog import find_model
 from lama_core.requests import Request
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
-from pages.ui.shared import fetching, jobs, links, screens, visitors
+from pages.ui.shared import fetching, jobs, links, run_time, screens, visitors
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
-from pages.ui.shared.url_state import choose_several, title_of
+from pages.ui.shared.url_state import BOUND, choose_several, title_of
 
 KEPT: Literal["session"] = "session"  # keeps inputs while a run hides the form
+ABOUT_START = (
+    "The run continues while you open other pages. A cancelled run keeps its finished parts: "
+    "resume it under Runs."
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class RunForm:
         name: The job's name.
         choose: Draws the fields; returns the request, or None while a choice is missing.
         show: Opens the screen of the finished runs with these names.
-        note: A text shown below the form.
+        note: A text in the help of the button Start.
         result: Describes the scores of the finished runs with these names, as Markdown.
     """
 
@@ -46,6 +51,8 @@ def draw_run_form(form: RunForm) -> None:
     """Draw the form, or the progress of the run; when the run is finished, a button shows it."""
     job = jobs.find(form.name)
     if job is not None and job.running:
+        for name, values in links.params_without(()).items():  # of the hidden form
+            links.set_param(name, [values] if isinstance(values, str) else values)
         jobs.draw_progress(form.name)
         return
     if job is not None:
@@ -56,22 +63,33 @@ def draw_run_form(form: RunForm) -> None:
         return
     with errors_shown():
         request = form.choose()
-        if request is None:
-            return
-        with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button(
-                "Start", type="primary", icon=":material/play_arrow:", key=f"start {form.name}"
-            ):
-                jobs.start(form.name, request)
-                st.rerun()
-            with st.popover(
-                "Command line", icon=":material/terminal:", key=f"command of {form.name}"
-            ):
-                draw_command(request, key=f"command line of {form.name}")
-        st.caption(
-            "The run continues while you open other pages. A cancelled run keeps its finished "
-            f"parts: resume it under Runs. {form.note}"
-        )
+        if request is not None:
+            _draw_start(request, form)
+
+
+def _draw_start(request: Request, form: RunForm) -> None:
+    """Draw the size of the run, and the buttons that start it, measure it and show its command."""
+    measured = request if isinstance(request, Startable) else None
+    if measured is not None:
+        run_time.draw_size(measured)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(
+            "Start",
+            type="primary",
+            icon=":material/play_arrow:",
+            key=f"start {form.name}",
+            help=f"{ABOUT_START} {form.note}".strip(),
+        ):
+            if measured is not None:
+                run_time.stop_measuring(measured)
+            jobs.start(form.name, request)
+            st.rerun()
+        if measured is not None:
+            run_time.draw_measure(measured)
+        with st.popover("Command line", icon=":material/terminal:", key=f"command of {form.name}"):
+            draw_command(request, key=f"command line of {form.name}")
+    if measured is not None:
+        run_time.draw_measuring(measured)
 
 
 def _draw_ended(job: jobs.Job, form: RunForm) -> None:
@@ -133,22 +151,48 @@ def default_models(here: Sequence[str]) -> list[str]:
     return [name for name in here if name == DEFAULT_MODEL] or list(here[:1])
 
 
-def choose_relations(labels: dict[str, str], key: str) -> tuple[str, ...]:
-    """Draw the choice of relations; none means all. labels: name -> displayed label."""
+def choose_relations(
+    labels: dict[str, str],
+    key: str,
+    *,
+    help: str | None = None,
+    bound: bool = False,
+    default: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Draw the choice of relations; none means all.
+
+    labels: name -> displayed label. bound: whether the choice is in the URL.
+    """
     return choose_several(
         "Relations",
         {name: labels[name] for name in sorted(labels, key=labels.__getitem__)},
+        default=default,
         key=key,
+        bind=BOUND if bound else None,
         persist_state=KEPT,
         placeholder=f"All {len(labels)}",
+        help=help,
     )
 
 
 def choose_limit(
-    first: int, key: str, *, what: str = "Facts per relation (at most)", help: str | None = None
+    first: int,
+    key: str,
+    *,
+    what: str = "Facts per relation (at most)",
+    help: str | None = None,
+    bound: bool = False,
 ) -> int | None:
-    """Draw the field for the largest number of facts per relation; None means all."""
-    chosen = st.number_input(what, 1, None, first, key=key, persist_state=KEPT, help=help)
+    """Draw the field for the largest number of facts per relation; None means all.
+
+    bound: whether the number is in the URL.
+    """
+    if bound:
+        links.drop_infinite(key)
+    bind = BOUND if bound else None
+    chosen = st.number_input(
+        what, 1, None, first, key=key, bind=bind, persist_state=KEPT, placeholder="All", help=help
+    )
     return int(chosen) if chosen else None
 
 
@@ -164,7 +208,7 @@ def choose_possible(
         label,
         [name for name in names if name not in impossible],
         key=key,
-        persist_state=KEPT,
+        bind=BOUND,
         help=help,
         placeholder="None works with these data",
     )

@@ -1,0 +1,98 @@
+"""New run and New study: what they score, how long it takes, and their choices in the URL."""
+
+import pytest
+from opening import open_page, said
+from streamlit.testing.v1 import AppTest
+
+from lama_core.api.run_time import sample_of, seconds_of, size_of
+from lama_core.datasets import load_dataset
+from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.prompts.plan import StudyRequest
+from lama_core.probes.statements.plan import StatementsRequest
+from pages.ui.shared import jobs
+
+pytestmark = pytest.mark.usefixtures("home")
+MODEL = "minilm-mlm"
+RELATION = "P36"
+
+
+@pytest.fixture(autouse=True)
+def no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_JOBS", {})
+
+
+def press(app: AppTest, label: str) -> None:
+    next(one for one in app.button if one.label == label).click().run()
+    assert not app.exception
+
+
+def test_the_choices_of_a_new_run_are_in_its_url() -> None:
+    app = open_page(
+        "data",
+        tab="New run",
+        data="starter",
+        run_relations=[RELATION],
+        run_limit="7",
+        run_prompts="paraphrases",
+    )
+    assert app.multiselect(key="run_relations").value == [RELATION]
+    assert app.number_input(key="run_limit").value == 7
+    assert "Scores **7 facts** of 1 relation with MiniLM-MLM" in said(app)
+    command = next(code.value for code in app.code if "probe" in code.value)
+    assert "--limit 7" in command and "--prompts paraphrases" in command
+    assert app.query_params["data"] == "starter"
+
+
+def test_the_time_of_a_run_is_measured_on_a_part_of_it() -> None:
+    app = open_page("data", tab="New run", run_relations=[RELATION])
+    press(app, "How long will it take?")
+    (job,) = jobs._JOBS.values()
+    job.over.wait()
+    app.run()
+    assert not app.exception and not job.error
+    assert "on this machine, measured on 17 queries." in said(app)
+    assert job.scratch is not None and not job.scratch.exists()
+    app.number_input(key="run_limit").set_value(40).run()
+    assert "measured on 17 queries." in said(app)  # also of a run with another limit
+
+
+def test_a_measurement_can_be_cancelled() -> None:
+    app = open_page("data", tab="New run", run_relations=[RELATION])
+    press(app, "How long will it take?")
+    (job,) = jobs._JOBS.values()
+    press(app, "Cancel")
+    job.over.wait()
+    app.run()
+    assert "Takes about" not in said(app)
+    assert any(one.label == "How long will it take?" for one in app.button)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        ProbeRequest("starter", (MODEL,), limit=100),
+        StatementsRequest("starter", (MODEL,), limit=20),
+        StudyRequest(dataset="starter", model=MODEL, limit=100, train_limit=100),
+    ],
+    ids=["words", "answers", "study"],
+)
+def test_a_sample_is_a_small_part_of_the_run(
+    request_: ProbeRequest | StatementsRequest | StudyRequest,
+) -> None:
+    dataset = load_dataset("starter")
+    whole, sample = (size_of(one, dataset) for one in (request_, sample_of(request_, dataset)))
+    assert set(sample.of_relation) < set(whole.of_relation)
+    assert 0 < sample.total < whole.total / 10
+    seconds = seconds_of(request_, dataset, before=3.0, scoring=2.0)
+    assert seconds == pytest.approx(3 + 2 * whole.total / sample.total)
+
+
+def test_a_study_starts_with_one_relation_and_takes_own_prompts_for_it() -> None:
+    app = open_page("data", tab="New study", data="starter")
+    assert len(app.multiselect(key="study_relations").value) == 1
+    app.text_area(key="study_own").set_value("[X] lies in [Y] .").run()
+    assert any("--template '[X] lies in [Y] .'" in code.value for code in app.code)
+    app.multiselect(key="study_relations").set_value([]).run()
+    assert not app.exception and not app.error
+    assert not [one for one in app.text_area if one.key == "study_own"]
+    assert not any("--template" in code.value for code in app.code)
