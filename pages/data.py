@@ -12,17 +12,14 @@ from pages.ui.shared.messages import errors_shown
 
 def draw_sets() -> None:
     """Draw the list of data sets and the facts of the chosen one."""
-    caption = "Facts, analogy pairs and prompts."
-    if visitors.may("fetch"):
-        caption += (
-            " The starter sets come with the project; published sets are downloaded on request "
-            "from their authors' sites."
-        )
-    st.caption(caption)
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
-    chosen = datasets.choose_source(sources)
-    with errors_shown():
-        datasets.draw_source(chosen)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        datasets.draw_sources(sources)
+    with right:
+        chosen = datasets.choose_source(sources)
+        with errors_shown():
+            datasets.draw_source(chosen)
     if chosen.installed:
         with errors_shown():
             contents.draw_content(chosen)

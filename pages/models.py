@@ -12,6 +12,9 @@ from lama_core.models import devices
 from lama_core.models.cache import check_and_add_model
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
 from lama_core.models.sources.locations import check_folder, is_here
+from lama_core.queries.cloze import ClozeRequest, fill
+from lama_core.queries.question import AskRequest, ask
+from lama_core.rounding import fixed
 from lama_core.service import queries
 from pages.ui.router import is_routed
 from pages.ui.shared import cache, fetching, screens, url_state, visitors
@@ -21,6 +24,9 @@ DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
 GONE = "gone"
 NOTE = "note on the added model"  # in the session: shown at the next rerun
+TESTED = "model that was tested"  # in the session: its first answer is shown
+TEST_SENTENCE = "The capital of France is ___."
+TEST_QUESTION = "What is the capital of France?"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
@@ -38,13 +44,14 @@ def group_of(status: str) -> str:
     return OFFERED if status == GONE else status
 
 
-def draw_groups(entries: list[Entry], statuses: dict[str, str]) -> None:
-    """Draw one group of models, initially the group of the chosen model."""
+def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
+    """Draw the choice of a group, initially that of the chosen model; return its models."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(group_of(statuses[entry.name]), []).append(entry)
     chosen = st.query_params.get("model") or st.session_state.get("model")
-    first = group_of(statuses[chosen]) if chosen in statuses else next(iter(groups))
+    name = next((entry.name for entry in entries if chosen in (entry.name, entry.title)), None)
+    first = group_of(statuses[name]) if name else next(iter(groups))
     url_state.drop_stale("group", groups)
     group = url_state.pick(
         "Models",
@@ -54,45 +61,33 @@ def draw_groups(entries: list[Entry], statuses: dict[str, str]) -> None:
         format_func=lambda name: f"{name} ({len(groups[name])})",
         label_visibility="collapsed",
     )
-    _draw_list(groups[group], with_reason=group == IMPOSSIBLE)
+    return groups[group]
 
 
-def _draw_list(entries: list[Entry], *, with_reason: bool) -> None:
-    """Draw models as a table; a click on a row chooses the model shown below it."""
-    titles = [entry.title for entry in entries]
+def draw_list(entries: list[Entry]) -> None:
+    """Draw models as a table; a click on a row chooses the model shown next to it."""
     table = pd.DataFrame(
-        {"model": titles, "reason": [entry.source.why for entry in entries]}
-        if with_reason
-        else {
-            "model": titles,
+        {
+            "model": [entry.title for entry in entries],
             "kind": [entry.kind or "known once loaded" for entry in entries],
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
             ],
-            "download (GB)": [(entry.source.n_bytes or 0) / 1e9 or None for entry in entries],
-            "in fp32 (GB)": [(entry.bytes_held("fp32") or 0) / 1e9 or None for entry in entries],
-            "case": [
-                {True: "cased", False: "uncased", None: None}[entry.cased] for entry in entries
+            "download (GB)": [
+                (entry.source.n_bytes or 0) / 1e9 or None if not is_here(entry) else None
+                for entry in entries
             ],
-            "languages": [entry.languages or None for entry in entries],
             "trained on": [entry.corpus for entry in entries],
-            "corpus size": [entry.corpus_size for entry in entries],
-            "licence": [entry.licence for entry in entries],
         }
-    )
+    ).dropna(axis="columns", how="all")
     url_state.draw_choice_table(
         table,
         [entry.name for entry in entries],
         key="model",
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
-            "trained on": st.column_config.TextColumn(width=260),
             "download (GB)": st.column_config.NumberColumn(
                 format="%.2f", help="Download size of the weights, if known."
-            ),
-            "in fp32 (GB)": st.column_config.NumberColumn(
-                format="%.2f",
-                help="Memory for the parameters at 4 bytes each; bf16 needs half of it.",
             ),
         },
         placeholder="–",
@@ -102,11 +97,12 @@ def _draw_list(entries: list[Entry], *, with_reason: bool) -> None:
 
 def draw_model(entry: Entry, status: str) -> None:
     """Draw a model's details and the actions for its status, such as a download button."""
-    st.subheader(plain(entry.title), anchor=False)
     held = {precision: entry.bytes_held(precision) for precision in ("fp32", "bf16")}
+    how = entry.source.how
     facts = {
         "name": entry.name,
         "kind": entry.kind,
+        "case": {True: "cased", False: "uncased", None: ""}[entry.cased],
         "parameters": f"{entry.n_parameters:,}" if entry.n_parameters else "",
         "download": format_bytes(entry.source.n_bytes) if entry.source.n_bytes else "",
         "in memory": ", ".join(
@@ -115,7 +111,7 @@ def draw_model(entry: Entry, status: str) -> None:
         "languages": entry.languages,
         "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
         "licence": entry.licence,
-        "source": f"{entry.source.how}: {entry.source.place}",
+        "source": "" if how == "assets" else f"{how}: {entry.source.place}",
         "paper": PAPERS.get(entry.paper, entry.paper),
         "note": entry.note,
     }
@@ -129,35 +125,79 @@ def draw_model(entry: Entry, status: str) -> None:
         except UserError as error:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
     elif status == INSTALLED:
-        link = {"models": [entry.name]}
-        if is_chat(entry.name):
-            link = {"tab": ["Question"], "generators": [entry.name]}
-        st.page_link(screens.ASK, label="Ask it", icon=":material/edit_note:", query_params=link)
+        _draw_use(entry)
     else:
-        fetching.draw_offer(entry)
+        fetching.draw_offer(entry, about=False)
     removable = entry.added and visitors.may("manage")
     if removable and st.button("Remove from the list", icon=":material/remove:"):
         forget_model(entry.name)
         st.rerun()
 
 
+def _draw_use(entry: Entry) -> None:
+    """Draw the link to Ask, and the test that loads the model and shows its first answer."""
+    chat = is_chat(entry.name)
+    link = {"tab": ["Question"], "generators": [entry.name]} if chat else {"models": [entry.name]}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link(
+            screens.ASK,
+            label="Ask it",
+            icon=":material/edit_note:",
+            query_params=link,
+            width="content",
+        )
+        if st.button(
+            "Test it",
+            icon=":material/bolt:",
+            help="Loads the model and shows its first answer to one sentence.",
+        ):
+            st.session_state[TESTED] = entry.name
+    if st.session_state.get(TESTED) == entry.name:
+        with errors_shown():
+            draw_first_answer(entry, generates=chat)
+
+
+def draw_first_answer(entry: Entry, *, generates: bool) -> None:
+    """Load a model and show its first answer to one sentence.
+
+    Raises:
+        UserError: If the model can't be loaded or queried.
+    """
+    with st.spinner(f"Loading {plain(entry.title)} and asking it one sentence"):
+        if generates:
+            asked = AskRequest(TEST_QUESTION, models=(entry.name,))
+            found = cache.answer(ask.kind, asked, entry.name)
+            text, word, how = TEST_QUESTION, found.generated.text, ""
+        else:
+            request = ClozeRequest(TEST_SENTENCE, models=(entry.name,))
+            (blank,) = cache.answer(fill.kind, request, entry.name).blanks
+            first = blank.predictions[0]
+            text, word, how = TEST_SENTENCE, first.token, f" (probability {fixed(first.prob, 2)})"
+    said = f"It works: {plain(entry.title)} answers “{plain(text)}” with **{plain(word)}**{how}."
+    st.success(said, icon=":material/check_circle:")
+
+
 def draw_add() -> None:
     """Draw the form that adds a model from a folder, the hub or a server."""
-    with st.form("add", clear_on_submit=True, border=False):
-        field, button = st.columns([4, 1], vertical_alignment="bottom")
-        reference = field.text_input(
-            "Add a model",
-            placeholder="/path/to/a/model, owner/name@revision, server:URL#name or chat:URL#name",
-            help="A folder with config.json and safetensors, a GGUF file, a name on the hub, or "
-            "server:http://host:8000#name for a model on an OpenAI-compatible server, or "
-            "chat:http://host:8000#name if the server only generates text; the app reads the "
-            "server's key from LAMA_SERVER_KEY. Pickled weights are refused, and code from a "
-            "model's repository is never run.",
+    with (
+        st.popover("Add a model", icon=":material/add:"),
+        st.form("add", clear_on_submit=True, border=False),
+    ):
+        reference = st.text_input(
+            "Folder, hub name or server",
+            placeholder="/path/to/a/model or owner/name",
+            help="A folder with config.json and safetensors, a GGUF file, a name on the hub "
+            "(owner/name or owner/name@revision), or server:http://host:8000#name for a model on "
+            "an OpenAI-compatible server, or chat:http://host:8000#name if the server only "
+            "generates text; the app reads the server's key from LAMA_SERVER_KEY. Pickled weights "
+            "are refused, and code from a model's repository is never run.",
         )
-        if button.form_submit_button("Add", icon=":material/add:") and reference:
+        st.caption("A model on this machine is loaded at once and asked one sentence.")
+        if st.form_submit_button("Add", type="primary") and reference:
             with errors_shown(), st.spinner("Checking the model"):
                 added = check_and_add_model(reference.strip())
                 st.session_state["chosen later"] = added.name
+                st.session_state[TESTED] = added.name
                 st.session_state[NOTE] = added.note
                 st.rerun()
 
@@ -222,12 +262,6 @@ def draw_loaded() -> None:
 def main() -> None:
     """Draw the list by groups, the chosen model, the form to add one, and the memory."""
     st.header("Models", anchor=False)
-    st.caption(
-        "Installed models answer at once. The others can be downloaded: from the Hugging Face hub, "
-        "from their authors, or as a package."
-        if visitors.may("fetch")
-        else "The models that this app can query."
-    )
     with errors_shown():
         offered = visitors.offered_models()
         entries = [entry for entry in all_models() if offered is None or entry.name in offered]
@@ -235,15 +269,23 @@ def main() -> None:
         entries.sort(key=lambda entry: statuses[entry.name] != INSTALLED)
         if "chosen later" in st.session_state:
             st.session_state["model"] = st.session_state.pop("chosen later")
-        draw_groups(entries, statuses)
-        by_name = {entry.name: entry for entry in entries}
-        chosen = url_state.choose("Model", list(by_name), key="model")
-        draw_model(by_name[chosen], statuses[chosen])
+            st.session_state.pop("group", None)
         is_operator = visitors.may("manage")
-        if is_operator:
-            draw_add()
-            if note := st.session_state.pop(NOTE, ""):
-                st.warning(plain(note), icon=":material/forum:")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            listed = choose_group(entries, statuses)
+            if is_operator:
+                draw_add()
+        if note := st.session_state.pop(NOTE, ""):
+            st.warning(plain(note), icon=":material/forum:")
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            draw_list(listed)
+        with right:
+            by_name = {entry.name: entry for entry in entries}
+            chosen = url_state.choose(
+                "Model", list(by_name), key="model", show=lambda name: by_name[name].title
+            )
+            draw_model(by_name[chosen], statuses[chosen])
         with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
             if is_operator:

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 from written_statements import write_bear
 
@@ -192,8 +192,7 @@ def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: P
 def test_one_run_and_one_note_are_said_in_the_singular(home: Path, tmp_path: Path) -> None:
     (run,) = make_runs(tmp_path / "made", n_relations=1, n_facts=20)[:1]
     shutil.copytree(run.info.folder, home / "data" / "runs" / run.info.id)
-    said = open_page("data", tab="Runs").caption
-    assert any("1 is your own (" in one.value for one in said)
+    assert "**1 run** of your own (" in said(open_page("data", tab="Runs"))
     assert (counted(1, "note"), counted(2000, "note")) == ("1 note", "2,000 notes")
     assert counted(2, "query") == "2 queries"
 

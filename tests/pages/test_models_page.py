@@ -1,9 +1,11 @@
 """What the Models page says of a model before it is fetched."""
 
+import json
 from pathlib import Path
 
 import pytest
 from opening import open_page
+from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
 from lama_core.models.sources.catalog import added_models
@@ -18,13 +20,20 @@ def read(text: str) -> str:
     return text.replace("\\", "")
 
 
+def add(app: AppTest, reference: str) -> None:
+    (field,) = (one for one in app.text_input if one.label == "Folder, hub name or server")
+    field.set_value(reference)
+    next(one for one in app.button if one.label == "Add").click().run()
+    assert not app.exception
+
+
 def test_the_bytes_to_fetch_and_to_hold_and_the_agreement_are_said_beforehand() -> None:
     app = open_page("models", model="llama-3.2-1b")
     said = " ".join(read(one.value) for one in app.markdown)
     assert "**download**: 2.47 GB" in said
     assert "**in memory**: 4.94 GB in fp32, 2.47 GB in bf16" in said  # 1.236e9 times 4 and 2
     assert any(one.label == "Get it (2.47 GB)" for one in app.button)
-    assert any("HF_TOKEN" in read(one.value) for one in app.caption)
+    assert "HF_TOKEN" in said
 
 
 def test_a_model_that_nothing_runs_says_why_and_is_not_offered() -> None:
@@ -60,9 +69,7 @@ def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     app = open_page("models", model="minilm-mlm")
-    (field,) = (one for one in app.text_input if one.label == "Add a model")
-    field.set_value("foo/bar-nonexistent")
-    next(one for one in app.button if one.label == "Add").click().run()
+    add(app, "foo/bar-nonexistent")
     (said,) = (read(one.value) for one in app.error)
     assert said.startswith("Can't check foo/bar-nonexistent: it is not on this machine")
     assert added_models() == ()
@@ -74,10 +81,32 @@ def test_a_chat_template_that_cant_be_used_is_named_when_its_model_is_added(
     folder = save_model_folder("smollm2", tmp_path / "tiny")
     (folder / "chat_template.jinja").write_text("{{", encoding="utf-8")
     app = open_page("models")
-    (field,) = (one for one in app.text_input if one.label == "Add a model")
-    field.set_value(str(folder))
-    next(one for one in app.button if one.label == "Add").click().run()
-    assert not app.exception
+    add(app, str(folder))
     (warning,) = app.warning
     assert "TemplateSyntaxError" in warning.value and "Continue the text" in read(warning.value)
     assert not app.run().warning
+
+
+def test_an_added_model_is_loaded_and_its_first_answer_shown(tmp_path: Path) -> None:
+    folder = save_model_folder("smollm2", tmp_path / "tiny")
+    app = open_page("models")
+    add(app, str(folder))
+    (done,) = app.success
+    assert "It works" in done.value and "answers “The capital of France is" in read(done.value)
+    assert app.selectbox(key="model").value == str(folder)
+    app.selectbox(key="model").set_value("minilm-mlm").run()
+    assert not app.success
+    next(one for one in app.button if one.label == "Test it").click().run()
+    assert "**paris**" in app.success[0].value
+
+
+def test_an_added_model_that_cant_be_loaded_says_so_in_one_sentence(tmp_path: Path) -> None:
+    folder = save_model_folder("smollm2", tmp_path / "tiny")
+    config = folder / "config.json"
+    sizes = json.loads(config.read_text(encoding="utf-8"))
+    config.write_text(json.dumps(sizes | {"intermediate_size": 7}), encoding="utf-8")
+    app = open_page("models")
+    add(app, str(folder))
+    (fault,) = app.error
+    assert "Traceback" not in fault.value and not app.success
+    assert app.selectbox(key="model").value == str(folder)

