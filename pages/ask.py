@@ -22,14 +22,20 @@ from pages.ui.shared import links, screens, url_state
 
 def draw_answers() -> None:
     """Draw the tab Answers: the user's own answers to a blank, or whole sentences."""
-    chosen = url_state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
+    chosen = url_state.pick(
+        "What to rank",
+        ("Answers to a blank", "Whole sentences"),
+        key="score",
+        label_visibility="collapsed",
+    )
     draw_query(SENTENCES if chosen == SENTENCES.name else ANSWERS)
 
 
 def draw_analogy() -> None:
     """Draw the tab Analogy."""
-    st.caption("A is to B as C is to D: a model that completes an analogy has found the relation.")
-    chosen = url_state.pick("What to do", ("Solve", "Score"), key="analogy")
+    chosen = url_state.pick(
+        "What to do", ("Solve", "Score"), key="analogy", label_visibility="collapsed"
+    )
     draw_query(PAIRS if chosen == "Score" else ANALOGY)
 
 

@@ -38,6 +38,12 @@ N_KNOWN = 100  # words of a sentence whose ranks are known
 MAX_GROUPS = 20
 BATCH_SIZE = 8  # sentences between two progress reports
 BRACES = re.compile(r"\{([^{}]*)\}")
+GRID_EXAMPLE = "{Paris|Rome|Oslo|Lima} is the capital of ___."
+
+
+def has_alternatives(text: str) -> bool:
+    """Whether a sentence has alternatives in braces."""
+    return any("|" in options for options in BRACES.findall(text))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ def command(*arguments: str) -> dict[str, object]:
 
 def test_the_first_screen_solves_its_example(page: Page, app_url: str) -> None:
     open_page(page, app_url)
-    expect(page.locator(".lx-sentence")).to_contain_text("Paris is to France as Rome is to")
+    expect(page.locator(".lx-asked")).to_contain_text("Paris is to France as Rome is to")
     expect(page.locator("table.lx")).to_have_count(2)
     wait_until_drawn(page)
     assert len(words(page)) == 5
@@ -59,19 +59,19 @@ def test_page_and_command_line_solve_alike(page: Page, app_url: str) -> None:
 def test_a_typed_word_is_in_the_address_and_a_link_brings_it_back(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     expect(page.locator("table.lx")).to_have_count(2)
-    field = page.get_by_label("C", exact=True)
-    field.fill("Berlin")
+    field = page.get_by_label("Analogy", exact=True).first
+    field.fill("Paris : France :: Berlin : ?")
     field.press("Enter")
-    expect(page).to_have_url(re.compile("c=Berlin"))
-    expect(page.locator(".lx-sentence")).to_contain_text("as Berlin is to")
+    expect(page).to_have_url(re.compile("Berlin"))
+    expect(page.locator(".lx-asked")).to_contain_text("as Berlin is to")
     page.goto(page.url)
-    expect(page.locator(".lx-sentence")).to_contain_text("as Berlin is to")
+    expect(page.locator(".lx-asked")).to_contain_text("as Berlin is to")
 
 
 def test_typed_markup_is_shown_as_text(page: Page, app_url: str) -> None:
     open_page(page, app_url, "&c=%3Cimg%20src=x%20onerror=alert(1)%3E")
-    expect(page.locator(".lx-sentence")).to_contain_text("<img src=x onerror=alert(1)>")
-    assert page.locator(".lx-sentence img").count() == 0
+    expect(page.locator(".lx-asked")).to_contain_text("<img src=x onerror=alert(1)>")
+    assert page.locator(".lx-asked img").count() == 0
 
 
 def test_scores_are_ranked_with_a_heat_strip_each(page: Page, app_url: str) -> None:

@@ -162,8 +162,8 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
         wait_until_drawn(page, seen)
         return int(page.evaluate("history.length")) - before
 
-    def choose_example(name: str) -> None:
-        page.get_by_role("button", name="Examples").first.click()
+    def choose_example(name: str, group: str = "More examples") -> None:
+        page.get_by_role("button", name=group).first.click()
         page.get_by_role("button", name=name).first.click()
         page.keyboard.press("Escape")
 
@@ -172,20 +172,20 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
         field.fill("Rome is the capital of ___.")
         field.press("Enter")
 
-    word = page.get_by_role("textbox", name="A", exact=True)
+    word = page.get_by_role("textbox", name="Analogy", exact=True)
     assert entries_of(lambda: choose_example("Adolphe Adam died in")) == 1
     assert entries_of(type_sentence) == 0
     for tab in ("Analogy", "Question", "Answers", "Wordings", "Grid", "Batch", "Analogy"):
         page.keyboard.press("Escape")
         assert entries_of(page.get_by_role("tab", name=tab, exact=True).click) == 1, tab
     first = word.input_value()
-    assert entries_of(lambda: choose_example("Tokyo : Japan")) == 1
-    expect(word).to_have_value("Tokyo")
+    assert entries_of(lambda: choose_example("Tokyo : Japan", "Encyclopedic")) == 1
+    expect(word).to_have_value("Tokyo : Japan :: Paris : ?")
     page.go_back()
     expect(word).to_have_value(first)
     wait_until_drawn(page)
     page.go_forward()
-    expect(word).to_have_value("Tokyo")
+    expect(word).to_have_value("Tokyo : Japan :: Paris : ?")
     wait_until_drawn(page)
     page.get_by_role("button", name="History").click()
     entry = page.get_by_role("button", name="Rome is the capital of ___. Sentence")

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from analogy_fakes import Work, run_probes
 from numpy.typing import NDArray
-from opening import open_page, said
+from opening import html, open_page, said
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
+from lama_core.errors import UserError
 from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.accuracy_tables import RELATION_KINDS, UNMARKED
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
@@ -22,6 +23,7 @@ from lama_core.progress import ignore
 from lama_core.queries.pairs import Pair
 from pages.ui.analogy import probes
 from pages.ui.analogy.probes import decision_rows
+from pages.ui.queries.analogy import FIELD, read_words
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain
 from pages.ui.shared.token_strips import heat_strip
@@ -179,3 +181,48 @@ def test_a_decision_opens_its_pairs_on_ask(monkeypatch: pytest.MonkeyPatch) -> N
     app = open_page("", **{**params, "models": "bert-base-cased"})  # not here: nothing is scored
     assert app.text_input(key="query").value == params["query"]
     assert not app.error
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Paris : France :: Rome : ?", ("Paris", "France", "Rome", "___")),
+        ("Paris:France::?:Italy", ("Paris", "France", "___", "Italy")),
+        ("New York : US :: ___ : UK", ("New York", "US", "___", "UK")),
+        ("King is to queen as man is to ?.", ("King", "queen", "man", "___")),
+    ],
+)
+def test_an_analogy_is_read_from_one_line(line: str, words: tuple[str, ...]) -> None:
+    assert read_words(line) == words
+
+
+@pytest.mark.parametrize("line", ["", "Paris : France", "a : b :: c : d", "a : ? :: c : ?"])
+def test_a_line_without_one_missing_word_gets_a_sentence(line: str) -> None:
+    with pytest.raises(UserError, match="question mark for one word"):
+        read_words(line)
+
+
+def test_a_url_with_a_word_in_each_parameter_opens_the_line() -> None:
+    old = {"tab": "Analogy", "a": "Tokyo", "b": ["Japan"], "c": "Paris", "blank": "B"}
+    line = "Tokyo : ? :: Paris : "
+    assert screens.resolve("", old)[1] == {"tab": "Analogy", "solve": line, "solution": "Japan"}
+    old |= {"d": "France", "blank": "D"}
+    page, params = screens.resolve("", old)
+    assert page == screens.ASK
+    assert params["solve"] == "Tokyo : Japan :: Paris : ?" and params["solution"] == "France"
+
+
+def test_the_first_examples_of_a_kind_have_one_missing_word() -> None:
+    for line, gold in FIELD.examples():
+        assert read_words(line)[-1] == "___" and gold.isalpha()
+
+
+@pytest.mark.usefixtures("home")
+def test_the_verdict_counts_the_models_with_the_right_answer_first() -> None:
+    app = open_page("", tab="Analogy", models=["minilm-mlm", "minilm-mlm-twin"])
+    shown = html(app)
+    verdict = shown.split('class="lx-conclusion">')[1].split("</div>")[0]
+    assert verdict.startswith("Models with <b>Italy</b> first: <b>")
+    first = shown.count('<tr class="gold"><td class="rank">1<')
+    assert f"<b>{first} of 2</b> with the template" in verdict
+    assert "with 3CosAdd" in verdict and "with 3CosMul" in verdict

@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from calling import told
 from opening import open_page
+from streamlit.testing.v1 import AppTest
 
 import lama_core as lama
 from lama_core.queries.table import QUERIES
@@ -18,7 +19,7 @@ from lama_core.scoring.limits import UNLIMITED
 from lama_core.tables import columns_of
 from pages.ui.queries import draw, history
 from pages.ui.queries.table import TABS
-from pages.ui.shared import cache
+from pages.ui.shared import cache, links, query_queue
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -78,6 +79,101 @@ def test_command_function_and_page_give_the_same(
     assert shown_request == app.session_state[history.HISTORY][0].request == request
     assert json.loads(json.dumps(shown.to_json(), allow_nan=False)) == whole
     assert shown.rows() == answer.rows()
+
+
+# Kind of query -> a tab with another query's values, the field that changes, its new value, and the
+# fields that belong to the query with their values for the new one.
+CHANGED: dict[str, tuple[dict[str, str], str, str, dict[str, Any]]] = {
+    "fill": ({"text": TEXT, "gold": "Oslo"}, "text", "Rome is in ___.", {"gold": ""}),
+    "ask": (
+        {"tab": "Question", "question": "Who is it?", "right_texts": "Ada"},
+        "question",
+        "What is the capital of Norway?",
+        {"right_texts": "Oslo"},
+    ),
+    "analogy": (
+        {"tab": "Analogy", "solve": "Oslo : Norway :: Rome : ?", "solution": "Italy"},
+        "solve",
+        "Tokyo : Japan :: Paris : ?",
+        {"solution": "France"},
+    ),
+    "rank": (
+        {"tab": "Answers", "statement": TEXT, "answers": "Oslo\nRome", "right_answer": "Oslo"},
+        "statement",
+        "Rome is in ___.",
+        {"right_answer": None},
+    ),
+    "relation": (
+        {"tab": "Wordings", "relation": "P36 capital", "subject": "Norway", "object": "Oslo"},
+        "subject",
+        "France",
+        {"object": ""},
+    ),
+    "inspect layers": (
+        {"text": TEXT, "look": "Which words mattered", "explain": "Oslo"},
+        "text",
+        "Rome is in ___.",
+        {"explain": ""},
+    ),
+    "inspect trace": (
+        {"text": TEXT, "look": "Causal trace", "subject": "Norway", "explain": "Oslo"},
+        "text",
+        "The capital of Peru is ___.",
+        {"explain": "", "subject": "Peru"},
+    ),
+    "inspect logit": (
+        {"text": TEXT, "look": "Parts of the logit", "against": "Bergen"},
+        "text",
+        "Rome is in ___.",
+        {"against": ""},
+    ),
+    "batch": (
+        {"tab": "Batch", "sentences_many": TEXT, "many_find": "Norway"},
+        "many sentences",
+        "Rome is in ___.",
+        {"many_find": ""},
+    ),
+}
+# All their fields are the query itself.
+WHOLE = ("sentences", "score_analogies", "grid")
+
+
+def test_every_kind_of_query_is_in_the_test_of_stale_values() -> None:
+    assert set(ASKED) == {name.partition(" ")[0] for name in CHANGED} | set(WHOLE)
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_no_field_keeps_a_value_of_another_query(name: str) -> None:
+    params, key, value, expected = CHANGED[name]
+    app = open_page("", models=[MODELS[0]], **params)
+    for field in expected:
+        assert shown_value(app, field) == params.get(field, ""), "a URL's values are shown"
+    field_of(app, key).set_value(value).run()
+    assert {field: shown_value(app, field) for field in expected} == expected
+
+
+def field_of(app: AppTest, key: str) -> Any:
+    fields = (*app.text_input, *app.selectbox, *app.text_area)
+    return next(one for one in fields if one.key == key)
+
+
+def shown_value(app: AppTest, key: str) -> Any:
+    value = field_of(app, key).value
+    return value if value is not None or field_of(app, key).type == "selectbox" else ""
+
+
+def test_an_interrupted_rerun_leaves_no_parameter_in_the_url_of_another_tab(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:  # a click on another tab interrupts the query
+        patch.setattr(query_queue, "cached_answer", lambda *_: st.stop())
+        patch.setattr(cache, "cached_answer", lambda *_: st.stop())
+        app = open_page("", tab="Batch", models=[MODELS[0]], sentences_many=TEXT)
+    queries: list[str] = []
+    monkeypatch.setattr(links, "_order", lambda _, query, act: queries.append(query))
+    app.query_params["tab"] = app.session_state["tab"] = "Analogy"
+    app.run()
+    assert "tab=Analogy" in queries[-1] and "sentences_many" not in queries[-1]
 
 
 @pytest.mark.parametrize("name", [name for name in ASKED if name != "batch"])

@@ -61,7 +61,7 @@ def test_what_is_not_here_is_fetched_by_one_button_however_often_it_is_missed(
     ("page", "params", "said"),
     [
         ("cloze", {"text": "Paris is in France."}, "no blank"),
-        ("analogy", {"c": "x" * 1000}, "1,000 characters"),
+        ("analogy", {"solve": f"a : b :: {'x' * 1000} : ?"}, "1,000 characters"),
     ],
 )
 def test_a_mistake_in_an_address_is_one_sentence_and_stays(

@@ -1,5 +1,6 @@
 """The view Solve: three words and a blank, each model's answers, and vector arithmetic."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from itertools import zip_longest
@@ -26,108 +27,137 @@ from pages.ui.shared import predictions, screens, url_state
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, reserve_line
 
-BLANK = "___"
-# Query pair and candidate pair; the last word is the gold answer.
-EXAMPLES = (
-    ("Paris", "France", "Rome", "Italy"),
-    ("Tokyo", "Japan", "Paris", "France"),
-    ("king", "queen", "man", "woman"),
-    ("walk", "walked", "play", "played"),
-    ("big", "bigger", "small", "smaller"),
-    ("dog", "puppy", "cat", "kitten"),
-    ("happy", "unhappy", "able", "unable"),
-    ("Einstein", "physicist", "Mozart", "composer"),
-    ("hot", "cold", "high", "low"),
-    ("one", "two", "first", "second"),
+BLANK, MISSING = "___", "?"
+# Kind of relation -> analogies; the last word is the gold answer. Source of the kinds: Gladkova et
+# al. 2016 (BATS).
+EXAMPLES = {
+    "Encyclopedic": (
+        "Paris : France :: Rome : Italy",
+        "Tokyo : Japan :: Paris : France",
+        "Einstein : physicist :: Mozart : composer",
+        "king : queen :: man : woman",
+        "dog : puppy :: cat : kitten",
+    ),
+    "Lexicographic": (
+        "hot : cold :: high : low",
+        "big : large :: small : little",
+        "apple : fruit :: car : vehicle",
+        "day : week :: month : year",
+    ),
+    "Derivational": (
+        "happy : unhappy :: able : unable",
+        "home : homeless :: use : useless",
+        "quick : quickly :: slow : slowly",
+        "teach : teacher :: write : writer",
+    ),
+    "Inflectional": (
+        "walk : walked :: play : played",
+        "big : bigger :: small : smaller",
+        "student : students :: year : years",
+        "know : knowing :: think : thinking",
+    ),
+}
+HOW = (
+    "A is to B as C is to which word? Each model fills the blank of a template, such as “Paris is "
+    "to France as Rome is to ___”; vector arithmetic takes the word whose embedding x is nearest "
+    "to B − A + C: **3CosAdd** = cos(x, B − A + C), "
+    "**3CosMul** = cos(x, B) · cos(x, C) / (cos(x, A) + 0.001)."
 )
-KEYS = [slot.lower() for slot in SLOTS]
+FORMULAS = (
+    "3CosMul shifts its cosines to 0–1. For a blank at A, B or C the terms follow from "
+    "B − A = D − C."
+)
+IN_WORDS = re.compile(r"(.+?) is to (.+?) as (.+?) is to (.+?)\.?")
 
 
-def _follow() -> None:
-    """Set the right answer to that of an example with the given words, or else to nothing."""
-    words = [st.session_state.get(key) or "" for key in KEYS]
-    at = SLOTS.index(st.session_state.get("blank") or "D")
-    words[at] = ""
-    known = {(*one[:at], "", *one[at + 1 :]): one[at] for one in EXAMPLES}
-    st.session_state[KEYS[at]] = known.get(tuple(words), "")
+def read_words(line: str) -> tuple[str, ...]:
+    """The four words of an analogy, with `BLANK` for a question mark or three underscores.
+
+    Raises:
+        UserError: If the line doesn't have four words, one of them missing.
+    """
+    if spoken := IN_WORDS.fullmatch(line.strip()):
+        words = list(spoken.groups())
+    else:
+        words = [word for pair in line.split("::") for word in re.split(r"\s:\s|:", pair)]
+    words = [BLANK if word.strip() in (MISSING, BLANK) else word.strip() for word in words]
+    if len(words) != len(SLOTS) or words.count(BLANK) != 1 or not all(words):
+        raise UserError("Write an analogy as A : B :: C : ?, with a question mark for one word.")
+    return tuple(words)
 
 
-def _draw_words(_: Any) -> tuple[str, ...]:
-    """Draw the four words and the place of the blank; return the words, with `BLANK` there."""
-    blank_slot = st.session_state.get("blank") or st.query_params.get("blank") or "D"
-    words = []
-    with st.container(key="analogy-words"):
-        fields = st.columns([3, 3, 3, 3, 3.6], gap="small", vertical_alignment="bottom")
-    for slot, first, field in zip(SLOTS, EXAMPLES[0], fields, strict=False):
-        is_blank = slot == blank_slot
-        word = field.text_input(
-            f"{slot}: blank" if is_blank else slot,
-            first,
-            key=slot.lower(),
-            bind=url_state.BOUND,
-            on_change=None if is_blank else _follow,
-            placeholder="right answer (optional)" if is_blank else "",
-            help="The model doesn't see this word. Type the right answer to see its rank, or "
-            "leave the field empty."
-            if is_blank
-            else None,
+def _write_line(words: Sequence[str]) -> str:
+    a, b, c, d = (MISSING if word == BLANK else word for word in words)
+    return f"{a} : {b} :: {c} : {d}"
+
+
+def _examples_of(kind: str) -> list[tuple[str, str]]:
+    """The analogies of a kind with their last words missing, and these words."""
+    split = (line.rpartition(" ") for line in EXAMPLES[kind])
+    return [(f"{start} {MISSING}", gold) for start, _, gold in split]
+
+
+FIELD = url_state.ExampleField(
+    "solve", "solution", lambda: [one for kind in EXAMPLES for one in _examples_of(kind)]
+)
+
+
+def _type_line(_: Any) -> tuple[str, ...]:
+    return read_words(
+        FIELD.type(
+            "Analogy",
+            help="Type or paste four words, with a question mark for the one that the models "
+            "predict: A : B :: C : ?",
         )
-        words.append(word or "")
-    with fields[4]:
-        chosen = url_state.pick(
-            "Blank",
-            SLOTS,
-            key="blank",
-            first="D",
-            help="The word that the models predict: A is to B as C is to D.",
-        )
-    at = SLOTS.index(chosen or "D")
-    return tuple(BLANK if number == at else word for number, word in enumerate(words))
+    )
 
 
-def _write_words(request: SolveRequest) -> dict[str, Any]:
-    """The URL parameters of the four words and of the place of the blank."""
+def _line_params(request: SolveRequest) -> dict[str, Any]:
+    """The URL parameters of the line."""
     if len(request.text) != len(SLOTS) or request.text.count(BLANK) != 1:
         raise UserError(f"an analogy has four words; write one of them as {BLANK}.")
-    at = request.text.index(BLANK)
-    words = [request.gold if number == at else word for number, word in enumerate(request.text)]
-    return dict(zip(KEYS, words, strict=True)) | {"blank": SLOTS[at]}
-
-
-def _typed_gold(values: Any) -> str | None:
-    """The word that the visitor typed at the blank."""
-    at = values["text"].index(BLANK)
-    return (st.session_state.get(KEYS[at]) or "").strip() or None
-
-
-def _example(words: tuple[str, str, str, str]) -> widgets.Example:
-    """A worked example, which fills in the four words."""
-    a, b, c, d = words
-    values = dict(zip(KEYS, words, strict=True)) | {"blank": "D"}
-    return widgets.Example(f"{a} : {b} :: {c} : {d}", values)
+    return {FIELD.texts: _write_line(request.text)}
 
 
 def _layout(draw: DrawField) -> None:
-    draw("text")
-    draw("gold")
-    models, template, more = st.columns([4, 4, 3], vertical_alignment="bottom")
+    FIELD.start()
+    line, right, button = st.columns([5.2, 1.9, 1], vertical_alignment="bottom")
+    with right:
+        draw("gold")
+    with button:
+        widgets.draw_ask("Solve")
+    with st.container(horizontal=True, gap="xsmall", key="chips"):
+        for kind in EXAMPLES:
+            widgets.draw_examples(
+                (
+                    widgets.Example(text, {FIELD.texts: text, FIELD.golds: gold})
+                    for text, gold in _examples_of(kind)
+                ),
+                label=kind,
+            )
+    models, template, more = st.columns([4, 4, 1.6], vertical_alignment="bottom")
     with models:
         draw("models")
     with template:
         draw("template")
-    with more, st.container(horizontal=True, vertical_alignment="center"):
-        widgets.draw_examples(map(_example, EXAMPLES), scrolls=True)
-        with st.popover("Options", icon=":material/tune:"):
-            draw("keep_query_words")
-            draw("top_k")
-            widgets.draw_cloze_options(draw)
+    with more, st.popover("Options", icon=":material/tune:"):
+        draw("keep_query_words")
+        draw("top_k")
+        widgets.draw_cloze_options(draw)
+    with line:
+        draw("text")
 
 
 FORM = Form(
     SolveRequest,
     {
-        "text": Widget(_draw_words, _write_words),
-        "gold": Widget(_typed_gold, lambda _: {}),
+        "text": Widget(_type_line, _line_params),
+        "gold": widgets.optional_field(
+            "gold",
+            "Right answer (optional)",
+            key=FIELD.golds,
+            help="The models don't see this word. Its rank is shown for every model.",
+        ),
         "models": widgets.MODELS,
         "template": widgets.template_field("to-as", "template"),
         "keep_query_words": widgets.toggle_field(
@@ -146,11 +176,12 @@ FORM = Form(
 
 
 def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
-    """Draw the sentence; return a placeholder for a line about the answers."""
+    """Draw the sentence; return a placeholder for the verdict and the first answers."""
+    line = reserve_line("solve")
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
     text = blank.join(escape(part) for part in asked.shared.query.parts)
-    st.html(f'<div class="lx-sentence">{text}</div>')
-    return [reserve_line("solve")]
+    st.html(f'<div class="lx-asked">{text}</div>')
+    return [line]
 
 
 def _draw_solution(_: AnalogyAsked, column: Column[Solution]) -> None:
@@ -184,33 +215,46 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
         f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
     )
     st.html(
-        '<div class="lx-muted" title="Blank at D: 3CosAdd = cos(x, B - A + C), '
-        '3CosMul = cos(x, B) cos(x, C) / cos(x, A)">'
-        "Baseline: vector arithmetic on the model's input embeddings</div>"
+        '<div class="lx-muted">Vector arithmetic on the model\'s input embeddings</div>'
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>{gold}"
     )
 
 
+def _verdict(models: Sequence[Solution], gold: str) -> str:
+    """HTML: in how many models the right answer is first, by template and by arithmetic."""
+    ranks: dict[str, list[int | None]] = {"the template": []}
+    for one in models:
+        found = one.answer.blanks[0].gold
+        ranks["the template"].append(found.rank if found else None)
+        for vectors in one.baselines:
+            ranks.setdefault(vectors.method, []).append(vectors.gold_rank)
+    counts = [f"<b>{each.count(1)} of {len(each)}</b> with {how}" for how, each in ranks.items()]
+    return f"Models with <b>{escape(gold)}</b> first: {', '.join(counts)}."
+
+
 def _draw_below(
     answer: Answer[SolveRequest, AnalogyQuestion, Solution], lines: Sequence[DeltaGenerator]
 ) -> None:
-    """Draw the models' first answers in one line, and what was ranked."""
-    with lines[0]:
+    """Draw the verdict, the models' first answers in one line, and what was ranked."""
+    request = answer.asked.request
+    with lines[0].container(gap="xsmall"):
+        if request.gold:
+            predictions.draw_conclusion(_verdict(answer.models, request.gold))
         predictions.draw_first_answers([one.answer for one in answer.models], 0)
     candidates = answer.asked.candidates
     size = "each model's whole vocabulary"
     if candidates.words is not None:
         size = f"{len(candidates.words):,} words"
-    removed = "" if answer.asked.request.keep_query_words else ", without the given words"
-    st.caption(f"Ranked: {size} ({plain(candidates.name)}){removed}.")
+    removed = "" if request.keep_query_words else ", without the given words"
+    st.caption(f"Ranked: {size} ({plain(candidates.name)}){removed}. {FORMULAS}")
 
 
 ANALOGY = Tab(
     kind=analogy.kind,
     name="Analogy",
     opens=screens.ANALOGIES,
-    caption="",
+    caption=HOW,
     form=FORM,
     above=_draw_above,
     draw=_draw_solution,

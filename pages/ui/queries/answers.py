@@ -56,8 +56,10 @@ MOST_SHOWN = 20
 
 
 def _choose_gold(values: Values) -> str | None:
-    """Draw the choice of the right answer, which is cleared if that answer was removed."""
+    """Draw the choice of the right answer, which belongs to the sentence and its answers."""
     answers, first = list(dict.fromkeys(values["answers"])), EXAMPLES[0][2]
+    golds = {text: gold for text, _, gold in EXAMPLES}
+    url_state.follow_query(values["text"], {"right_answer": golds.get(values["text"])})
     url_state.drop_stale("right_answer", (None, *answers))
     return st.selectbox(
         "Right answer (optional)",
@@ -72,24 +74,26 @@ def _choose_gold(values: Values) -> str | None:
 
 
 def _layout(draw: DrawField) -> None:
+    text, button = st.columns([7.1, 1], vertical_alignment="bottom")
+    with text:
+        draw("text")
+    with button:
+        widgets.draw_ask("Rank")
+    widgets.draw_chips(
+        widgets.Example(
+            text, {"statement": text, "answers": "\n".join(answers), "right_answer": right}
+        )
+        for text, answers, right in EXAMPLES
+    )
     left, more = st.columns([3, 2], gap="medium")
     with left:
-        draw("text")
         draw("answers")
     with more:
         draw("gold")
         draw("models")
-        with st.container(horizontal=True):
-            widgets.draw_examples(
-                widgets.Example(
-                    text,
-                    {"statement": text, "answers": "\n".join(answers), "right_answer": right},
-                )
-                for text, answers, right in EXAMPLES
-            )
-            with st.popover("Options", icon=":material/tune:"):
-                for name in ("part", "aggregate", "hiding", "precision"):
-                    draw(name)
+        with st.popover("Options", icon=":material/tune:"):
+            for name in ("part", "aggregate", "hiding", "precision"):
+                draw(name)
 
 
 FORM = Form(

@@ -9,6 +9,7 @@ from lama_core.api.stored_answers import Stored
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeAsked, ClozeRequest, ClozeText, fill
+from lama_core.queries.grid import GRID_EXAMPLE, has_alternatives
 from lama_core.queries.kind import Answer
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
@@ -19,24 +20,40 @@ from pages.ui.queries.inspection import draw_inspection
 from pages.ui.queries.open_book import choose_book
 from pages.ui.queries.outside_candidates import draw_outside_candidates
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import cache, predictions, url_state
+from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, reserve_line
+
+# Examples that are always shown; the others are one click away.
+CHIPS = (
+    "The capital of France is ___.",
+    "Dante was born in ___.",
+    "The official language of Mauritius is ___.",
+    "Ravens can ___.",
+)
 
 
 def _layout(draw: DrawField) -> None:
     url_state.SENTENCE.start()
-    sentence, word = st.columns([3, 1], vertical_alignment="bottom")
+    sentence, word, button = st.columns([5.2, 1.9, 1], vertical_alignment="bottom")
     with sentence:
-        draw("text")
+        if has_alternatives(text := draw("text")):
+            kept = links.params_without(("text", "gold", "k", "book", "look"))
+            links.go(screens.ASK, kept | {"tab": "Grid", "grid": text}, replaces=True)
     with word:
         draw("gold")
+    with button:
+        widgets.draw_ask()
+    examples = widgets.examples_of(url_state.SENTENCE)
+    alternatives = widgets.Example(GRID_EXAMPLE, {url_state.SENTENCE.texts: GRID_EXAMPLE})
+    widgets.draw_chips([*(one for one in examples if one.label in CHIPS), alternatives])
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
         draw("models")
     with more, st.container(horizontal=True):
         widgets.draw_examples(
-            widgets.examples_of(url_state.SENTENCE),
+            examples,
+            label="More examples",
             caption="From Petroni et al. 2019, Figure 1 and Table 3",
             scrolls=True,
         )
@@ -54,7 +71,8 @@ FORM = Form(
             "text",
             "Sentence with a blank",
             help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
-            "With several blanks, each blank gets its own list.",
+            "With several blanks, each blank gets its own list. Alternatives, such as "
+            "{nurse|engineer}, are compared on the tab Grid.",
         ),
         "gold": widgets.optional_field(
             "gold",

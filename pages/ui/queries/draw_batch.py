@@ -187,6 +187,7 @@ def _query_model(
 
 def _filtered_rows(answer: BatchAnswer) -> list[int]:
     """Draw the filters; return the indexes of the sentences that they keep."""
+    url_state.follow_query(answer.asked.shared, {"many_find": "", "many_show": FILTERS[0]})
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     find = left.text_input(
         "Find", key="many_find", bind=url_state.BOUND, placeholder="in sentences and answers"

@@ -7,6 +7,7 @@ import streamlit as st
 
 from lama_core.models.protocols import KINDS
 from lama_core.queries.grid import (
+    GRID_EXAMPLE,
     MAX_GROUPS,
     MAX_SENTENCES,
     N_KNOWN,
@@ -26,10 +27,9 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.tables import draw_table
 
-FIRST = "{Paris|Rome|Oslo|Lima} is the capital of ___."
 COLOURS = ("probability", "rank")
 EXAMPLES = (
-    widgets.Example("Capitals", {"grid": FIRST}),
+    widgets.Example("Capitals", {"grid": GRID_EXAMPLE}),
     widgets.Example("Jobs", {"grid": "The {nurse|engineer|farmer} said that ___ was tired."}),
     widgets.Example("Two alternatives", {"grid": "The {old|young} {man|woman} worked as a ___."}),
 )
@@ -69,7 +69,7 @@ FORM = Form(
             "texts",
             "Sentences with a blank, one per line",
             key="grid",
-            first=(FIRST,),
+            first=(GRID_EXAMPLE,),
             between="\n",
             height=110,
             help=f"Alternatives in braces make several sentences, at most {MAX_SENTENCES}.",

@@ -42,7 +42,6 @@ TRACED = "traced"  # in the session: the request whose trace the user wants to s
 FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
-EDITED_FROM = "the text that was changed"  # in the session: the sentence that is edited
 Columns = dict[str, Column[LensResult]]
 
 
@@ -138,7 +137,7 @@ def _draw_words(text: str, asked: ClozeRequest) -> None:
         place=left,
         help=glossary.explain("Erasure and gradients"),
     )
-    tracked = _choose_tracked(middle)
+    tracked = _choose_tracked(middle, text)
     steps = AS_MANY_AS_NEEDED
     if method == "gradients":
         steps = right.select_slider(
@@ -183,8 +182,9 @@ def _draw_attribution(found: ModelAttribution, _: str) -> None:
 
 
 def _draw_trace(text: str, asked: ClozeRequest) -> None:
-    left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
+    left, middle, right = st.columns(3, vertical_alignment="bottom")
     name, _ = _known_name(text)
+    url_state.follow_query(text, {"subject": name})
     subject = left.text_input(
         "Subject",
         name,
@@ -192,7 +192,7 @@ def _draw_trace(text: str, asked: ClozeRequest) -> None:
         bind=url_state.BOUND,
         help="The words of the sentence whose embeddings get noise.",
     )
-    tracked = _choose_tracked(middle)
+    tracked = _choose_tracked(middle, text)
     restored = url_state.pick(
         "Restore",
         tuple(RESTORED),
@@ -226,7 +226,8 @@ def _draw_trace(text: str, asked: ClozeRequest) -> None:
 
 def _draw_logit(text: str, asked: ClozeRequest) -> None:
     left, right, _ = st.columns([2, 2, 2], vertical_alignment="bottom")
-    tracked = _choose_tracked(left)
+    tracked = _choose_tracked(left, text)
+    url_state.follow_query(text, {"against": ""})
     against = right.text_input(
         "Minus the logit of",
         key="against",
@@ -246,8 +247,9 @@ def _draw_logit(text: str, asked: ClozeRequest) -> None:
     _draw_lens(request, draw_logit)
 
 
-def _choose_tracked(place: DeltaGenerator) -> str:
+def _choose_tracked(place: DeltaGenerator, text: str) -> str:
     """Draw the field for the answer to track; "" means each model's first answer."""
+    url_state.follow_query(text, {"explain": ""})
     typed = place.text_input(
         TRACKED_ANSWER.capitalize(),
         key="explain",
@@ -259,9 +261,7 @@ def _choose_tracked(place: DeltaGenerator) -> str:
 
 def _draw_edit(text: str, asked: ClozeRequest) -> None:
     example = _example_edit(text)
-    if st.session_state.get(EDITED_FROM, text) != text:
-        st.session_state["changed"] = example  # the user typed another sentence above
-    st.session_state[EDITED_FROM] = text
+    url_state.follow_query(text, {"changed": example})
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     edited = left.text_input(
         "Edited sentence",
@@ -270,7 +270,7 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
         bind=url_state.BOUND,
         help="Change any word of the sentence to see how the answers change.",
     )
-    tracked = _choose_tracked(right)
+    tracked = _choose_tracked(right, text)
     check_gold(tracked, TRACKED_ANSWER)
     queries = parse_query(text), parse_query(edited or "")
     if GOLD_SEPARATOR in tracked:

@@ -107,7 +107,8 @@ PAIRS = Tab(
     kind=score_analogies.kind,
     name="Score analogies",
     opens={**screens.ANALOGIES, "analogy": "Score"},
-    caption="",
+    caption="Type an analogy's first pair, and pairs that could complete it. Each model scores the "
+    "sentence that a template makes from both pairs.",
     form=FORM,
     draw=_draw_pairs,
     describe=_describe,

@@ -48,19 +48,20 @@ MARKS = {"match": "✓ ", "no match": "✗ "}
 
 def _layout(draw: DrawField) -> None:
     FIELD.start()
-    text, right = st.columns([3, 1], vertical_alignment="bottom")
+    text, right, button = st.columns([5.2, 1.9, 1], vertical_alignment="bottom")
     with text:
         draw("question")
     with right:
         draw("golds")
+    with button:
+        widgets.draw_ask()
+    widgets.draw_chips(widgets.examples_of(FIELD))
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
         draw("models")
-    with more, st.container(horizontal=True):
-        widgets.draw_examples(widgets.examples_of(FIELD))
-        with st.popover("Options", icon=":material/tune:"):
-            for name in ("plain", "max_tokens", "precision"):
-                draw(name)
+    with more, st.popover("Options", icon=":material/tune:"):
+        for name in ("plain", "max_tokens", "precision"):
+            draw(name)
 
 
 FORM = Form(

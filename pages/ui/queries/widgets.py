@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import streamlit as st
 
@@ -202,21 +202,43 @@ def examples_of(field: url_state.ExampleField) -> list[Example]:
     ]
 
 
-def draw_examples(examples: Iterable[Example], *, caption: str = "", scrolls: bool = False) -> None:
+def draw_ask(label: str = "Ask") -> None:
+    """Draw the button next to a query's text; Enter in the field does the same."""
+    st.button(label, key=f"ask {label}", type="primary", icon=":material/send:", width="stretch")
+
+
+def draw_chips(examples: Iterable[Example]) -> None:
+    """Draw examples as small buttons side by side; a click on one fills in the form."""
+    with st.container(horizontal=True, gap="xsmall", key="chips"):
+        for one in examples:
+            _draw_example(one, "secondary")
+
+
+def draw_examples(
+    examples: Iterable[Example],
+    *,
+    label: str = "Examples",
+    caption: str = "",
+    scrolls: bool = False,
+) -> None:
     """Draw the popover with worked examples; a click on one fills in the form.
 
     scrolls: Whether there are so many that the list scrolls.
     """
-    with st.popover("Examples", icon=":material/lightbulb:"):
+    with st.popover(label, icon=":material/lightbulb:"):
         if caption:
             st.caption(caption)
         with st.container(height=380, border=False, gap=None) if scrolls else st.container():
             for one in examples:
-                st.button(
-                    plain(one.label),
-                    key=one.label,
-                    type="tertiary",
-                    on_click=st.session_state.update,
-                    args=(one.values,),
-                    help=plain(one.help) or None,
-                )
+                _draw_example(one, "tertiary")
+
+
+def _draw_example(one: Example, type: Literal["secondary", "tertiary"]) -> None:
+    st.button(
+        plain(one.label),
+        key=f"{type} {one.label}",
+        type=type,
+        on_click=st.session_state.update,
+        args=(one.values,),
+        help=plain(one.help) or None,
+    )

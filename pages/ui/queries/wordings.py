@@ -131,7 +131,9 @@ def _choose_subject(values: Values) -> str:
     return " ".join((subject or "").split())
 
 
-def _type_gold(_: Values) -> str | None:
+def _type_gold(values: Values) -> str | None:
+    fact = values["dataset"], values["relation"], values["subject"]
+    url_state.follow_query(fact, {"object": ""})
     typed = st.text_input(
         "Right answer (optional)",
         key="object",

@@ -148,7 +148,8 @@ def set_param(name: str, values: Sequence[str]) -> None:
     with query_params() as params:
         params.set_with_no_forward_msg(name, values[0] if len(values) == 1 else list(values))
         params._initial_query_params[name] = list(values)
-    st.session_state[PUT].add(name)
+    for names in (PUT, USED):  # USED already now, because the rerun may be interrupted
+        st.session_state[names].add(name)
 
 
 def params_without(without: Iterable[str]) -> dict[str, str | list[str]]:

@@ -38,6 +38,11 @@ def draw_head(name: str, title: str, colour: str, detail: str) -> None:
     )
 
 
+def draw_conclusion(html: str) -> None:
+    """Draw what a chart or a table shows, in one line above it."""
+    st.html(f'<div class="lx-conclusion">{html}</div>')
+
+
 def describe(answer: ModelAnswer) -> str:
     """A model's kind, which sides of the blank it sees, and precision and device if unusual."""
     details = (KINDS[answer.kind].title, CONTEXTS[answer.context])

@@ -104,6 +104,8 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
 # Path that redirects to another page -> file. The first page's own path is empty.
 REDIRECTS = {name: f"pages/{name}.py" for name in OLD_PAGES} | {"ask": "pages/cloze.py"}
+# The words of an analogy in a URL of an earlier version, and their values if the URL has none.
+_SLOTS = {"a": "Paris", "b": "France", "c": "Rome", "d": ""}
 _NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP, POLL)}
 
 
@@ -124,6 +126,23 @@ def paper_of(page: str, params: Mapping[str, object]) -> str:
     )
 
 
+def _in_one_line(params: Params) -> Params:
+    """The parameters with an analogy in one line; earlier versions had one for each word."""
+    if "solve" in params or not any(slot in params for slot in _SLOTS):
+        return params
+    words = {slot: _first(params.get(slot, word)) for slot, word in _SLOTS.items()}
+    blank = _first(params.get("blank", "D")).lower()
+    solution = words.get(blank, "")
+    a, b, c, d = ("?" if slot == blank else word for slot, word in words.items())
+    rest = {name: value for name, value in params.items() if name not in (*_SLOTS, "blank")}
+    return {**rest, "solve": f"{a} : {b} :: {c} : {d}", "solution": solution}
+
+
+def _first(value: str | Sequence[str]) -> str:
+    """The first value of a parameter; empty if it has none."""
+    return value if isinstance(value, str) else (*value, "")[0]
+
+
 def resolve(name: str, params: Params) -> tuple[str, Params]:
     """The page and parameters of a URL, which may be from an earlier version.
 
@@ -132,9 +151,9 @@ def resolve(name: str, params: Params) -> tuple[str, Params]:
         params: The URL parameters.
     """
     page = _NAMES.get(name, ASK)
+    params = _in_one_line(params)
     key, tabs = _OLD.get(name or "cloze", ("", {}))
-    value = params.get(key, "")
-    tab = value if isinstance(value, str) else (*value, "")[0]
+    tab = _first(params.get(key, ""))
     if not tabs or (name not in OLD_PAGES and tab not in tabs):
         return page, params
     page, more = tabs.get(tab) or next(iter(tabs.values()))

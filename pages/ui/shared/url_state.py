@@ -35,10 +35,10 @@ DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
 # Session keys: the values that the visitor typed, a field's last values (`SHOWN` + its key), and
-# the text of the last query.
+# the query that fields belong to (`OF` + the first field's key).
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
-ASKED_TEXT = "text asked last"
+OF = "query of"
 MAX_SHOWN = 200  # characters of a URL's value that a message repeats
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
@@ -402,22 +402,33 @@ class ExampleField:
         """Draw the text field and return its text.
 
         When the text changes, the gold answer becomes that of the new example, or empty for other
-        texts, unless the visitor typed another gold answer.
+        texts: a gold answer belongs to one text.
         """
-        last = f"{ASKED_TEXT} {self.texts}"
 
         def follow() -> None:
-            golds = self.gold_of
-            gold = st.session_state.get(self.golds) or ""
-            if gold in ("", golds.get(st.session_state.get(last, ""))):
-                st.session_state[self.golds] = golds.get(st.session_state[self.texts] or "", "")
+            text = st.session_state[self.texts] or ""
+            st.session_state[self.golds] = self.gold_of.get(text, "")
 
         typed = st.text_input(label, key=self.texts, bind=BOUND, on_change=follow, help=help)
-        st.session_state[last] = typed or ""
         return typed or ""
 
 
 SENTENCE = ExampleField()
+
+
+def follow_query(query: object, values: Mapping[str, Any]) -> None:
+    """Reset fields that belong to a query when another query is shown; call before drawing them.
+
+    A new URL has its own values of the fields.
+
+    Args:
+        query: The query, or what identifies it.
+        values: A field's key -> its value for a new query.
+    """
+    mark = f"{OF} {next(iter(values))}"
+    if not links.is_new_url() and st.session_state.get(mark) != query:
+        st.session_state.update(values)
+    st.session_state[mark] = query
 
 
 def choose_precision() -> Precision:
