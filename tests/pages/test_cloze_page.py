@@ -11,7 +11,6 @@ from tiny_models import save_model_folder
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
 from lama_core.queries.blank_answers import BlankAnswer
-from pages.ui.queries.examples import FEW
 from pages.ui.shared import links, predictions, query_queue
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import examples
@@ -124,34 +123,51 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
     assert not query_queue.QUEUE.n_running and not query_queue.QUEUE.n_waiting
 
 
-def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> None:
-    app = opened(view="The paper's examples", of_source="ConceptNet")
-    before = next(one.proto.body for one in app.get("html") if "lx-examples" in one.proto.body)
-    assert before.count("BERT-large</div>") == 10 and "MiniLM-MLM</div>" not in before
-    app.button(key="ask examples").click().run()
-    assert not [one for one in app.button if one.key == "ask examples"]
-    page = next(one.proto.body for one in app.get("html") if "lx-examples" in one.proto.body)
-    assert page.count('class="lx-example"') == 10
-    assert page.count("BERT-large</div>") == 10 == page.count("MiniLM-MLM</div>")
-    ravens = page[page.index("Ravens can ___.") :].split("</section>")[0]
-    theirs, ours = ravens.split("MiniLM-MLM</div>")
-    assert '<tr class="gold"><td class="word">fly</td><td class="num">-1.5</td>' in theirs
+def papers_examples(**params: str) -> AppTest:
+    return opened(view="The paper's examples", of_source="ConceptNet", **params)
+
+
+def test_an_example_of_the_paper_is_asked_when_it_is_opened() -> None:
+    before = len(query_queue.ANSWERS)
+    app = papers_examples(example="Ravens can ___.")
+    assert len(query_queue.ANSWERS) - before <= 1, "only the open example is asked"
+    theirs, ours = html(app).split('<table class="lx">')[1:]
+    fly = '<td class="word">fly</td><td class="num muted">-1.5</td>'
+    assert f'<tr class="gold"><td class="rank">1</td>{fly}' in theirs
     assert ours.count('class="word"') == 5
-    # fly first; drain, laugh, infection, feathers, speed, alive and fish among the five.
-    captions = [one.value for one in app.caption]
-    assert (
-        "BERT-large, published: The right answer is first in 1 of 10, among the first five in 8 of "
-        "10. Probabilities over BERT's vocabulary." in captions
-    )
-    assert any("Probabilities over 30,522 tokens." in one for one in captions)
-    all_33 = opened(view="The paper's examples", all_examples="true")
-    assert html(all_33).count('class="lx-example"') == 33
-    assert html(opened(view="The paper's examples")).count('class="lx-example"') == FEW
-    assert any("log-probability (natural logarithm)" in one for one in captions)
+    table = app.dataframe[0].value
+    ravens = table[table["query"] == "Ravens can ___."].iloc[0]
+    assert len(table) == 10 and ravens["BERT-large"] == "fly ✓" and ravens[MODEL]
+    assert (table[MODEL] != "").sum() >= 1
     alone = open_page("cloze", models=MODEL, text="Ravens can ___.", gold="fly")
-    shown = "".join(one.proto.body for one in alone.get("html"))
-    rank = ours.split("right answer: rank ")[1].split(",")[0]
-    assert f"rank <b>{rank}</b>" in shown, "the same query on the Sentence tab"
+    rank = ours.split("rank ")[-1].split(",")[0]
+    assert f"rank <b>{rank}</b>" in html(alone), "the same query on the tab Sentence"
+    assert papers_examples().selectbox(key="example").value == table["query"][0]
+
+
+def test_all_examples_of_the_paper_are_asked_after_a_click_bit_by_bit() -> None:
+    app = papers_examples(k="5")
+    app.button(key="ask examples").click().run()
+    for _ in range(20):  # as the fragment does
+        if not [one for one in app.button if one.key == "stop examples"]:
+            break
+        app.run()
+    assert not [one for one in app.button if one.key == "ask examples"]
+    table = app.dataframe[0].value
+    assert all(table[MODEL])
+    right = table[MODEL].str.endswith(" ✓").sum()
+    counts = f"of 10 queries: BERT-large <b>1</b>, MiniLM-MLM <b>{right}</b>"
+    assert counts in html(app)
+
+
+def test_asking_all_examples_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.ui.queries.examples.AT_A_TIME", 1e-9)
+    monkeypatch.setattr(query_queue, "ANSWERS", {})
+    app = papers_examples()
+    app.button(key="ask examples").click().run()
+    app.button(key="stop examples").click().run()
+    assert [one for one in app.button if one.key == "ask examples"]
+    assert app.dataframe[0].value[MODEL].tolist().count("") >= 8
 
 
 def ranked(**params: str) -> AppTest:

@@ -108,8 +108,8 @@ def test_a_trace_starts_with_a_click_and_restores_the_answer() -> None:
     assert any("Press Trace" in one.value for one in app.caption)
     next(one for one in app.button if one.label == "Trace").click().run(timeout=120)
     assert not app.error and len(app.get("plotly_chart")) == 1
-    assert "with noise on <b>Norway</b>" in html(app)
-    assert any("where the probability returns to" in plain(one.value) for one in app.caption)
+    assert "Noise on <b>Norway</b> takes the probability of" in html(app)
+    assert "brings it back to" in html(app)
     table = app.dataframe[0].value
     assert list(table["layer"]) == [6, 5, 4, 3, 2, 1]
     assert table.columns[5].endswith("norway *")
@@ -122,7 +122,7 @@ def test_a_trace_starts_with_a_click_and_restores_the_answer() -> None:
 def test_parts_of_the_logit_are_bars_with_the_strongest_neurons() -> None:
     app = opened(look="Parts of the logit", explain="Oslo", against="Paris")
     assert not app.error and len(app.get("plotly_chart")) == 1
-    assert "Logit of <b>Oslo</b> minus that of <b>Paris</b>" in html(app)
+    assert "adds most to the logit of <b>Oslo</b> minus that of <b>Paris</b>" in html(app)
     neurons, heads = (one.value for one in app.dataframe[:2])
     assert len(neurons) == 10 and all(neurons["promotes"])
     assert list(heads) == ["head", "adds"] and len(heads) == 10

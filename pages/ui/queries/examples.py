@@ -1,15 +1,18 @@
-"""Examples: the queries of LAMA's Table 3 with the answers of chosen models and BERT-large."""
+"""Examples: the queries of LAMA's Table 3 with the answers of chosen models and BERT-large.
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+The chosen models are queried with the open example; with all of them after a click, a few in each
+run of a fragment, so that answers appear one by one and the visitor can stop.
+"""
+
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
-from itertools import product
-from urllib.parse import urlencode
 
+import pandas as pd
 import streamlit as st
 
-from lama_core import rounding
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.progress import Pace, Progress
@@ -18,24 +21,22 @@ from lama_core.published import SOURCES, PublishedExample, published_examples
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values
-from lama_core.views.colours import PUBLISHED, model_colours
+from lama_core.rounding import fixed
+from lama_core.views.colours import PUBLISHED
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
-from pages.ui.queries.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.export import Rows, draw_export, made_with
-from pages.ui.shared.messages import counted
-from pages.ui.shared.model_columns import Column, query_models
-from pages.ui.shared.query_queue import if_cached
+from pages.ui.shared.messages import errors_shown
+from pages.ui.shared.model_columns import query_models
+from pages.ui.shared.query_queue import if_cached, queue_last
 
 TOP_K = 5
-ASKED = "examples asked"  # in the session: the queries that the visitor wants to be asked
-FEW = 10  # queries on screen, until the user wants all
+ASKING = "examples asked"  # in the session: the requests of all queries, and their pace
+AT_A_TIME = 1.0  # seconds of querying until the answers are shown
 ALL = "both"
 PAPER_MODEL = "BERT-large, published"
-# URL parameters that a link to one of the queries replaces or drops.
-REPLACED = ("tab", "of_source", "text", "gold")
-Answers = tuple[ModelAnswer, ...]
+Known = dict[str, list[ModelAnswer | None]]  # model -> its answer to each example, if cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +56,6 @@ class RankedList:
     over: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answerer:
-    """A model or a published source, with its list for each query."""
-
-    name: str
-    title: str
-    colour: str
-    lists: tuple[RankedList, ...]
-
-    @property
-    def over(self) -> str:
-        """The words over which the probabilities of most lists sum to 1, as a text."""
-        return Counter(one.over for one in self.lists).most_common(1)[0][0]
-
-    def summary(self) -> str:
-        """How often the model is right, and which words its probabilities are over."""
-        return f"{count_right(self.lists)} Probabilities {self.over}."
-
-
 def requests_for(
     examples: Sequence[PublishedExample], request: ClozeRequest
 ) -> tuple[ClozeRequest, ...]:
@@ -81,130 +63,177 @@ def requests_for(
     return tuple(replace(request, text=one.query, gold=one.gold) for one in examples)
 
 
-def count_right(lists: Sequence[RankedList]) -> str:
-    """How often the gold answer is first, and among the first five, as a sentence."""
-    n = len(lists)
-    first = sum(one.right == 0 for one in lists)
-    among = sum(one.right is not None for one in lists)
-    return f"The right answer is first in {first} of {n}, among the first five in {among} of {n}."
-
-
 def draw_published_examples() -> None:
     """Draw the tab."""
-    st.caption(
-        "The queries of Table 3 of Petroni et al. 2019, with BERT-large's five best words from the "
-        "paper next to those of the models that you choose. ✓ marks the right answer. Click "
-        "a query to ask it."
-    )
     published = published_examples()
     titles = {example.source: SOURCES[example.source] for example in published}
-    models_box, source_box, more = st.columns([5, 3, 1.4], vertical_alignment="bottom")
+    st.caption(
+        "The queries of Table 3 of Petroni et al. 2019, the paper that introduced LAMA, with "
+        "BERT-large's published answers next to those of your models."
+    )
+    query_box, source_box = st.columns([5, 3], vertical_alignment="bottom")
+    models_box, more = st.columns([5, 3], vertical_alignment="bottom")
     source = url_state.pick("Facts of", (ALL, *titles.values()), key="of_source", place=source_box)
+    examples = [one for one in published if source in (ALL, titles[one.source])]
+    queries = [one.query for one in examples]
+    chosen = queries.index(url_state.choose("Query", queries, key="example", place=query_box))
 
     def layout(draw: DrawField) -> None:
         with models_box:
             draw("models")
-        with more, st.popover("Options", icon=":material/tune:", width="stretch"):
+        with more, st.popover("Options", icon=":material/tune:"):
             widgets.draw_cloze_options(draw)
 
     options = Form(ClozeRequest, {"models": widgets.MODELS, **widgets.CLOZE_OPTIONS}, layout)
     request = options.draw(text=published[0].query, top_k=TOP_K)
     request.check()
-    examples = [one for one in published if source in (ALL, titles[one.source])]
-    answerers = [_published(examples)]
-    above = st.container()
-    of_all = len(examples) <= FEW or st.toggle(
-        f"All {len(examples)} queries", key="all_examples", bind=url_state.BOUND
-    )
-    table = st.empty()
-
-    def draw_grid() -> None:
-        table.html(_grid(examples if of_all else examples[:FEW], answerers))
-
-    def add(answerer: Answerer) -> None:
-        answerers.append(answerer)
-        draw_grid()
-
-    draw_grid()
-    requests = requests_for(examples, request)
-    with above:
-        columns = _query_in_columns(requests, add) if _may_ask(requests) else {}
-        st.caption(f"{PAPER_MODEL}: {answerers[0].summary()}")
-    if columns:
-        _draw_export(examples, answerers, columns, request)
+    _draw_example(examples[chosen], request)
+    _draw_all(examples, request)
 
 
-def _may_ask(requests: Sequence[ClozeRequest]) -> bool:
-    """Whether the models may be queried: the visitor wanted it, or all answers are cached.
-
-    Draws the button with which the visitor asks for it.
-    """
-    names = requests[0].models
-    here = tuple(name for name in names if is_here(find_model(name)))
-
-    def ask() -> None:
-        st.session_state[ASKED] = requests
-
-    def answers() -> bool:
-        for request, name in product(requests, here):
-            cache.answer(fill.kind, replace(request, models=here), name)
-        return True
-
-    if st.session_state.get(ASKED) == requests or if_cached(answers):
-        return True
-    st.button(
-        f"Ask {counted(len(names), 'model')} these {len(requests)} queries",
-        key="ask examples",
-        icon=":material/play_arrow:",
-        on_click=ask,
-    )
-    return False
-
-
-def _query_in_columns(
-    requests: Sequence[ClozeRequest], add: Callable[[Answerer], None]
-) -> dict[str, Column[Answers]]:
-    """Query each model in a column that shows the progress, then how often the model is right.
-
-    Calls `add` with a model's lists when the model has answered all queries.
-    """
-    names = requests[0].models
-    colours = model_colours(names)
-
-    def query_model(name: str, installed: tuple[str, ...]) -> Answers:
-        bar, pace = st.progress(0.0), Pace()
-        answers = []
-        for number, request in enumerate(requests, start=1):
-            answers.append(cache.answer(fill.kind, replace(request, models=installed), name))
-            pace.see(step := Progress("Asked", number, len(requests), "queries"))
-            bar.progress(number / len(requests), describe_progress(step, pace))
-        lists = tuple(map(_ranked_list, answers))
-        add(Answerer(name, url_state.title_of(name), colours[name], lists))
-        return tuple(answers)
-
-    columns = query_models(names, query_model, _describe)
-    for name, column in columns.items():
-        lists = tuple(map(_ranked_list, column.answer))
-        column.place.caption(Answerer(name, name, column.colour, lists).summary())
-    return columns
-
-
-def _describe(answers: Answers) -> str:
-    first, contexts = answers[0], [answer.context for answer in answers]
-    return describe_contexts(first.kind, contexts, first.precision, first.device, "queries")
-
-
-def _published(examples: Sequence[PublishedExample]) -> Answerer:
-    lists = tuple(
-        RankedList(
-            example.answers,
-            example.rank - 1 if example.rank else None,
-            f"rank {example.rank}" if example.rank else "not among the five",
-            "over BERT's vocabulary",
+def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
+    """Draw an example with BERT-large's and the models' answers side by side."""
+    (request,) = requests_for([example], request)
+    text = escape(example.query).replace("___", '<b aria-label="blank">&nbsp;?&nbsp;</b>')
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(
+            f'<div class="lx-sentence">{text} <span class="lx-muted">{escape(example.relation)}, '
+            f"{escape(SOURCES[example.source])}</span></div>",
+            width="content",
         )
-        for example in examples
+        kept = links.params_without(("tab", "of_source", "example"))
+        params = kept | {"text": example.query, "gold": example.gold}
+        links.draw_link("Edit and inspect", "edit", screens.ASK, params)
+    theirs, ours = st.columns([1, max(1, min(4, len(request.models)))], gap="medium")
+    with theirs.container(border=True):
+        predictions.draw_head(PAPER_MODEL, "BERT-large", PUBLISHED, "masked · published answers")
+        st.html(_list(_published(example), example.gold))
+    with ours:
+        columns = query_models(
+            request.models,
+            lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
+            predictions.describe,
+            per_row=4,
+        )
+        for column in columns.values():
+            with column.place.container():
+                st.html(_list(_ranked_list(column.answer), example.gold))
+
+
+def _draw_all(examples: Sequence[PublishedExample], request: ClozeRequest) -> None:
+    """Draw how often the answers are right, all queries in a table, and what asks them."""
+    requests = requests_for(examples, request)
+    asks = st.session_state.get(ASKING, (None,))[0] == requests
+    draw = partial(_draw_answers, examples, request, requests)
+    (st.fragment(draw, run_every=AT_A_TIME / 2) if asks else draw)()
+
+
+def _draw_answers(
+    examples: Sequence[PublishedExample],
+    request: ClozeRequest,
+    requests: tuple[ClozeRequest, ...],
+) -> None:
+    here = tuple(name for name in request.models if is_here(find_model(name)))
+    asking, pace = st.session_state.get(ASKING, (None, Pace()))
+    with errors_shown():
+        known = _answers(requests, here)
+        done = sum(one is not None for answers in known.values() for one in answers)
+        total = len(requests) * len(here)
+        _draw_counts(examples, known)
+        if done < total:
+            _draw_asking(requests, Progress("Asked", done, total, "queries"), pace)
+        elif asking == requests:
+            del st.session_state[ASKING]
+            st.rerun()
+        opened = st.session_state.get("example")
+        queries = [one.query for one in examples]
+        table, columns = _make_table(examples, known)
+        url_state.draw_choice_table(table, queries, key="example", column_config=columns)
+        if st.session_state.get("example") != opened:
+            st.rerun()
+        if done:
+            _draw_export(examples, known, replace(request, models=here))
+        if asking == requests:
+            _answers(requests, here, seconds=AT_A_TIME)  # drawn by the next run of the fragment
+
+
+def _answers(
+    requests: Sequence[ClozeRequest], here: tuple[str, ...], seconds: float = 0.0
+) -> Known:
+    """The models' cached answers; others are asked until that many seconds have passed."""
+    until = time.monotonic() + seconds
+    known: Known = {name: [None] * len(requests) for name in here}
+    for number, request in enumerate(requests):
+        for name in here:
+            ask = partial(cache.answer, fill.kind, replace(request, models=here), name)
+            found = if_cached(ask)
+            if found is None and seconds and time.monotonic() < until:
+                queue_last()
+                found = ask()
+            known[name][number] = found
+    return known
+
+
+def _draw_asking(requests: tuple[ClozeRequest, ...], step: Progress, pace: Pace) -> None:
+    """Draw the button that asks all queries, or while they are asked the progress and Stop."""
+    if st.session_state.get(ASKING, (None,))[0] != requests:
+        st.button(
+            f"Ask all {len(requests)} queries",
+            key="ask examples",
+            icon=":material/play_arrow:",
+            on_click=st.session_state.update,
+            args=({ASKING: (requests, Pace())},),
+        )
+        return
+    pace.see(step)
+    st.progress(step.done / (step.total or 1), describe_progress(step, pace))
+    if st.button("Stop", key="stop examples", icon=":material/stop:"):
+        del st.session_state[ASKING]
+        st.rerun()
+
+
+def _draw_counts(examples: Sequence[PublishedExample], known: Known) -> None:
+    """Draw how often the right answer is first, for BERT-large and for models asked everything."""
+    rights = {"BERT-large": [_published(one).right for one in examples]}
+    for name, answers in known.items():
+        lists = [_ranked_list(one).right for one in answers if one is not None]
+        if len(lists) == len(examples):
+            rights[predictions.short_title(name)] = lists
+    counts = (f"{escape(name)} <b>{each.count(0)}</b>" for name, each in rights.items())
+    predictions.draw_conclusion(
+        f"Right answer first, of {len(examples)} queries: {', '.join(counts)}"
     )
-    return Answerer(PAPER_MODEL, "BERT-large (published)", PUBLISHED, lists)
+
+
+def _make_table(
+    examples: Sequence[PublishedExample], known: Known
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """A row per query: the right answer and each first answer; and the columns' labels."""
+    columns: dict[str, list[str]] = {
+        "query": [one.query for one in examples],
+        "right answer": [one.gold for one in examples],
+        "BERT-large": [_first(_published(one)) for one in examples],
+    }
+    labels = {}
+    for name, answers in known.items():
+        if any(answers):
+            columns[name] = [_first(_ranked_list(one)) if one else "" for one in answers]
+            labels[name] = predictions.short_title(name)
+    return pd.DataFrame(columns), labels
+
+
+def _first(ranked: RankedList) -> str:
+    word = ranked.words[0][0]
+    return f"{word} ✓" if ranked.right == 0 else word
+
+
+def _published(example: PublishedExample) -> RankedList:
+    return RankedList(
+        example.answers,
+        example.rank - 1 if example.rank else None,
+        f"rank {example.rank}" if example.rank else "not among the five",
+        "over BERT's vocabulary",
+    )
 
 
 def _ranked_list(answer: ModelAnswer) -> RankedList:
@@ -221,67 +250,52 @@ def _ranked_list(answer: ModelAnswer) -> RankedList:
     return RankedList(words, right, rank, f"over {blank.shown_over()}")
 
 
-def _grid(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -> str:
-    """HTML of all queries, each with the list of every answerer."""
-    kept, page = links.params_without(REPLACED), links.path_of(screens.ASK)
-    cards = []
-    for number, example in enumerate(examples):
-        query = urlencode({**kept, "text": example.query, "gold": example.gold}, doseq=True)
-        lists = "".join(_list(answerer, answerer.lists[number]) for answerer in answerers)
-        cards.append(
-            f'<section class="lx-example"><div><a href="{escape(f"{page}?{query}")}" '
-            f'target="_self">{escape(example.query)}</a></div><div class="lx-muted">'
-            f"{escape(example.relation)}, {escape(SOURCES[example.source])} · right answer "
-            f'<b>{escape(example.gold)}</b></div><div class="lx-lists">{lists}</div></section>'
-        )
-    return f'<div class="lx-examples">{"".join(cards)}</div>'
-
-
-def _list(answerer: Answerer, ranked: RankedList) -> str:
-    over = f"<br>{escape(ranked.over)}" * (ranked.over != answerer.over)
+def _list(ranked: RankedList, gold: str) -> str:
+    """HTML of a published list."""
     rows = "".join(
-        f'<tr class="{"gold" if index == ranked.right else ""}"><td class="word">{escape(word)}'
-        f'</td><td class="num">{rounding.fixed(log_prob, 1)}</td></tr>'
+        f'<tr class="{"gold" if index == ranked.right else ""}"><td class="rank">{index + 1}</td>'
+        f'<td class="word">{escape(word)}</td><td class="num muted">{fixed(log_prob, 1)}</td></tr>'
         for index, (word, log_prob) in enumerate(ranked.words)
     )
     return (
-        f'<div><div class="lx-who" title="{escape(answerer.title)}">'
-        f'<span class="lx-dot" style="background:{answerer.colour}"></span> '
-        f"{escape(answerer.title.partition(' (')[0])}</div>"
-        f"<table class='lx'><tbody>{rows}</tbody></table>"
-        f'<div class="lx-muted">right answer: {escape(ranked.gold)}{over}</div></div>'
+        '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num">log-prob.</th></tr>'
+        f'</thead><tbody>{rows}</tbody></table><div class="lx-gold">Right answer '
+        f"<b>{escape(gold)}</b>: {escape(ranked.gold)}</div>"
     )
 
 
-def _draw_export(
-    examples: Sequence[PublishedExample],
-    answerers: Sequence[Answerer],
-    columns: dict[str, Column[Answers]],
-    request: ClozeRequest,
-) -> None:
+def _draw_export(examples: Sequence[PublishedExample], known: Known, request: ClozeRequest) -> None:
     """Draw a caption on the ranked words and their probabilities, and the export."""
-    request = replace(request, models=tuple(columns))
-    first = [column.answer[0] for column in columns.values()]
-    candidates = cache.candidates_of(request)
+    numbers = [n for n in range(len(examples)) if all(each[n] for each in known.values())]
+    if not numbers:
+        return
+    asked = [examples[number] for number in numbers]
+    found = {name: [one for one in each if one is not None] for name, each in known.items()}
+    first = [each[0] for each in found.values()]
+    sizes = [one.n_candidates for one in first]
     st.caption(
-        predictions.describe_candidates(candidates, [one.n_candidates for one in first])
-        + " The number after a word is its log-probability (natural logarithm), over the words "
-        "that the model's box names; a list over other words names them. BERT-large's numbers are "
-        "from the paper, which ranked other candidates."
+        predictions.describe_candidates(cache.candidates_of(request), sizes)
+        + " Log-probabilities are natural logarithms. BERT-large's are from the paper, which "
+        "ranked other candidates. Choose a row to open its query."
     )
+    lists = [
+        {PAPER_MODEL: _published(examples[number])}
+        | {name: _ranked_list(one) for name, each in known.items() if (one := each[number])}
+        for number in numbers
+    ]
     made = made_with(field_values(request), first)
-    how = requests_for(examples, request)
-    draw_export("paper-examples", lambda: _rows(examples, answerers), made, how)
+    how = requests_for(asked, request)
+    draw_export("paper-examples", lambda: _rows(asked, lists), made, how)
 
 
-def _rows(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -> Rows:
+def _rows(examples: Sequence[PublishedExample], lists: Sequence[dict[str, RankedList]]) -> Rows:
     return [
         {
             "source": example.source,
             "relation": example.relation,
             "query": example.query,
             "gold": example.gold,
-            "model": answerer.name,
+            "model": name,
             "rank": rank,
             "word": word,
             "log_prob": log_prob,
@@ -289,8 +303,7 @@ def _rows(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -
             "is_gold": ranked.right == rank - 1,
             "gold_place": ranked.gold,
         }
-        for number, example in enumerate(examples)
-        for answerer in answerers
-        for ranked in (answerer.lists[number],)
+        for example, answers in zip(examples, lists, strict=True)
+        for name, ranked in answers.items()
         for rank, (word, log_prob) in enumerate(ranked.words, start=1)
     ]

@@ -99,11 +99,13 @@ def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
     names = _names([query.text("___") for query in scored])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
     title = url_state.title_of(found.name).partition(" (")[0]
+    predictions.draw_conclusion(
+        f"First words of all sentences: <b>{escape(', '.join(found.shared)) or 'none'}</b>"
+    )
     if clicked := draw_heat_map(found, names, title, by_rank=by_rank):
         _open(clicked)
     only = {name: found.only_in(number, top_k) for number, name in enumerate(names)}
-    parts = [f"<b>In all sentences:</b> {escape(', '.join(found.shared)) or 'no word'}"]
-    parts += [f"<b>Only in {escape(name)}:</b> {escape(', '.join(words))}"
+    parts = [f"<b>Only in {escape(name)}:</b> {escape(', '.join(words))}"
               for name, words in only.items() if words]  # fmt: skip
     st.html("".join(f"<div>{part}</div>" for part in parts))
     if found.note:

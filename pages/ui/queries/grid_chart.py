@@ -2,7 +2,7 @@
 
 import math
 
-from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
+from lama_core.queries.grid import GridCell, ModelGrid
 from pages.ui.shared import charts
 from pages.ui.shared.predictions import probability
 
@@ -55,7 +55,6 @@ def draw_heat_map(
         figure,
         f"grid {found.name}",
         title=f"{title}: {what} of each word",
-        footnote=f"words by sentences; the first {N_KNOWN} words of a sentence are known",
     )
     if not clicked:
         return None

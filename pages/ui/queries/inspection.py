@@ -53,7 +53,7 @@ def draw_inspection(text: str, asked: ClozeRequest) -> None:
     }
     views[EDIT] = _draw_edit
     view = st.segmented_control(
-        "Inspect",
+        "Inspect: where does an answer come from?",
         tuple(views),
         default=None,
         key="look",
@@ -163,6 +163,7 @@ def _draw_words(text: str, asked: ClozeRequest) -> None:
 def _draw_attribution(found: ModelAttribution, _: str) -> None:
     """Draw a model's sentence with coloured tokens, the check of their sum, and a table."""
     most = max((abs(value) for value in found.values if value is not None), default=0.0)
+    predictions.draw_conclusion(_most_added(found))
     st.html(
         f"<div>Log-prob. of <b>{escape(found.word)}</b>: {fixed(found.log_prob, 3)}</div>"
         + shares_scale(most)
@@ -179,6 +180,20 @@ def _draw_attribution(found: ModelAttribution, _: str) -> None:
                 ],
             },
         )
+
+
+def _most_added(found: ModelAttribution) -> str:
+    """The token that changes the answer's log-probability most, as HTML; empty if none is known."""
+    known = zip(found.values, found.tokens, strict=True)
+    changes = [(value, token) for value, token in known if value is not None]
+    if not changes:
+        return ""
+    value, token = max(changes, key=lambda change: abs(change[0]))
+    verb = "raises" if value >= 0 else "lowers"
+    return (
+        f"<b>{escape(token)}</b> {verb} the log-probability of <b>{escape(found.word)}</b> most: "
+        f"{fixed(value, 2, signed=True)}."
+    )
 
 
 def _draw_trace(text: str, asked: ClozeRequest) -> None:

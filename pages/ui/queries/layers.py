@@ -12,10 +12,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from lama_core.queries.lenses.layers import ModelLayers
+from lama_core.queries.lenses.layers import FollowedWord, ModelLayers
 from lama_core.rounding import fixed
 from lama_core.views.colours import PALETTE
-from pages.ui.shared import charts
+from pages.ui.shared import charts, predictions
 from pages.ui.shared.charts import MOST_LETTERS
 from pages.ui.shared.messages import plain
 from pages.ui.shared.tables import draw_table
@@ -25,18 +25,36 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "
 
 def draw_layers(found: ModelLayers, title: str) -> None:
     """Draw the charts and the table of one model; `title` is the model's display name."""
+    predictions.draw_conclusion(" ".join(map(_conclusion, _concluded(found))))
     charts.draw_chart(
         layer_ranks(found), f"ranks in {found.name}", title=f"{title}: ranks by layer"
     )
-    charts.draw_chart(
-        layer_lines(found),
-        f"log-probabilities in {found.name}",
-        title=f"{title}: log-prob. by layer",
-    )
-    with st.expander("As a table"):
+    with st.expander("As lines and as a table"):
+        charts.draw_chart(
+            layer_lines(found),
+            f"log-probabilities in {found.name}",
+            title=f"{title}: log-prob. by layer",
+        )
         draw_table(layers_table(found))
     for note in found.notes:
         st.caption(plain(note))
+
+
+def _concluded(found: ModelLayers) -> list[FollowedWord]:
+    """The model's first answer and the right answer."""
+    return [word for word in found.words if word.is_gold or word.ranks[-1] == 1]
+
+
+def _conclusion(word: FollowedWord) -> str:
+    """In which layers a word is first, as HTML."""
+    name, ranks = f"<b>{escape(word.word)}</b>", word.ranks
+    if ranks[-1] == 1:
+        start = next(at for at in range(len(ranks)) if set(ranks[at:]) == {1})
+        since = f"from layer {start} on" if start else "from the embeddings on"
+        return f"{name} is first {since}."
+    best = min(ranks)
+    after = f"layer {ranks.index(best)}" if ranks.index(best) else "the embeddings"
+    return f"{name} ends at rank {ranks[-1]:,}; its best rank is {best:,}, after {after}."
 
 
 def layers_table(found: ModelLayers) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from lama_core.queries.lenses.logit import ModelLogit
 from lama_core.queries.lenses.trace import ModelTrace
 from lama_core.rounding import fixed
 from lama_core.views.colours import PALETTE, PUBLISHED
-from pages.ui.shared import charts
-from pages.ui.shared.messages import plain
+from pages.ui.shared import charts, predictions
+from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.tables import draw_table
 
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
@@ -24,10 +24,10 @@ PART_TITLES = {"attention": "attention", "mlp": "MLP"}
 
 def draw_trace(found: ModelTrace, title: str) -> None:
     """Draw one model's heat map, its largest restored probability and its notes."""
-    st.html(
-        f"<div>Probability of <b>{escape(found.answer)}</b>: {fixed(found.prob, 3)}; with noise on "
-        f"<b>{escape(found.subject)}</b>: {fixed(found.corrupted, 3)} (mean over {found.draws} "
-        f"draw{'s' * (found.draws > 1)})</div>"
+    predictions.draw_conclusion(
+        f"Noise on <b>{escape(found.subject)}</b> takes the probability of "
+        f"<b>{escape(found.answer)}</b> from {fixed(found.prob, 3)} to "
+        f"{fixed(found.corrupted, 3)}.{_largest(found)}"
     )
     restored = f"{PART_TITLES.get(found.restore, found.restore)} restored"
     if found.window > 1:
@@ -35,16 +35,23 @@ def draw_trace(found: ModelTrace, title: str) -> None:
     charts.draw_chart(
         trace_map(found), f"trace in {found.name}", title=f"{title}: effect of {restored}"
     )
-    if best := found.best():
-        value, layer, token = best
-        st.caption(
-            f"Largest: layer {layer} at {plain(found.tokens[token])}, where the probability "
-            f"returns to {fixed(value, 3)}."
-        )
+    st.caption(f"Mean over {counted(found.draws, 'draw')} of noise.")
     for note in found.notes:
         st.caption(plain(note))
     with st.expander("As a table"):
         draw_table(trace_table(found))
+
+
+def _largest(found: ModelTrace) -> str:
+    """Where restoring brings back most of the probability, as HTML; empty if it isn't known."""
+    best = found.best()
+    if best is None:
+        return ""
+    value, layer, token = best
+    return (
+        f" Restoring layer {layer} at <b>{escape(found.tokens[token])}</b> brings it back to "
+        f"{fixed(value, 3)}, the most."
+    )
 
 
 def _token_titles(found: ModelTrace) -> list[str]:
@@ -112,7 +119,12 @@ def trace_table(found: ModelTrace) -> pd.DataFrame:
 def draw_logit(found: ModelLogit, title: str) -> None:
     """Draw the bars of one model, its strongest heads and neurons, and its notes."""
     against = f" minus that of <b>{escape(found.against)}</b>" if found.against else ""
-    st.html(f"<div>Logit of <b>{escape(found.answer)}</b>{against}: {fixed(found.logit, 3)}</div>")
+    most = max(found.parts, key=lambda part: part.value)
+    part = PART_TITLES.get(most.part, most.part) + (f" of layer {most.layer}" if most.layer else "")
+    predictions.draw_conclusion(
+        f"The {escape(part)} adds most to the logit of <b>{escape(found.answer)}</b>{against}: "
+        f"{fixed(most.value, 2, signed=True)} of {fixed(found.logit, 2)}."
+    )
     charts.draw_chart(
         part_bars(found), f"logit parts in {found.name}", title=f"{title}: parts of the logit"
     )
