@@ -328,7 +328,7 @@ def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> No
 )
 def test_an_unknown_tab_or_choice_of_an_address_is_named(params: dict[str, str], said: str) -> None:
     app = open_page("cloze", models=MODEL, **params)
-    assert said in [one.value.replace("\\", "") for one in app.info][0]
+    assert said in next(one.value.replace("\\", "") for one in app.info)
     assert not app.error
 
 

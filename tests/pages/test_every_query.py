@@ -16,6 +16,7 @@ import lama_core as lama
 from lama_core.queries.table import QUERIES
 from lama_core.requests import RequestField, arguments, field_values, literal_values, request_fields
 from lama_core.scoring.limits import UNLIMITED
+from lama_core.service.queries import Visitor
 from lama_core.tables import columns_of
 from pages.ui.queries import draw, history
 from pages.ui.queries.table import TABS
@@ -258,3 +259,21 @@ def test_a_long_query_shows_its_progress_and_how_to_stop_it(
 def test_a_form_has_the_fields_of_its_request(tab: Any) -> None:
     names = {choice.name for choice in request_fields(tab.form.request)}
     assert set(tab.form.widgets) <= names
+
+
+def test_a_query_that_waits_without_a_step_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "SHOW_AFTER", 0.0)
+    stops: list[str] = []
+
+    def wait(visitor: Visitor, *_: object, **__: object) -> None:
+        visitor.check()
+        stops.append("drawn")
+        st.stop()  # as a click interrupts the run
+
+    monkeypatch.setattr(cache, "run_query", wait)
+    app = open_page("", text="No other test asks ___.", models=[MODELS[0]])
+    assert stops
+    (stop,) = (one for one in app.button if one.label == "Stop")
+    stop.click().run()
+    assert [one for one in app.button if one.label == "Resume"]
+    assert any("Stopped before the answer" in one.value for one in app.error)

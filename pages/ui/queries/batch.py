@@ -1,6 +1,7 @@
 """The form of the tab Batch: up to 500 sentences, typed or from a file."""
 
 from collections.abc import Sequence
+from html import escape
 from urllib.parse import quote
 
 import streamlit as st
@@ -18,8 +19,8 @@ from lama_core.queries.batch_lines import (
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import links, url_state, visitors
-from pages.ui.shared.messages import counted, plain, show_error
+from pages.ui.shared import links, predictions, url_state, visitors
+from pages.ui.shared.messages import counted, show_error
 from pages.ui.shared.model_columns import Column
 
 KIND = ManyKind()
@@ -43,10 +44,11 @@ def typed_sentences() -> str:
 
 def _layout(draw: DrawField) -> None:
     draw("file")
-    models, more = st.columns([3, 1.6], vertical_alignment="bottom")
+    models, more = st.columns([3, 2.3], vertical_alignment="bottom")
     with models:
         names = draw("models")
     with more, st.container(horizontal=True):
+        widgets.draw_ask(width="content")
         with st.popover("From a file", icon=":material/upload_file:"):
             _draw_upload(names)
         with st.popover("Options", icon=":material/tune:"):
@@ -116,7 +118,7 @@ def _draw_upload(models: Sequence[str]) -> None:
 
 def _draw_summary(_: AskedLines, column: Column[BatchModelAnswers]) -> None:
     """Draw a model's P@1."""
-    st.caption(plain(column.answer.summary()))
+    predictions.draw_conclusion(escape(column.answer.summary()))
 
 
 FORM = Form(

@@ -37,11 +37,12 @@ EXAMPLES = (
 
 def _layout(draw: DrawField) -> None:
     draw("texts")
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    widgets.draw_chips(EXAMPLES)
+    models, more = st.columns([3, 1.6], vertical_alignment="bottom")
     with models:
         draw("models")
     with more, st.container(horizontal=True):
-        widgets.draw_examples(EXAMPLES)
+        widgets.draw_ask("Compare", width="content")
         with st.popover("Options", icon=":material/tune:"):
             draw("top_k")
             draw("n_groups")

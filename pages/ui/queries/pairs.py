@@ -35,7 +35,9 @@ HOW = (
 
 
 def _layout(draw: DrawField) -> None:
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    left, right, button = st.columns([1.8, 5.3, 1], vertical_alignment="bottom")
+    with button:
+        widgets.draw_ask("Score")
     models, template, how, precise = st.columns([5, 4, 2, 2.4], vertical_alignment="bottom")
     places = (left, right, models, template, how, precise)
     for name, place in zip(FORM.widgets, places, strict=True):

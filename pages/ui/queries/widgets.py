@@ -202,9 +202,9 @@ def examples_of(field: url_state.ExampleField) -> list[Example]:
     ]
 
 
-def draw_ask(label: str = "Ask") -> None:
+def draw_ask(label: str = "Ask", *, width: Literal["stretch", "content"] = "stretch") -> None:
     """Draw the button next to a query's text; Enter in the field does the same."""
-    st.button(label, key=f"ask {label}", type="primary", icon=":material/send:", width="stretch")
+    st.button(label, key=f"ask {label}", type="primary", icon=":material/send:", width=width)
 
 
 def draw_chips(examples: Iterable[Example]) -> None:

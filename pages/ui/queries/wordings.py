@@ -235,7 +235,8 @@ def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) 
         f"in {counted(times, 'wording')} the model {caveat}"
         for caveat, times in Counter(caveats).items()
     ]
-    st.html(f'<div>{text}</div>{line}<div class="lx-muted">{escape("; ".join(notes))}</div>')
+    predictions.draw_conclusion(text)
+    st.html(f'{line}<div class="lx-muted">{escape("; ".join(notes))}</div>')
 
 
 def make_table(answer: RelationAnswer) -> pd.DataFrame:

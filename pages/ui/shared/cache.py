@@ -34,8 +34,9 @@ from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 from lama_core.probes.kinds import FACT_KINDS
-from lama_core.progress import OnProgress, Pace, Progress, describe, ignore
+from lama_core.progress import Pace, Progress, describe, ignore
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
+from lama_core.queue import nothing
 from lama_core.requests import Request
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.limits import load_page_limits
@@ -57,6 +58,7 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.metrics.fact_answers import JoinedAnswers
     from lama_core.probes.prompts.gains import Gain
 
+WAITING = "Waiting for the answer"
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
 STOPPED = "stopped query"  # in the session: the key of the query that the visitor stopped
 R = TypeVar("R", bound=ModelSettings)
@@ -90,10 +92,18 @@ def cached(
     return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
-def _asker() -> queries.Visitor:
-    """The visitor of this page; those who may download models wait for them without a limit."""
+def _asker(while_waiting: Callable[[], object] = nothing) -> queries.Visitor:
+    """The visitor of this page; those who may download models wait for them without a limit.
+
+    while_waiting: Called regularly while the page waits for an answer.
+    """
     loading = math.inf if visitors.may("fetch") else load_page_limits().loading
-    return queries.Visitor(visitors.address(), loading, visitors.stop_if_left)
+
+    def check() -> None:
+        visitors.stop_if_left()
+        while_waiting()
+
+    return queries.Visitor(visitors.address(), loading, check)
 
 
 def candidates_of(settings: CandidateSettings) -> Candidates:
@@ -193,30 +203,40 @@ def answer(
             raise UserError("Stopped before the answer.")
         with _progress_shown(name, key) as show:
             callbacks: dict[str, Any] = {"on_progress": show} | calls
-            return cast(One, run_query(_asker(), queries.answer, alone, name, shared, **callbacks))
+            own_bar = callbacks["on_progress"] is show
+            asker = _asker(partial(show, None) if own_bar else nothing)
+            return cast(One, run_query(asker, queries.answer, alone, name, shared, **callbacks))
 
     return cached_answer(key, ask)
 
 
 @contextmanager
-def _progress_shown(name: str, key: Hashable) -> Iterator[OnProgress]:
-    """Yield a callback that draws a bar and a button to stop, after `SHOW_AFTER` seconds."""
+def _progress_shown(name: str, key: Hashable) -> Iterator[Callable[[Progress | None], object]]:
+    """Yield a callback that draws a bar and a button to stop, after `SHOW_AFTER` seconds.
+
+    Its argument is the latest step; None if there was no further step.
+    """
     started, pace = time.monotonic(), Pace()
     drawn: list[DeltaGenerator] = []
+    steps = [Progress(WAITING)]
 
     def stop() -> None:
         st.session_state[STOPPED] = key
 
-    def show(step: Progress) -> None:
-        pace.see(step)
-        if not step.total or time.monotonic() - started < SHOW_AFTER:
+    def show(step: Progress | None) -> None:
+        if step is not None:
+            steps[:] = [step]
+            pace.see(step)
+        if time.monotonic() - started < SHOW_AFTER:
             return
         if not drawn:
             box = st.empty()
             with box.container():
                 drawn.extend((box, st.progress(0.0)))
                 st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
-        drawn[1].progress(min(1.0, step.done / step.total), describe(step, pace))
+        (last,) = steps
+        share = min(1.0, last.done / last.total) if last.total else 0.0
+        drawn[1].progress(share, describe(last, pace))
 
     yield show
     if drawn:
