@@ -39,6 +39,7 @@ PRECISIONS = ("auto", "fp32", "bf16")
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
 OF = "query of"
+NO_LONGER_IN_TITLES = " (embedded)"  # URLs of earlier versions have it after a model's title
 MAX_SHOWN = 200  # characters of a URL's value that a message repeats
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
@@ -112,6 +113,8 @@ def choose(
     is always in the URL.
     """
     labels = {show(option): option for option in options}
+    old = st.query_params.get(key, "")
+    links.replace_values(key, {old: old.replace(NO_LONGER_IN_TITLES, "")})
     links.replace_values(key, {option: text for text, option in labels.items()})
     asked = st.query_params.get(key)
     chosen = labels.get(asked or "", "")
