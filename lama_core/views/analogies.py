@@ -29,6 +29,7 @@ from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.tables import Table, table_of
 from lama_core.views.choice import NamedRuns
+from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Shown, View, ViewFunction
 
@@ -105,6 +106,19 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
     def keys(self, shown: Shown[AnalogiesRequest, Accuracies]) -> tuple[str, ...]:
         """Return the columns that, with the run, identify a row."""
         return "probe", "name"
+
+    def conclusion(self, shown: Shown[AnalogiesRequest, Accuracies]) -> str:
+        """Return the most accurate run of each probe over all kinds of relations."""
+        won: dict[str, list[str]] = {}
+        for probe in PROBES:
+            lines = [one for one in shown.found if (one.name, one.probe) == (ALL, probe)]
+            if lines:
+                best = max(lines, key=lambda line: line.accuracy)
+                who = shown.names.get(best.run.split(", ")[0], best.model)
+                won.setdefault(who, []).append(f"{probe} ({as_share(best.accuracy)})")
+        found = "; ".join(f"by {who} on {' and '.join(probes)}" for who, probes in won.items())
+        often = " most often" * (len(shown.infos) > 1)
+        return f"The right pair is chosen{often} {found}. Chance: 50 %" if won else ""
 
     def figure(self, shown: Shown[AnalogiesRequest, Accuracies]) -> Figure:
         """Return the accuracies of one probe in one setting: `random` unless another is chosen."""

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from lama_core.rounding import percent
-from lama_core.views.figure import Axis, Figure, said, said_interval
+from lama_core.views.figure import Axis, Figure, right_title, said, said_interval
 from lama_core.views.view import Shown
 
 if TYPE_CHECKING:
@@ -15,26 +15,23 @@ def share_bars(
     table: "pd.DataFrame",
     by: Axis,
     *,
-    measure: str,
     title: str,
-    value: str = "p_at_k",
     **more: Any,
 ) -> Figure:
-    """Return bars of shares with intervals.
+    """Return bars of P@k with intervals.
 
     Args:
         shown: The view.
-        table: Columns run, that of `by`, `value`, low, high, n.
+        table: Columns run, that of `by`, p_at_k, low, high, n.
         by: The axis of the groups.
-        measure: What the shares are, such as `P@1`.
         title: What the chart shows, without the data.
-        value: The column of the shares.
         more: Further fields of `Figure`.
     """
+    k = shown.request.k
     lines = [
         said(
             f"{shown.names[line['run']]}, {line[by.column]}",
-            f"{measure}: {percent(line[value])} %",
+            f"P@{k}: {percent(line['p_at_k'])} %",
             said_interval(line["low"], line["high"]),
             f"{line['n']:,} {shown.counts}",
         )
@@ -44,7 +41,7 @@ def share_bars(
         shape="bars",
         frame=table.assign(said=lines),
         by=by,
-        value=Axis(column=value, title=f"{measure}, % of {shown.counts}", share=True),
+        value=Axis(column="p_at_k", title=right_title(k, shown.counts), share=True),
         names=shown.names,
         low="low",
         high="high",

@@ -9,11 +9,15 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
+from lama_core.views.conclusions import as_points, as_share
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+CALIBRATED = ("confidence", "accuracy")  # columns that are equal in a calibrated run
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,20 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
             error = "unknown" if ece != ece else f"{percent(ece)} %"
             yield f"{shown.names[run]}: expected calibration error {error}, {n:,} {shown.counts}"
 
+    def conclusion(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> str:
+        """Return the best and worst calibrated run, and whether it is over- or underconfident."""
+        known = {run: ece for run, ece in errors(shown).items() if ece == ece}
+        if not known:
+            return ""
+        best, worst = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+        each = [f"{shown.names[one]} {_bias(shown.frame, one)}" for one in {best: 0, worst: 0}]
+        if best == worst:
+            return each[0]
+        errors_of = (
+            f"{as_points(known[best])} (error of {shown.names[worst]}: {as_points(known[worst])})"
+        )
+        return f"{shown.names[best]} is best calibrated, with an error of {errors_of}; {each[1]}"
+
     def figure(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Figure:
         """Return the reliability diagram; the area of a point grows with its number of facts."""
         frame = shown.frame[shown.frame["n"] > 0]
@@ -103,6 +121,17 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
         """Return the facts of a bin."""
         ends = {"confidence_min": line["low"], "confidence_max": line["high"]}
         return Facts(line["run"], {"relations": tuple(shown.request.relations), **ends})
+
+
+def _bias(frame: "pd.DataFrame", run: str) -> str:
+    """Return the mean probability of a run's first answers, and the share of right ones."""
+    bins = frame[(frame["run"] == run) & (frame["n"] > 0)]
+    mean, right = ((bins[name] * bins["n"]).sum() / bins["n"].sum() for name in CALIBRATED)
+    way = "over" if mean > right else "under"
+    return (
+        f"is {way}confident, with a mean probability of {as_share(mean)} where {as_share(right)} "
+        "are right"
+    )
 
 
 def errors(shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> dict[str, float]:

@@ -34,7 +34,9 @@ from lama_core.tables import (
     table_of_frame,
     text,
 )
-from lama_core.views.figure import Axis, Figure, said, said_interval
+from lama_core.views.conclusions import as_points
+from lama_core.views.figure import RELATION, Axis, Figure, said, said_interval
+from lama_core.views.slices import slicing_label
 from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -197,6 +199,24 @@ class CompareView(View[CompareRequest, Compared]):
             "flips": _flips(found),
         }
 
+    def conclusion(self, shown: Shown[CompareRequest, Compared]) -> str:
+        """Return how often each run is clearly ahead, and the largest lead."""
+        rows = shown.frame[shown.frame["difference"].notna()]
+        rows = rows[rows["by"] != "all"] if shown.request.slices else rows
+        if rows.empty:
+            return ""
+        clear = {"A": (rows["high"] < 0).sum(), "B": (rows["low"] > 0).sum()}
+        names = {end: shown.names[info.id] for end, info in zip("AB", shown.infos, strict=True)}
+        what = "slices" if shown.request.slices else "relations"
+        top = rows.iloc[int(rows["difference"].abs().argmax())]
+        where = slicing_label(f"{top['by']}: {top['slice']}") if shown.request.slices else ""
+        leader = names["B" if top["difference"] > 0 else "A"]
+        return (
+            f"Of {len(rows):,} {what}, {names['A']} is clearly ahead in {clear['A']:,} and "
+            f"{names['B']} in {clear['B']:,}; the largest lead is {as_points(top['difference'])}, "
+            f"of {leader} on {where or shown.labels[top['relation']]}"
+        )
+
     def figure(self, shown: Shown[CompareRequest, Compared]) -> Figure:
         """Return the differences by relation or slice, in the colour of the run that is ahead.
 
@@ -228,8 +248,12 @@ class CompareView(View[CompareRequest, Compared]):
                 ahead=np.sign(table["difference"]).map({1.0: "b", -1.0: "a", 0.0: "neither"}),
                 unsure=~((table["low"] > 0) | (table["high"] < 0)),
             ),
-            by=Axis(column="row", title="slice" if request.slices else "relation"),
-            value=Axis(column="difference", title=f"P@{request.k}: B minus A, points", share=True),
+            by=Axis(column="row", title="facts" if request.slices else RELATION),
+            value=Axis(
+                column="difference",
+                title=f"P@{request.k} of B minus P@{request.k} of A, in percentage points",
+                share=True,
+            ),
             series="ahead",
             names={"b": f"{b} ahead", "a": f"{a} ahead", "neither": "neither"},
             low="low",

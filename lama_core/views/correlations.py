@@ -28,6 +28,7 @@ from lama_core.views.view import Facts, Shown, View, ViewFunction
 if TYPE_CHECKING:
     import pandas as pd
 
+RIGHT = "P@1"  # the measure of a right first answer
 MEASURES = tuple(LABELS)
 # Labels of the scale of colours; larger correlations have the colours of its ends.
 SCALE = {-0.6: "≤ −0.6", -0.3: "−0.3", 0.0: "0", 0.3: "0.3", 0.6: "≥ 0.6"}
@@ -140,6 +141,19 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         """Yield where the numbers of mentions come from."""
         counted = ", ".join(shown.frame["mentions"].drop_duplicates())
         yield f"Source of the mention counts: {counted}."
+
+    def conclusion(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> str:
+        """Return what correlates most and least with a right first answer, of the first run."""
+        run = shown.frame["run"].iloc[0]
+        frame = shown.frame[shown.frame["run"] == run].set_index("measure")
+        known = frame[RIGHT].drop(RIGHT).astype(float).dropna().sort_values(key=abs)
+        if known.empty:
+            return ""
+        least, most = (f"{LABELS[known.index[at]]} ({fixed(known.iloc[at], 2)})" for at in (0, -1))
+        return (
+            f"A right first answer of {shown.names[run]} correlates most with the {most}, least "
+            f"with the {least}"
+        )
 
     def figure(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> Figure:
         """Return the lower triangle of the matrix of the first run."""

@@ -10,12 +10,14 @@ from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
+from lama_core.views.conclusions import as_share, with_interval
 from lama_core.views.figure import LEAST_CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
     import pandas as pd
 
+STATED = (1, 10, 100)  # values of k that the conclusion states
 KS = (1, 2, 5, 10, 20, 50, 100)  # of the printed table and of the axis
 
 
@@ -72,6 +74,29 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
             title=f"Means over relations, in percent; intervals: {METHOD_OF_MEANS}",
         )
 
+    def conclusion(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> str:
+        """Return the best run at the smallest and largest k, with its P@k."""
+        known = shown.frame[shown.frame["p_at_k"].notna()]
+        if known.empty:
+            return ""
+        best = known.loc[known.groupby("k")["p_at_k"].idxmax()].set_index("k")
+        first, last = (best.loc[k] for k in (best.index.min(), best.index.max()))
+        ours = known[known["run"] == first["run"]].set_index("k")
+        ks = [k for k in STATED if k in ours.index]
+        at = ", ".join(f"{as_share(ours.loc[k, 'p_at_k'])} among the first {k}" for k in ks[1:])
+        name = shown.names[first["run"]]
+        start = with_interval(first["p_at_k"], first["low"], first["high"])
+        if known["run"].nunique() == 1:
+            return f"{name} has the right answer first for {start} of the {shown.counts}, {at}"
+        if first["run"] == last["run"]:
+            return f"{name} has the right answer first most often, for {start}; {at}"
+        end = with_interval(last["p_at_k"], last["low"], last["high"])
+        return (
+            f"{name} has the right answer first most often, for {start}; "
+            f"{shown.names[last['run']]} has it most often among the first {best.index.max()}, "
+            f"for {end}"
+        )
+
     def figure(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Figure:
         """Return the curves, with dotted ones of a random order."""
         return lines_figure(
@@ -116,11 +141,16 @@ def lines_figure(
         frame=frame.assign(said=lines),
         by=Axis(
             column="k",
-            title="k, the number of best answers considered (log axis)",
+            title="k: how many of the best answers are considered (log axis)",
             log=True,
             ticks={k: str(k) for k in KS},
         ),
-        value=Axis(column="p_at_k", title="mean P@k, % of facts", share=True, ends=(0, 1.01)),
+        value=Axis(
+            column="p_at_k",
+            title=f"{counts} with the right answer among the first k, %",
+            share=True,
+            ends=(0, 1.01),
+        ),
         names=names,
         baselines=(
             Baseline(

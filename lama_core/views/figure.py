@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Shape = Literal["bars", "points", "lines", "columns", "boxes", "heat map"]
 Mark = Literal["tick", "diamond", "dotted"]
 LEAST_CHANCE = 0.001  # a smaller chance level isn't drawn: its mark would be on the axis
+RELATION = "kind of fact (relation)"  # the title of an axis with relations
 MOST_BARS = 3  # more series are drawn as points instead of bars
 
 
@@ -160,6 +161,13 @@ def relation_label(name: str, label: str) -> str:
     """Return a relation's label for readers, beginning with its name: `P19 place of birth`."""
     same = label.lower() in ("", name.lower().replace("_", " "))
     return name if same else f"{name} {label}"
+
+
+def right_title(k: int, counts: str = "facts") -> str:
+    """Return P@k as the title of an axis, in words."""
+    if k == 1:
+        return f"{counts} whose first answer is right, % (P@1)"
+    return f"{counts} with the right answer among the first {k}, % (P@{k})"
 
 
 def labels_of(infos: tuple[RunInfo, ...]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import TopRequest, model_names
+from lama_core.views.conclusions import as_share, listed
 from lama_core.views.figure import Axis, Figure, labels_of, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -132,6 +133,17 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         lines = shown.frame.to_dict("records")
         return [line | {end: line[end].split() for end in ("right", "wrong")} for line in lines]
 
+    def conclusion(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> str:
+        """Return the shares of facts that all models, no model, and only one model know."""
+        ids = [info.id for info in shown.infos]
+        n = shown.frame.groupby("right")["n"].sum() / shown.frame["n"].sum()
+        alone = {one: float(n[one]) for one in ids}
+        every = "both" if len(ids) == 2 else f"all {len(ids)}"
+        return (
+            f"{as_share(n[' '.join(ids)])} of the {shown.counts} are known to {every} models, "
+            f"{as_share(n[''])} to none; to one model only: {listed(shown.names, alone)}"
+        )
+
     def figure(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> Figure:
         """Return a bar for each group of all facts; dots tell which models know it."""
         sums = shown.frame.groupby(["right", "wrong", "n_right", "known_by"], sort=False)
@@ -153,7 +165,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         return Figure(
             shape="bars",
             frame=table.assign(said=lines, dots=dots, series="", by=ALL),
-            by=Axis(column="dots", title="known by"),
+            by=Axis(column="dots", title="known by the models with ●"),
             value=Axis(
                 column="share", title=f"% of the {counts} that count in every run", share=True
             ),

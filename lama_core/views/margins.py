@@ -11,6 +11,7 @@ from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
+from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -74,6 +75,12 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
         without = [shown.names[info.id] for info in shown.infos if not info.ranks_statements]
         if without:
             yield f"Runs without margins, because they rank words: {', '.join(without)}."
+
+    def conclusion(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> str:
+        """Return how often the right answer beats all wrong ones."""
+        right = shown.frame[shown.frame["right"]].groupby("run", sort=False)["share"].sum()
+        each = listed(shown.names, {str(run): share for run, share in right.items()})
+        return f"The right answer beats every wrong one for {each} of the {shown.counts}"
 
     def figure(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Figure:
         """Return the histogram, with right first answers above the axis and wrong ones below."""

@@ -13,7 +13,9 @@ from lama_core.runs.info import Run
 from lama_core.tables import Column, Table, count, interval, share, table_of_frame, text
 from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
+from lama_core.views.conclusions import with_interval
 from lama_core.views.figure import Axis, Figure
+from lama_core.views.slices import LEAST_FACTS
 from lama_core.views.view import Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -99,12 +101,35 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         for run, part in shown.frame.groupby("run", sort=False):
             yield f"{shown.names[str(run)]}: {part['text'].iloc[0]}."
 
+    def conclusion(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> str:
+        """Return P@k of the fewest and the most mentions, of the run with the largest change."""
+        ends = {
+            str(run): part.iloc[[0, -1]].to_dict("records")
+            for run, part in shown.frame[shown.frame["n"] >= LEAST_FACTS].groupby("run", sort=False)
+            if len(part) > 1
+        }
+        if not ends:
+            return ""
+        changes = {run: last["p_at_k"] - first["p_at_k"] for run, (first, last) in ends.items()}
+        most = max(changes, key=lambda run: abs(changes[run]))
+        first, last = (
+            f"{with_interval(line['p_at_k'], line['low'], line['high'])} at {line['mentions']}"
+            for line in ends[most]
+        )
+        way = "rises" if changes[most] > 0 else "falls"
+        n_alike = sum(change * changes[most] > 0 for change in changes.values())
+        of_all = f"; it {way} in {n_alike} of {len(changes)} models" * (len(changes) > 1)
+        return (
+            f"P@{shown.request.k} of {shown.names[most]} {way} with the mentions of the "
+            f"{shown.request.of}, from {first} to {last}{of_all}"
+        )
+
     def figure(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Figure:
         """Return a row of bars for each range of mentions."""
-        measure, of = f"P@{shown.request.k}", shown.request.of
+        of = shown.request.of
         by = Axis(column="mentions", title=f"mentions of the {of}")
-        title = f"{measure} by mentions of the {of} in a text"
-        return share_bars(shown, shown.frame, by, measure=measure, title=title)
+        title = f"P@{shown.request.k} by mentions of the {of} in a text"
+        return share_bars(shown, shown.frame, by, title=title)
 
 
 mentions = ViewFunction(

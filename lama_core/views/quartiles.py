@@ -11,6 +11,7 @@ from lama_core.rounding import fixed
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, number, table_of_frame, text
 from lama_core.views.choice import RunsRequest
+from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -82,6 +83,12 @@ class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
             shown.frame,
             title=f"{what[0].upper()}{what[1:]}; 1 is best",
         )
+
+    def conclusion(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> str:
+        """Return the median rank of each run."""
+        medians = shown.frame.set_index("run")["median"]
+        each = listed(shown.names, medians, lambda rank: fixed(rank, 0), lowest_first=True)
+        return f"Half of the {self._counts(shown)} have a {self._what(shown)} of at most: {each}"
 
     def figure(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> Figure:
         """Return a box for each run with facts."""

@@ -9,11 +9,15 @@ from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
+from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+LATE = 100  # the conclusion states how many ranks are larger; the last one of a bin
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,17 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
             shown.chosen("rank model n share"),
             shown.frame,
             title=f"{shown.counts.capitalize()} by the rank of the right answer",
+        )
+
+    def conclusion(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> str:
+        """Return how often the right answer comes first, and how often it comes late."""
+        frame = shown.frame
+        by_run = {str(run): part for run, part in frame.groupby("run", sort=False)}
+        first = {run: part[part["high"] == 1]["share"].sum() for run, part in by_run.items()}
+        late = {run: part[part["low"] > LATE]["share"].sum() for run, part in by_run.items()}
+        return (
+            f"The right answer comes first for {listed(shown.names, first)} of the {shown.counts}; "
+            f"after rank {LATE} for {listed(shown.names, late, lowest_first=True)}"
         )
 
     def figure(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> Figure:

@@ -12,7 +12,16 @@ from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import TopRequest
-from lama_core.views.figure import LEAST_CHANCE, Axis, Baseline, Figure, said, said_interval
+from lama_core.views.conclusions import with_interval
+from lama_core.views.figure import (
+    LEAST_CHANCE,
+    Axis,
+    Baseline,
+    Figure,
+    right_title,
+    said,
+    said_interval,
+)
 from lama_core.views.scores import scores_of
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -130,6 +139,19 @@ class TypesView(View[TypesRequest, Types]):
             title=f"Means over relations, in percent; intervals: {METHOD_OF_MEANS}",
         )
 
+    def conclusion(self, shown: Shown[TypesRequest, Types]) -> str:
+        """Return the types of relation on which the best run has the highest and lowest P@k."""
+        means = shown.frame[shown.frame["relation"].isna() & shown.frame["p_at_k"].notna()]
+        if means["type"].nunique() < 2:
+            return ""
+        best = str(means.groupby("run", sort=False)["p_at_k"].mean().idxmax())
+        ours = means[means["run"] == best].sort_values("p_at_k", ascending=False, kind="stable")
+        high, *_, low = (
+            f"{line['type']} relations, {with_interval(line['p_at_k'], line['low'], line['high'])}"
+            for line in ours.to_dict("records")
+        )
+        return f"{shown.names[best]} is best on {high}, and worst on {low}"
+
     def figure(self, shown: Shown[TypesRequest, Types]) -> Figure:
         """Return a column for each run and type, with points for the relations."""
         frame, k = shown.frame, shown.request.k
@@ -143,7 +165,7 @@ class TypesView(View[TypesRequest, Types]):
                 chance=frame["chance"].where(is_mean)
             ),
             by=Axis(column="type", title="type of relation", order=tuple(order)),
-            value=Axis(column="p_at_k", title=f"P@{k}, % of facts", share=True),
+            value=Axis(column="p_at_k", title=right_title(k), share=True),
             low="low",
             high="high",
             names=shown.names,

@@ -361,7 +361,7 @@ def bars(
     return Figure(
         shape="bars",
         frame=frame.assign(said=lines),
-        by=Axis(column="row", title="relation"),
+        by=Axis(column="row", title="source or kind of fact"),
         value=Axis(
             column=measure.column,
             title=f"{measure.label}, {measure.metric.unit}",

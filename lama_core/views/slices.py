@@ -13,6 +13,7 @@ from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
+from lama_core.views.conclusions import with_interval
 from lama_core.views.figure import CHANCE, Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 CHANCE_HELP = (
     "P@k of a random order: k / number of the relation's answers, averaged over the slice's facts."
 )
+LEAST_FACTS = 30  # of a slice that a conclusion names
 KINDS = {kind.replace(" ", "_"): kind for kind in WRONG_KINDS}  # column -> kind of wrong answer
 
 
@@ -56,6 +58,11 @@ def by_slice(found: Slices) -> "pd.DataFrame":
     keys = zip(found.table["by"], found.table["slice"], strict=True)
     order = sorted(enumerate(keys), key=lambda one: places[one[1]])
     return found.table.iloc[[at for at, _ in order]]
+
+
+def slicing_label(name: str) -> str:
+    """Return a way of slicing for readers: files and URLs write `gold` for the right answer."""
+    return name.replace("gold", "right answer")
 
 
 class SlicesView(View[SlicesRequest, Slices]):
@@ -142,18 +149,41 @@ class SlicesView(View[SlicesRequest, Slices]):
         if note := unknown_training([info.model for info in shown.infos]):
             yield note
 
+    def conclusion(self, shown: Shown[SlicesRequest, Slices]) -> str:
+        """Return the way of slicing on which the best run depends most, with both ends."""
+        table = shown.frame
+        every = table[table["by"] == "all"].set_index("run")["p_at_k"].dropna()
+        if every.empty:
+            return ""
+        best = str(every.idxmax())
+        ours = table[(table["by"] != "all") & (table["run"] == best) & (table["n"] >= LEAST_FACTS)]
+        if ours.empty:
+            return ""
+        by_way = ours.groupby("by", sort=False)["p_at_k"]
+        way = str((by_way.max() - by_way.min()).idxmax())
+        ends = ours[ours["by"] == way].sort_values("p_at_k", ascending=False, kind="stable")
+        if len(ends) < 2:
+            return ""
+        high, low = (
+            f"{with_interval(line['p_at_k'], line['low'], line['high'])} for “{line['slice']}”"
+            for line in ends.iloc[[0, -1]].to_dict("records")
+        )
+        most = "" if shown.request.slice_by else " most"
+        return (
+            f"P@{shown.request.k} of {shown.names[best]} differs{most} by "
+            f"{slicing_label(way)}: {high} and {low}"
+        )
+
     def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:
         """Return a row of bars for each slice of the chosen way, or of the first one."""
         way = shown.request.slice_by or next(name for name in shown.found.slicings if name != "all")
         table = by_slice(shown.found)
         table = table[(table["by"] == way) & (table["n"] > 0)]
-        measure = f"P@{shown.request.k}"
         return share_bars(
             shown,
             table,
-            Axis(column="slice", title=way),
-            measure=measure,
-            title=f"{measure} by {way}",
+            Axis(column="slice", title=slicing_label(way)),
+            title=f"P@{shown.request.k} by {slicing_label(way)}",
             baselines=(CHANCE,) if shown.guessable else (),
         )
 

@@ -15,6 +15,7 @@ from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
+from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -89,12 +90,19 @@ class TotalsView(View[TotalsRequest, Totals]):
         )
         yield from shown.found.notes.values()
 
+    def conclusion(self, shown: Shown[TotalsRequest, Totals]) -> str:
+        """Return P@k of each run over facts and as the mean over relations."""
+        means = [
+            f"{mean}: {listed(shown.names, part.set_index('run')['p_at_k'])}"
+            for mean, part in shown.frame.groupby("mean", sort=False)
+        ]
+        return f"P@{shown.request.k} {'; '.join(means)}"
+
     def figure(self, shown: Shown[TotalsRequest, Totals]) -> Figure:
         """Return two rows of bars."""
-        measure = f"P@{shown.request.k}"
         by = Axis(column="mean", title="mean")
-        title = f"{measure} over facts and over relations"
-        return share_bars(shown, shown.frame, by, measure=measure, title=title)
+        title = f"P@{shown.request.k} over facts and over relations"
+        return share_bars(shown, shown.frame, by, title=title)
 
     def facts(self, shown: Shown[TotalsRequest, Totals], line: Line, column: str = "") -> Facts:
         """Return the facts that count."""

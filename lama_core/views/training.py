@@ -13,7 +13,7 @@ from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.training import ALL, Grouping, Training, training_of
 from lama_core.metrics.training import Measure as Measure
 from lama_core.requests import option
-from lama_core.rounding import fixed, percent
+from lama_core.rounding import counted, fixed, percent
 from lama_core.runs.info import Run
 from lama_core.runs.series import Series as Series
 from lama_core.runs.series import find_series as find_series
@@ -32,7 +32,7 @@ from lama_core.tables import (
 )
 from lama_core.views.choice import TopRequest
 from lama_core.views.colours import GREY, PALETTE
-from lama_core.views.figure import Axis, Figure, relation_label, said, said_interval
+from lama_core.views.figure import Axis, Figure, relation_label, right_title, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -227,6 +227,15 @@ class TrainingView(View[TrainingRequest, Found]):
             for one in shown.found
         ]
 
+    def conclusion(self, shown: Shown[TrainingRequest, Found]) -> str:
+        """Return how many facts each series has learned and forgotten at its last step."""
+        return "; ".join(
+            f"{series_title(one.series.name)}: {one.training.n_learned:,} of "
+            f"{counted(len(one.training.facts), 'fact')} are right at the last step, "
+            f"{one.training.n_forgotten:,} are forgotten"
+            for one in shown.found
+        )
+
     def figure(self, shown: Shown[TrainingRequest, Found]) -> Figure:
         """Return the measure against training steps, with a line for each group."""
         measure, k = shown.request.measure, shown.request.k
@@ -250,7 +259,7 @@ class TrainingView(View[TrainingRequest, Found]):
         ends = [log10(places[step]) for step in (steps[0], steps[-1])]
         room = 0.04 * (ends[1] - ends[0] or 1)
         axes = {
-            "p_at_k": Axis(column="p_at_k", title=f"P@{k}, % of facts", share=True),
+            "p_at_k": Axis(column="p_at_k", title=right_title(k), share=True),
             "mean_rank": Axis(
                 column="mean_rank",
                 title="mean rank (log axis, 1 at the top)",
@@ -361,7 +370,7 @@ def readings_figure(shown: Shown[TrainingRequest, Found], steps: Sequence[int]) 
             order=tuple(groups),
             ticks={group: _short_count(group) for group in groups},
         ),
-        value=Axis(column="p_at_k", title=f"P@{shown.request.k}, % of facts", share=True),
+        value=Axis(column="p_at_k", title=right_title(shown.request.k), share=True),
         series="line",
         names={name: name for name in names.values()},
         low="low",

@@ -112,6 +112,10 @@ class View(ABC, Generic[R, Found]):
         """Yield what readers must know about the numbers, in sentences."""
         yield from ()
 
+    def conclusion(self, shown: "Shown[R, Found]") -> str:
+        """Return in one sentence, with numbers, what these runs show; it may be empty."""
+        return ""
+
     def json(self, shown: "Shown[R, Found]") -> Any:
         """Return what the command prints with `--json`."""
         return self.frame(shown).to_dict("records")
@@ -242,6 +246,11 @@ class Shown(Generic[R, Found]):
             ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
         )
         return "; ".join(about)
+
+    @cached_property
+    def conclusion(self) -> str:
+        """What the runs show, in one sentence; see `View.conclusion`."""
+        return self.view.conclusion(self)
 
     @property
     def figure(self) -> Figure:

@@ -12,7 +12,7 @@ from lama_core.metrics.ways_of_asking import WAYS as WAYS
 from lama_core.metrics.ways_of_asking import WaysOfAsking as WaysOfAsking
 from lama_core.metrics.ways_of_asking import compare_ways
 from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
-from lama_core.rounding import percent
+from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.ranking import Ranking
 from lama_core.tables import (
@@ -28,7 +28,15 @@ from lama_core.tables import (
 )
 from lama_core.views.choice import RunsRequest
 from lama_core.views.colours import model_colours
-from lama_core.views.figure import Axis, Figure, labels_of, said, said_interval
+from lama_core.views.figure import (
+    RELATION,
+    Axis,
+    Figure,
+    labels_of,
+    right_title,
+    said,
+    said_interval,
+)
 from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -165,6 +173,10 @@ class WaysView(View[WaysRequest, Found]):
             "known_in_one_way": [line for table in facts for line in table.to_dict("records")],
         }
 
+    def conclusion(self, shown: Shown[WaysRequest, Found]) -> str:
+        """Return how many facts each model knows in all, some, or no ways."""
+        return "; ".join(map(_known, shown.found))
+
     def figure(self, shown: Shown[WaysRequest, Found]) -> Figure:
         """Return P@1 by relation with a bar for each way; the largest differences come first."""
         labels, several = labels_of(shown.infos), len(shown.found) > 1
@@ -193,8 +205,8 @@ class WaysView(View[WaysRequest, Found]):
         return Figure(
             shape="bars",
             frame=table.assign(said=lines),
-            by=Axis(column="row", title="relation"),
-            value=Axis(column="p_at_1", title="P@1, % of facts", share=True),
+            by=Axis(column="row", title=RELATION),
+            value=Axis(column="p_at_1", title=right_title(1), share=True),
             series="way",
             names={way: way for one in shown.found for way in one.ways},
             low="low",
@@ -226,6 +238,15 @@ class WaysView(View[WaysRequest, Found]):
         )
         others = tuple(info.id for info in runs if info.id != line["run"])
         return Facts(line["run"], fields, right=(line["run"],), wrong=others)
+
+
+def _known(found: WaysOfAsking) -> str:
+    n, n_ways, n_known = len(found.facts), len(found.ways), found.n_known
+    every = "all" if n_ways > 2 else "both"
+    known = [f"{(n_known == n_ways).sum():,} of {counted(n, 'fact')} in {every} ways"]
+    known += [f"{(n_known == 2).sum():,} in two"] * (n_ways > 2)
+    known += [f"{(n_known == 1).sum():,} in one way only", f"{(n_known == 0).sum():,} in no way"]
+    return f"{found.model} knows {', '.join(known)}"
 
 
 def _relation(line: Line) -> str:

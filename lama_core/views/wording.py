@@ -10,6 +10,7 @@ from lama_core.metrics.score_tables import stacked
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
+from lama_core.views.conclusions import listed
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -122,6 +123,19 @@ class WordingView(View[WordingRequest, Wordings]):
                 title="Negated or misprimed compared with plain, in percent (Kassner and Schütze "
                 "2020)",
             )
+
+    def conclusion(self, shown: Shown[WordingRequest, Wordings]) -> str:
+        """Return how often the first answer stays the same, as means over relations."""
+        parts = (
+            ("The plain and the altered query", shown.found.altered, "overlap", "facts"),
+            ("two wordings", shown.found.agreement, "consistency", "pairs"),
+        )
+        return "; ".join(
+            f"{what} give the same first answer for "
+            f"{listed(shown.names, table.groupby('run')[name].mean())} of the {of}"
+            for what, table, name, of in parts
+            if len(table)
+        )
 
     def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
         """Return both tables by their names."""

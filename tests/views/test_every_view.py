@@ -69,6 +69,13 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"runs": (B,), "source": "ConceptNet", "ranking": "raw"},
     ],
 }
+# Views and groupings whose conclusion pages make (`metrics.headline`), or that have none.
+NO_CONCLUSION = {
+    ("scores", None),
+    ("scores", "source"),
+    ("scores", "type"),
+    ("analogies", "relation"),
+}
 # Columns of a frame that count facts, in views with facts behind each cell.
 COUNTED = ("n", "n_excluded", "n_only", "only_a", "only_b")
 EVERY = [
@@ -107,6 +114,8 @@ def test_its_parts_fit_together(function: Any, fields: dict[str, Any]) -> None:
         assert figure.title and figure.caption and figure.by.title and figure.value.title
         assert {figure.by.column, figure.value.column, "said"} <= set(figure.frame)
         assert set(figure.frame[figure.series]) <= set(figure.names)
+    if (view.name, fields.get("by")) not in NO_CONCLUSION:
+        assert any(letter.isdigit() for letter in found.conclusion)
 
 
 @pytest.mark.parametrize(("function", "fields"), EVERY)

@@ -188,7 +188,7 @@ def _draw_kinds(
     ]
     lines = [*shown.found, *theirs]
     table = _table(lines, names)
-    _draw_best(table)
+    draw_headline(shown.conclusion)
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
@@ -235,21 +235,6 @@ def _requests_of(
     infos: tuple[RunInfo, ...], _runs: tuple[ProbeRun, ...]
 ) -> tuple[AnalogyRequest, ...]:
     return requests_of(_runs)
-
-
-def _draw_best(table: pd.DataFrame) -> None:
-    """Draw which of the runs' models is the most accurate on each probe, over all relations."""
-    ours = table[(table["name"] == ALL) & ~table["published"].astype(bool)].dropna(subset="value")
-    won: dict[str, list[str]] = {}
-    for probe in SHOWN_PROBES:
-        of_probe = ours[ours["probe"] == probe]
-        if len(of_probe):
-            best = of_probe.iloc[int(of_probe["value"].argmax())]
-            won.setdefault(best["who"], []).append(f"{probe} ({fixed(best['value'], 1)} %)")
-    if won:
-        found = "; ".join(f"by {who} on {' and '.join(probes)}" for who, probes in won.items())
-        often = " most often" * (ours["who"].nunique() > 1)
-        draw_headline(f"The right pair is chosen{often} {found}. Chance: 50 %")
 
 
 def _draw_differences(runs: Sequence[ProbeRun]) -> None:

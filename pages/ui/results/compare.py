@@ -20,10 +20,9 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.views.compare import Compared, compare
-from lama_core.views.figure import Figure
+from lama_core.views.slices import slicing_label
 from lama_core.views.view import Facts, Shown
-from pages.ui.results.draw_view import draw_figure, draw_view_export, open_behind
-from pages.ui.results.slices import shown_slicing
+from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
 from pages.ui.shared import links
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names
@@ -60,10 +59,12 @@ class Pair:
         ranking = self.choice.ranking
         return self.choice.view(compare, run_a=a, run_b=b, ranking=ranking, slices=slices)
 
-    def draw(self, figure: Figure, key: str) -> dict[Any, Any] | None:
+    def draw(
+        self, shown: Shown[CompareRequest, Compared], key: str, **changed: Any
+    ) -> dict[Any, Any] | None:
         """Draw a chart of differences in the runs' colours; return the clicked row, if any."""
         inks = dict(zip("ab", self.colours, strict=True))
-        return draw_figure(self.choice, figure, key, inks)
+        return draw_shown(self.choice, shown, key, inks, **changed)
 
 
 def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
@@ -85,7 +86,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         st.warning(note, icon=":material/balance:")
     _draw_flips(pair, found)
     _draw_tests(found)
-    mark = pair.draw(shown.figure, "difference chart")
+    mark = pair.draw(shown, "difference chart")
     st.caption(
         f"On the {found.over_facts.n:,} {found.units} of "
         f"{counted(found.over_relations.n, 'relation')} that both are scored on. Whiskers: 95 % "
@@ -147,16 +148,17 @@ def _draw_slices(pair: Pair) -> None:
     shown = pair.view(slices=True)
     ways = [str(name) for name in dict.fromkeys(shown.frame["by"]) if name != "all"]
     by = st.selectbox(
-        "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=shown_slicing
+        "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=slicing_label
     )
     figure = shown.figure
     rows = figure.frame[figure.frame["by"] == by]
-    figure = replace(
-        figure,
+    mark = pair.draw(
+        shown,
+        "slice difference chart",
         frame=rows.assign(row=rows["slice"]),
-        title=f"{figure.title}, by {shown_slicing(by)}",
+        by=replace(figure.by, title=slicing_label(by)),
+        title=f"{figure.title}, by {slicing_label(by)}",
     )
-    mark = pair.draw(figure, "slice difference chart")
     st.caption(
         "P@k over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals. Click "
         "a slice to see the facts where the runs differ.",
@@ -205,7 +207,7 @@ def _draw_flips(pair: Pair, found: Comparison) -> None:
     with st.container(horizontal=True, key="ways"):
         for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):
             label = f"{counted(n, found.unit)} that only {plain(pair.titles[ahead])} gets right"
-            if st.button(label, icon=":material/list:", type="tertiary", disabled=not n):
+            if n and st.button(label, icon=":material/list:", type="tertiary"):
                 right, wrong = pair.runs[ahead].id, pair.runs[1 - ahead].id
                 open_behind(pair.choice, Facts(wrong, right=(right,), wrong=(wrong,)))
 

@@ -23,9 +23,9 @@ from lama_core.views.margins import margins
 from lama_core.views.quartiles import BOX, quartiles
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown
-from pages.ui.results.draw_view import draw_figure, draw_view_export, open_behind
+from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_behind
 from pages.ui.shared import cache
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.messages import draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND
 
@@ -43,8 +43,8 @@ PATTERNS = (
 def draw_curves(choice: RunChoice) -> None:
     """Draw mean P@k for k from 1 to 100 (Petroni et al. 2019, Figure 2)."""
     shown = choice.view(curves)
-    figure = replace(shown.figure, guide=choice.k if choice.k > 1 else None)
-    mark = draw_figure(choice, figure, "curve chart")
+    guide = choice.k if choice.k > 1 else None
+    mark = draw_shown(choice, shown, "curve chart", guide=guide)
     st.caption(
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
         "in Figure 2 of Petroni et al. 2019. Hover for the 95 % interval. "
@@ -60,7 +60,7 @@ def draw_curves(choice: RunChoice) -> None:
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     """Draw the ranks of the right answers as a histogram and as box plots."""
     shown = choice.view(ranks)
-    mark = draw_figure(choice, shown.figure, "rank chart")
+    mark = draw_shown(choice, shown, "rank chart")
     st.caption(
         f"The rank of the right answer among {choice.ranked_among}. Click a bar to see its facts."
     )
@@ -104,8 +104,7 @@ def _draw_boxes(
     choice: RunChoice, shown: Shown[Any, Any], caption: str, *, name: str = "quartiles"
 ) -> None:
     """Draw one box per run; a click on its mean opens the run's facts."""
-    figure = replace(shown.figure, caption=shown.caption)
-    mark = draw_figure(choice, figure, f"{name} chart")
+    mark = draw_shown(choice, shown, f"{name} chart", caption=shown.caption)
     st.caption(caption)
     if mark is not None:
         open_behind(choice, shown.facts(mark))
@@ -115,6 +114,7 @@ def _draw_boxes(
 def draw_calibration(choice: RunChoice) -> None:
     """Draw a reliability diagram and the expected calibration error of each run."""
     shown = choice.view(calibration)
+    draw_headline(shown.conclusion)
     left, right = st.columns([3, 1], gap="large")
     with left:
         mark = draw_figure(choice, shown.figure, "calibration chart")
@@ -142,7 +142,7 @@ def draw_margins(choice: RunChoice) -> None:
     except UserError as error:
         show_note(plain(str(error)))
         return
-    mark = draw_figure(choice, shown.figure, "margin chart")
+    mark = draw_shown(choice, shown, "margin chart")
     st.caption(
         "Margin = score of the right answer minus the best score of a wrong answer, in nats; each "
         "run has its own answers and score. Above 0 the right answer is first in the filtered "
@@ -160,11 +160,10 @@ def draw_correlates(choice: RunChoice) -> None:
     number = choice.names.index(name)
     run, title = choice.runs[number], choice.titles[number]
     is_model = run.model_kind in KINDS
-    with_vectors = is_model & vectors_field.toggle(
+    with_vectors = is_model and vectors_field.toggle(
         "Include SOCS: this loads the model",
         key="vectors",
         bind=BOUND,
-        disabled=not is_model,
         help="SOCS: cosine similarity of subject and object. Here it uses the model's input "
         "embeddings, averaged over a name's subword tokens; the paper uses spaCy's vectors.",
     )
@@ -187,6 +186,7 @@ def draw_correlates(choice: RunChoice) -> None:
         except UserError as error:
             show_note(plain(str(error)))
             return
+    draw_headline(shown.conclusion)
     n = int(shown.frame["n"].iloc[0])
     ours, paper = st.columns(2, gap="large")
     with ours:

@@ -5,7 +5,7 @@ filter that `View.facts` gives.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from lama_core.views.figure_files import FONT_SIZE, FONT_SIZES, FORMATS, WIDTH, 
 from lama_core.views.view import Facts, Shown, ViewFunction
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.messages import draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
@@ -65,14 +65,13 @@ def draw_facts_button(description: str | None, key: str) -> bool:
     """Draw the button that opens the facts of the selected table cell; True once clicked.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `description` names the cell's facts; None disables the button.
+    a table selects its first cell. `description` names the cell's facts; without it there is no
+    button.
     """
-    return st.button(
-        f"Facts: {description}" if description else "Choose a number to see its facts",
-        icon=":material/fact_check:",
-        disabled=description is None,
-        key=key,
-    )
+    if description is None:
+        st.caption("Click a number to see its facts.")
+        return False
+    return st.button(f"Facts: {description}", icon=":material/fact_check:", key=key)
 
 
 def draw_figure(
@@ -99,6 +98,21 @@ def draw_figure(
         zooms=zooms,
     )
     return figures.mark_of(figure, points)
+
+
+def draw_shown(
+    choice: RunChoice,
+    shown: Shown[Any, Any],
+    key: str,
+    inks: Mapping[str, str] | None = None,
+    **changed: Any,
+) -> dict[Any, Any] | None:
+    """Draw a view's conclusion and below it its figure; return the clicked row, if any.
+
+    changed: fields of the figure that the page changes.
+    """
+    draw_headline(shown.conclusion, key=f"headline {key}")
+    return draw_figure(choice, replace(shown.figure, **changed), key, inks)
 
 
 @dataclass(frozen=True)
@@ -288,7 +302,7 @@ def draw_whole(
         show_note(plain(str(error)))
         return
     name = function.view.name
-    mark = draw_figure(choice, shown.figure, f"{name} chart")
+    mark = draw_shown(choice, shown, f"{name} chart")
     st.caption(caption)
     columns = shown.chosen(shown_columns)
     chosen = draw_long(shown, shown.frame, f"{name} table", columns)

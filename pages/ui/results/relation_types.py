@@ -4,7 +4,7 @@ import streamlit as st
 
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.views.relation_types import relation_types
-from pages.ui.results.draw_view import draw_figure, draw_view_export, open_behind
+from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import pick
 
@@ -18,7 +18,7 @@ def draw_types(choice: RunChoice) -> None:
         shown = choice.view(
             relation_types, source=pick("Source", sources, key="type_source", first=first)
         )
-    mark = draw_figure(choice, shown.figure, "type chart")
+    mark = draw_shown(choice, shown, "type chart")
     st.caption(
         "Bars: the unweighted mean over relations with its 95 % interval; points: relations. "
         + f"Diamonds: mean P@{choice.k} of a random order of the answers. " * choice.guessable

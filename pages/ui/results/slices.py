@@ -7,18 +7,18 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.tables import Column
-from lama_core.views.slices import KINDS, by_slice, slices
+from lama_core.views.slices import KINDS, by_slice, slices, slicing_label
 from lama_core.views.view import Shown
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
     described,
     draw_facts_button,
-    draw_figure,
+    draw_shown,
     draw_view_export,
     draw_wide,
     open_behind,
 )
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.messages import draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND
 
@@ -37,15 +37,17 @@ def draw_slices(choice: RunChoice) -> None:
         key="slice_by",
         bind=BOUND,
         width=320,
-        format_func=shown_slicing,
+        format_func=slicing_label,
     )
     if whole.frame.empty:
         show_note("These relations have no facts in these runs.")
         return
     shown = whole if way == EVERY else choice.view(slices, slice_by=way)
     mark = None
-    if way != EVERY:
-        mark = draw_figure(choice, shown.figure, "slices chart")
+    if way == EVERY:
+        draw_headline(shown.conclusion)
+    else:
+        mark = draw_shown(choice, shown, "slices chart")
     chosen = draw_wide(
         choice,
         shown,
@@ -57,7 +59,7 @@ def draw_slices(choice: RunChoice) -> None:
     )
     description = None
     if chosen is not None:
-        name = shown_slicing(f"{chosen.line['by']} {chosen.line['slice']}")
+        name = slicing_label(f"{chosen.line['by']} {chosen.line['slice']}")
         description = described(chosen, choice, name)
     opens = draw_facts_button(description, "slices way")
     st.caption(
@@ -75,11 +77,6 @@ def draw_slices(choice: RunChoice) -> None:
         open_behind(choice, shown.facts(chosen.line, chosen.column))
 
 
-def shown_slicing(name: str) -> str:
-    """The name of a slicing on screen: files and URLs write `gold` for the right answer."""
-    return name.replace("gold", "right answer")
-
-
 def _columns(shown: Shown[Any, Any], way: str) -> list[Column]:
     """The columns of the table; the way of slicing only if the table has several."""
     chance = "chance" if shown.guessable else ""
@@ -93,8 +90,8 @@ def _on_page(column: Column) -> Column:
         return column
     return replace(
         column,
-        help=shown_slicing(column.help),
-        cell=lambda line: "" if line["by"] == "all" else shown_slicing(line["by"]),
+        help=slicing_label(column.help),
+        cell=lambda line: "" if line["by"] == "all" else slicing_label(line["by"]),
     )
 
 

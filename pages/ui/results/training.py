@@ -91,7 +91,8 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         show_note(plain(str(error)))
         return series.runs
     (found,) = shown.found
-    _draw_headline(name, found)
+    draw_headline(shown.conclusion.replace(series_title(found.series.name), name, 1))
+    _draw_steps(found)
     _draw_curves(chosen, shown)
     _draw_readings(chosen, shown)
     _draw_relations(chosen, shown)
@@ -99,12 +100,8 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     return series.runs
 
 
-def _draw_headline(name: str, found: TrainedSeries) -> None:
+def _draw_steps(found: TrainedSeries) -> None:
     training, steps = found.training, found.series.steps
-    draw_headline(
-        f"{name}: {training.n_learned:,} of {counted(len(training.facts), 'fact')} are right at "
-        f"the last step, {training.n_forgotten:,} are forgotten"
-    )
     dropped = f" {counted(training.n_dropped, 'fact')} count only at some steps and are excluded."
     st.caption(
         f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "

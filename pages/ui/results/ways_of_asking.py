@@ -112,12 +112,8 @@ def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
 def _draw_totals(shown: Compared, title: str) -> None:
     """Draw the numbers of facts known in all, some or no ways, the facts compared, P@1 by way."""
     (found,) = shown.found
-    n, n_ways, n_known = len(found.facts), len(found.ways), found.n_known
-    every = "all" if n_ways > 2 else "both"
-    known = [f"{(n_known == n_ways).sum():,} of {counted(n, 'fact')} in {every} ways"]
-    known += [f"{(n_known == 2).sum():,} in two"] * (n_ways > 2)
-    known += [f"{(n_known == 1).sum():,} in one way only", f"{(n_known == 0).sum():,} in no way"]
-    draw_headline(f"{title} knows {', '.join(known)}")
+    n, n_ways = len(found.facts), len(found.ways)
+    draw_headline(shown.conclusion.replace(found.model, title, 1))
     runs = "; ".join(f"{way} {info.n:,}" for way, info in found.runs.items())
     st.caption(
         f"Compared on the same {counted(n, 'fact')} of "

@@ -22,6 +22,7 @@ from pages.ui.shared.charts import Colours, Style
 
 MARK = ("mark",)  # the column of `customdata`
 TICK_SIZE = {"bars": 11, "points": 14}
+MOST_MARKS = 30  # of a line with a marker at each value
 SYMBOLS = {"tick": "line-ns-open", "diamond": "diamond-open"}  # of baselines
 
 
@@ -109,6 +110,9 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     if figure.size:
         table["area"] = _areas(figure, figure.frame[figure.size])
         style["by_row"] = {"marker_size": "area"}
+    elif len(table) > MOST_MARKS * len(colours) and figure.by.ticks:  # markers at the ticks only
+        table["mark size"] = 5 * table["at"].isin(figure.by.ticks)
+        style["by_row"] = {"marker_size": "mark size"}
     else:
         style["marker_size"] = 7 if figure.low else 5
     for name, rows in _beside(figure, table, colours).items():

@@ -34,10 +34,14 @@ def show_note(text: str) -> None:
     st.info(text, icon=":material/info:")
 
 
-def draw_headline(text: str, *, help: str | None = None) -> None:
-    """Draw the finding above a chart, as plain text."""
-    with st.container(key="headline"):
-        st.subheader(plain(text), anchor=False, help=help)
+def draw_headline(text: str, *, help: str | None = None, key: str = "headline") -> None:
+    """Draw the finding above a chart, as plain text; nothing if it is empty.
+
+    key: begins with `headline`; it differs between the headlines of a page.
+    """
+    if text:
+        with st.container(key=key):
+            st.subheader(plain(text), anchor=False, help=help)
 
 
 def name_value_lines(facts: Mapping[str, str | None], *, links: bool = False) -> str:
