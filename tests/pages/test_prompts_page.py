@@ -164,7 +164,11 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     assert f"is {points:.1f} points higher" in said and f"same {len(relation.test)} facts" in said
     values = [metric.value for metric in app.metric]
     assert values == [f"{100 * right[one].mean():.1f} %" for one in (own, manual)]
-    flips = app.dataframe[0].value
+    board, flips = (one.value for one in app.dataframe)
+    assert board["test"].is_monotonic_decreasing
+    place = list(board["prompt"]).index(template)
+    assert board["difference"].iloc[place] == pytest.approx(points, abs=0.06)
+    assert any(f"number {place + 1} of {len(board)}" in one.value for one in app.markdown)
     assert flips["your prompt"].str.endswith(" ✓").sum() == gained
     assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
 
@@ -198,6 +202,10 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
     assert not app.exception and not app.error
     assert any("on the same 88 facts" in one.value for one in app.markdown)
     assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
+    yours = app.dataframe[0].value.set_index("from").loc["yours"]
+    assert yours["prompt"] == "The chief city of [X] is [Y] ."
+    app.segmented_control(key="prompts_view").set_value("Prompts").run()
+    assert "yours" in set(app.dataframe[0].value["from"]) and not app.exception
 
 
 def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:

@@ -112,7 +112,7 @@ def choose_study() -> PromptsChoice | None:
     first_study = default_study(made or list(studies.values())).info.id
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
-        left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+        left, middle, right = st.columns([2, 2, 3])
     name = choose(
         "Model and facts",
         list(studies),
@@ -153,7 +153,7 @@ def choose_study() -> PromptsChoice | None:
             format_func=TITLES.__getitem__,
             help=explain("Sets of prompts"),
         )
-        st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
+    st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
     choice = PromptsChoice(whole, study, combination)
     if study.ranking == "filtered" and study.removed is None:
         st.warning(

@@ -1,13 +1,16 @@
-"""The table of prompts with accuracies and weights, and facts that only one prompt gets right."""
+"""The leaderboard of prompts with their weights, and facts that only one prompt gets right."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
+from lama_core.metrics.intervals import METHOD, METHOD_OF_DIFFERENCES
 from lama_core.metrics.precision_at_k import precision_at
+from lama_core.probes.prompts.accuracy_growth import OWN, PromptTrial, leaderboard
 from lama_core.probes.prompts.plan import as_select_request, request_of
 from lama_core.rounding import percent, percentage
 from lama_core.scoring.blanks import fill
@@ -15,9 +18,14 @@ from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.tables import draw_table
+from pages.ui.shared.tables import Picked, draw_table
 
 SHOWN_FACTS = 50
+MOST_ROWS = 10  # of the leaderboard without a scroll bar
+TRIALS = "tried prompts"  # session key: (study, relation) -> prompt -> its trial and facts
+MOST_TRIALS = 20  # of a relation
+YOURS = "yours"
+BOARD = ("prompt", "from", "test", "interval", "difference", "its interval")  # of the leaderboard
 HIDES_SUBJECT = "no: [Y] before [X]"
 ORIGIN_TITLES = {
     "manual": "manual",
@@ -28,31 +36,65 @@ ORIGIN_TITLES = {
 }
 
 
+def keep_trial(choice: PromptsChoice, trial: PromptTrial, facts: Sequence[int]) -> None:
+    """Keep the visitor's prompt for the leaderboard of this study and relation."""
+    kept = st.session_state.setdefault(TRIALS, {}).setdefault(_mark(choice), {})
+    kept.pop(trial.template, None)
+    kept[trial.template] = (trial, facts)
+    while len(kept) > MOST_TRIALS:
+        kept.pop(next(iter(kept)))
+
+
+def _mark(choice: PromptsChoice) -> tuple[str, str]:
+    return choice.info.digest, choice.study.relation.name
+
+
+def leaderboard_of(choice: PromptsChoice) -> pd.DataFrame:
+    """Return the leaderboard of the shown prompts and those that the visitor tried."""
+    kept = st.session_state.get(TRIALS, {}).get(_mark(choice), {})
+    return leaderboard(choice.study, choice.members, kept.values())
+
+
 def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
-    """Return one row per prompt, sorted by accuracy on the training facts."""
+    """Return the leaderboard with the prompts' origins, weights and accuracy on training facts."""
     study = choice.study
     found = study.ensemble(choice.combination, "optimised")
     weights = found[0].weights if found else np.full(len(study.pool.entries), np.nan)
     only = study.only_right.sum(axis=1)
-    rows = [
-        {
-            "number": number,
-            "prompt": study.pool.prompts[number].template,
-            "from": ", ".join(
-                title
-                for origin, title in ORIGIN_TITLES.items()
-                if origin in study.pool.entries[number].origins
-            ),
+    rows = []
+    for line in leaderboard_of(choice).to_dict("records"):
+        number = int(line["number"])
+        row = {"number": number, "prompt": line["prompt"]}
+        shares = {
+            "test": 100 * line["p_at_1"],
+            "interval": said_ends(line["low"], line["high"]),
+            "difference": 100 * line["difference"],
+            "its interval": said_ends(line["difference_low"], line["difference_high"], signed=True),
+        }
+        if number == OWN:
+            rows.append(row | {"from": YOURS} | shares)
+            continue
+        entry, prompt = study.pool.entries[number], study.pool.prompts[number]
+        origins = [title for origin, title in ORIGIN_TITLES.items() if origin in entry.origins]
+        more = {
             "training": 100 * study.train_accuracies[number],
-            "test": 100 * study.test_accuracies[number],
-            "weight": np.nan if study.pool.entries[number].aside else float(weights[number]),
+            "weight": np.nan if entry.aside else float(weights[number]),
             "only it": int(only[number]),
             "tells": "" if choice.shows_subject(number) else HIDES_SUBJECT,
-            "published weight": study.pool.prompts[number].weight,
+            "published weight": prompt.weight,
         }
-        for number in choice.members
-    ]
-    return pd.DataFrame(rows).sort_values("training", ascending=False, kind="stable")
+        rows.append(row | {"from": ", ".join(origins)} | shares | more)
+    table = pd.DataFrame(rows)
+    return table.assign(
+        **{"only it": table["only it"].astype("Int64"), "tells": table["tells"].fillna("")}
+    )
+
+
+def said_ends(low: float, high: float, *, signed: bool = False) -> str:
+    """Return an interval in percent; empty without one."""
+    if low != low:
+        return ""
+    return f"{percent(low, signed=signed)} to {percent(high, signed=signed)}"
 
 
 def _headline(choice: PromptsChoice) -> str:
@@ -75,77 +117,109 @@ def _headline(choice: PromptsChoice) -> str:
     return f"Test P@1, {study.ranking} ranking: {', '.join(parts)}"
 
 
+def draw_leaderboard(choice: PromptsChoice, prompt: str) -> None:
+    """Draw the leaderboard with the place of a prompt, and its export."""
+    table = leaderboard_of(choice)
+    (place, *_), n = (*table.index[table["prompt"] == prompt], -1), len(table)
+    st.markdown("### Leaderboard of the relation's prompts")
+    if place >= 0:
+        st.markdown(f"**Your prompt is number {place + 1:,} of {n:,}.**")
+    _draw_table(prompt_rows(choice)[list(BOARD)], height=320 if n > MOST_ROWS else "content")
+    _draw_export(choice)
+
+
+def _draw_export(choice: PromptsChoice) -> None:
+    """Draw the export of the leaderboard."""
+    draw_export(
+        "prompts",
+        lambda: prompt_rows(choice).drop(columns="number"),
+        choice.made() | {"intervals": f"95 %, {METHOD}; of differences: {METHOD_OF_DIFFERENCES}"},
+        as_select_request(request_of(choice.whole, (choice.study.relation.name,))),
+    )
+
+
 def draw_prompts(choice: PromptsChoice) -> None:
     """Draw the table and, below it, the facts that only the selected prompt gets right."""
     st.markdown(_headline(choice))
-    table = prompt_rows(choice).reset_index(drop=True)
+    table = prompt_rows(choice)
     shown = table.drop(columns="number")
     if shown["published weight"].isna().all():
         shown = shown.drop(columns="published weight")
     if not shown["tells"].any():
         shown = shown.drop(columns="tells")
-    for name, shares in (
-        ("training", choice.study.train_accuracies),
-        ("test", choice.study.test_accuracies),
-    ):
-        shown[name] = [percentage(shares[number]) for number in table["number"]]
-    picked = draw_table(
-        shown,
-        key=f"prompts of {choice.study.relation.name}",
-        picks="single-row",
-        column_config={
-            "prompt": st.column_config.TextColumn("Prompt", width="medium"),
-            "from": st.column_config.TextColumn(
-                "From",
-                help="Source of the prompt: manual, mined, or a paraphrase of one of these.",
-            ),
-            "training": st.column_config.NumberColumn(
-                "Training P@1",
-                format="%.1f %%",
-                help="Share of training facts with a right first answer. Prompts are chosen by it.",
-            ),
-            "test": st.column_config.ProgressColumn(
-                "Test P@1",
-                format="%.1f %%",
-                min_value=0,
-                max_value=100,
-                help="Share of test facts with a right first answer.",
-            ),
-            "weight": st.column_config.NumberColumn(
-                "Weight",
-                format="%.3f",
-                help="Weight in the optimised ensemble. " + explain("Optimised ensemble"),
-            ),
-            "only it": st.column_config.NumberColumn(
-                "Right only with it",
-                help="Number of test facts that no other prompt of this relation gets right.",
-            ),
-            "published weight": st.column_config.NumberColumn(
-                "LPAQA's weight",
-                format="%.3f",
-                help="Weight in LPAQA's release, fitted on BERT.",
-            ),
-            "tells": st.column_config.TextColumn(
-                "Shows the subject",
-                width="medium",
-                help="A causal model sees only the text before the blank [Y]. If the subject [X] "
-                "comes after it, the query is the same for every fact. Such prompts have no weight "
-                "if ensembles exclude them.",
-            ),
-        },
-    )
+    key = f"prompts of {choice.study.relation.name}"
+    selected = _draw_table(shown, key=key, picks="single-row").rows
     st.caption("Click a row to see the facts that only this prompt gets right.")
-    selected = picked.rows
     number = int(table["number"][selected[0] if selected else _default_row(table)])
-    draw_only_right(choice, number)
-    request = as_select_request(request_of(choice.whole, (choice.study.relation.name,)))
-    draw_export("prompts", lambda: table.drop(columns="number"), choice.made(), request)
+    if number != OWN:
+        draw_only_right(choice, number)
+    _draw_export(choice)
+
+
+def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
+    """Draw the leaderboard, or some of its columns."""
+    for name in ("test", "training", "difference"):
+        if name in table:
+            table = table.assign(**{name: [percentage(value / 100) for value in table[name]]})
+    number, words = st.column_config.NumberColumn, st.column_config.TextColumn
+    config = {
+        "prompt": words("Prompt", width="medium"),
+        "from": words(
+            "From",
+            help="Source of the prompt: manual (LAMA's), mined, a paraphrase of one of these, or "
+            "yours.",
+        ),
+        "test": st.column_config.ProgressColumn(
+            "Test P@1",
+            format="%.1f %%",
+            min_value=0,
+            max_value=100,
+            help="Share of test facts with a right first answer.",
+        ),
+        "interval": words("95 %", help=f"95 % interval of the test P@1: {METHOD}."),
+        "difference": number(
+            "Minus LAMA's",
+            format="%+.1f",
+            help="Test P@1 minus that of LAMA's (manual) prompt on the same facts, in points.",
+        ),
+        "its interval": words(
+            "95 % ", help=f"95 % interval of this difference: {METHOD_OF_DIFFERENCES}."
+        ),
+        "training": number(
+            "Training P@1",
+            format="%.1f %%",
+            help="Share of training facts with a right first answer. Prompts are chosen by it.",
+        ),
+        "weight": number(
+            "Weight",
+            format="%.3f",
+            help="Weight in the optimised ensemble. " + explain("Optimised ensemble"),
+        ),
+        "only it": number(
+            "Right only with it",
+            help="Number of test facts that no other prompt of this relation gets right.",
+        ),
+        "published weight": number(
+            "LPAQA's weight",
+            format="%.3f",
+            help="Weight in LPAQA's release, fitted on BERT.",
+        ),
+        "tells": words(
+            "Shows the subject",
+            width="medium",
+            help="A causal model sees only the text before the blank [Y]. If the subject [X] "
+            "comes after it, the query is the same for every fact. Such prompts have no weight "
+            "if ensembles exclude them.",
+        ),
+    }
+    shown = {name: one for name, one in config.items() if name in table}
+    return draw_table(table, column_config=shown, placeholder="–", **options)
 
 
 def _default_row(table: pd.DataFrame) -> int:
     """Return the row with the largest `only it` among prompts that show the subject."""
     has_subject = table["tells"] == ""
-    return int(table["only it"].where(has_subject, -1).to_numpy().argmax())
+    return int(table["only it"].where(has_subject, -1).fillna(-1).to_numpy().argmax())
 
 
 def draw_only_right(choice: PromptsChoice, prompt: int) -> None:

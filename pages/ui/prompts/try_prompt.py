@@ -19,7 +19,7 @@ from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
 from lama_core.service import queries
 from pages.ui.prompts.study_choice import PromptsChoice
-from pages.ui.prompts.table import draw_facts
+from pages.ui.prompts.table import draw_facts, draw_leaderboard, keep_trial
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
@@ -167,6 +167,8 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     places = {fact.id: place for place, fact in enumerate(choice.study.test)}
     order = state["order"][: len(growth.asked)]
     facts = [places[state["facts"].facts[number].id] for number in order]
+    if growth.is_whole:
+        keep_trial(choice, growth, facts)
     _draw_result(choice, growth, facts, running=state["running"])
     if not state["running"]:  # a new chart for each batch would flicker
         _draw_curve(choice, growth)
@@ -199,7 +201,10 @@ def _draw_result(
                 f"95 % interval {percent(end.low)} to {percent(end.high)} %; "
                 f"{len(result.asked):,} of {growth.total:,} test facts"
             )
-    if manual is not None and not running:
+    if running:
+        return
+    draw_leaderboard(choice, growth.template)
+    if manual is not None:
         _draw_flips(choice, growth, other, facts)
 
 
