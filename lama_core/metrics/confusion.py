@@ -4,10 +4,12 @@
     share    n / facts with this gold answer that have a first answer
 
 Words are compared ignoring case. The matrix has a row for each of the most frequent gold answers
-and a column for each of the most frequent first answers. All others share one row and one column,
-so that the cells add up to all facts.
+and columns for these words, as far as they are first answers, and for the most frequent other first
+answers. All others share one row and one column, so that the cells add up to all facts. Words with
+both a row and a column come first, so right answers are a diagonal from the top left.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,8 +48,8 @@ class Confusion:
 def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORDS) -> Confusion:
     """Return the confusion matrix of run number `of` on these rows, with n words per axis.
 
-    Rows without an answer (excluded, or not in this run) aren't counted. Gold answers are sorted by
-    frequency. Answers that are also gold answers come first, in the same order.
+    Rows without an answer (excluded, or not in this run) aren't counted. Words with a row and a
+    column come first, by the gold answer's frequency; then the others by frequency.
     """
     answer = joined.runs[of].answer
     rows = rows[answer.codes[rows] >= 0]
@@ -66,21 +68,33 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
             "share": counts / per_gold[at_gold],
         }
     )
-    places = {gold.lower(): place for place, gold in enumerate(golds[:n].tolist())}
-    frequent: list[str] = answers[:n].tolist()
-    shown = sorted(range(len(frequent)), key=lambda at: places.get(frequent[at].lower(), n))
-    columns = np.full(len(answers), len(shown))
-    columns[shown] = np.arange(len(shown))
+    named: list[str] = golds[:n].tolist()
+    shown = _columns(named, answers.tolist(), n)
+    places = {str(answers[at]).lower(): place for place, at in enumerate(shown)}
+    shown_golds = sorted(range(len(named)), key=lambda at: places.get(named[at].lower(), n))
+    lines, columns = np.full(len(golds), len(named)), np.full(len(answers), len(shown))
+    lines[shown_golds], columns[shown] = np.arange(len(named)), np.arange(len(shown))
     grid = np.zeros((min(n + 1, len(golds)), min(n + 1, len(answers))), dtype=np.int64)
-    np.add.at(grid, (np.minimum(at_gold, n), columns[at_answer]), counts)
+    np.add.at(grid, (lines[at_gold], columns[at_answer]), counts)
     return Confusion(
         pairs,
-        tuple(golds[:n].tolist()),
-        tuple(frequent[at] for at in shown),
+        tuple(named[at] for at in shown_golds),
+        tuple(str(answers[at]) for at in shown),
         len(golds),
         len(answers),
         grid,
     )
+
+
+def _columns(golds: Sequence[str], answers: Sequence[str], n: int) -> list[int]:
+    """Return which answers have a column: first the golds among them, then the most frequent.
+
+    A third of the n columns is for other answers than these golds.
+    """
+    at = {answer.lower(): number for number, answer in enumerate(answers)}
+    diagonal = [at[gold.lower()] for gold in golds if gold.lower() in at][: n - n // 3]
+    others = [number for number in range(len(answers)) if number not in diagonal]
+    return [*diagonal, *others[: n - len(diagonal)]]
 
 
 def _by_frequency(words: pd.Categorical, rows: Ints) -> tuple[NDArray[np.object_], Ints]:

@@ -81,10 +81,14 @@ def test_dragging_zooms_a_chart_and_a_double_click_resets_it(page: Page, results
 def test_wrong_answers_opens_on_the_most_confident_ones(page: Page, results_url: str) -> None:
     open_page(page, f"{results_url}/results?data=made-up&models=gpt2")
     page.get_by_role("tab", name="Wrong answers").click()
-    expect(page.get_by_text(re.compile("of 800 facts · wrong in gpt2"))).to_be_visible()
-    expect(page).to_have_url(re.compile("wrong=gpt2.*sort=most.confident.first"))
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Wrong+answers")
+    expect(page.get_by_text(re.compile("of 800 facts · wrong in GPT-2 small"))).to_be_visible()
+    expect(page).to_have_url(re.compile("wrong=GPT-2.*sort=most.confident.first"))
+    page.get_by_role("button", name="Show all").click()
     expect(page.get_by_text(re.compile("of 800 facts$"))).to_be_visible()
+    open_page(page, page.url)
+    expect(page.get_by_text(re.compile("of 800 facts$"))).to_be_visible()
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Wrong+answers")
+    expect(page.get_by_text(re.compile("of 800 facts · wrong in GPT-2 small"))).to_be_visible()
 
 
 @pytest.mark.slow

@@ -214,6 +214,11 @@ def runs_of_url(ids: Iterable[str], of: str) -> frozenset[str]:
     return frozenset(found.values())
 
 
+def lists_runs() -> bool:
+    """Whether the URL listed runs when it was opened, as all URLs that the app writes do."""
+    return bool(st.session_state.get(RUNS, ("", ()))[1])
+
+
 def _mark(run: str) -> str:
     """A short hash of a run's id for the URL."""
     return blake2b(run.encode(), digest_size=4).hexdigest()

@@ -15,6 +15,7 @@ Params = Mapping[str, str | Sequence[str]]
 # Tabs that other pages link to, as URL parameters.
 ANALOGIES: Params = {"tab": "Analogy"}
 WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
+ALL_FACTS: Params = {**WRONG_ANSWERS, "facts": "all"}  # without filters
 FIRST_MODEL = "first"  # stands for the first shown model among the models that are wrong
 CONFIDENT_FIRST = "most confident first"  # an order of the facts
 CONFIDENT_AND_WRONG: Params = {**WRONG_ANSWERS, "wrong": FIRST_MODEL, "sort": CONFIDENT_FIRST}
@@ -83,7 +84,7 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     ),
     "facts": (
         "view",
-        _views(RESULTS, WRONG_ANSWERS, "view", "Facts", "Confusion", "Wrong answers"),
+        _views(RESULTS, ALL_FACTS, "view", "Facts", "Confusion", "Wrong answers"),
     ),
     "prompts": (
         "tab",

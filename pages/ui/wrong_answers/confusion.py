@@ -60,7 +60,7 @@ def draw_confusion(
     for point in points:
         gold, answer = point["customdata"][:2]
         if gold and answer:
-            narrow(of=chosen.of, gold=gold, answer=answer)
+            _open(chosen, gold, answer)
     _draw_pairs(found, chosen)
     n = "" if int(size) == N_WORDS else f", n={size}"
     lines = (
@@ -77,7 +77,7 @@ def _describe(found: Confusion, title: str) -> str:
     text = f"{counted(found.n, 'fact')} with a first answer of {plain(title)}: "
     text += (
         f"{found.n_golds:,} different right answers, {found.n_answers:,} different first answers. "
-        "Green: right."
+        "Green: right answers, which the matrix always includes."
     )
     golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     if golds or answers:
@@ -110,4 +110,10 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
     st.caption("Tick a row to see its facts; on the keyboard, press Shift and Space.")
     if picked.rows and picked.rows[0] < len(found.pairs):
         line = found.pairs.iloc[picked.rows[0]]
-        narrow(of=chosen.of, gold=str(line["gold"]), answer=str(line["answer"]))
+        _open(chosen, str(line["gold"]), str(line["answer"]))
+
+
+def _open(chosen: FactsChoice, gold: str, answer: str) -> None:
+    """Open the facts of a cell, whether the answer is right or wrong."""
+    others = [name for name in st.session_state.get("wrong", ()) if name != chosen.of]
+    narrow(of=chosen.of, gold=gold, answer=answer, wrong=others)

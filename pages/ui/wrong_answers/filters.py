@@ -1,7 +1,7 @@
 """Filters of Wrong answers: widgets, URL parameters and `AnswerFilter`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
 import streamlit as st
@@ -36,6 +36,18 @@ from pages.ui.shared.url_state import BOUND
 MAX_SEARCH = 500  # characters
 
 ANY = "any"
+# URL parameters that choose runs, and don't ask for some of their facts.
+CHOICES_OF_RUNS = {
+    "tab",
+    "data",
+    "models",
+    "runs",
+    "prompts",
+    "p_at",
+    "ranking",
+    "scored_on",
+    links.AMONG,
+}
 CONFIDENT = 0.5  # lowest probability of a confident answer
 TAGS_HELP = (
     "Facts with at least one of these tags in the selected model's run. The local user (operator) "
@@ -51,15 +63,24 @@ class FactsChoice:
     filter: AnswerFilter
     of: str
 
+    def with_right_answers(self) -> "FactsChoice":
+        """Return the choice with the selected model's right and wrong answers."""
+        wrong = tuple(number for number in self.filter.wrong if number != self.filter.of)
+        return replace(self, filter=replace(self.filter, wrong=wrong))
+
 
 def open_on_wrong(names: Sequence[str]) -> None:
-    """Choose the first model's wrong answers, the most confident first, if a click opened the tab.
+    """Choose the first model's wrong answers, the most confident first, unless the URL asks more.
 
-    URLs without filters show all facts.
+    The app's own URLs of earlier versions list the runs, and show all facts without a filter.
     """
     links.replace_values("wrong", {screens.FIRST_MODEL: names[0]})
-    asked = any(key in st.query_params for key in ("wrong", "right", "sort", "fact"))
-    if links.is_new_url() or asked or "of" in st.session_state:
+    params = set(st.query_params)
+    if links.is_new_url():
+        asked = links.lists_runs() or bool(params - CHOICES_OF_RUNS)
+    else:
+        asked = "of" in st.session_state or bool(params & {"wrong", "right", "sort", "fact"})
+    if asked:
         return
     for key, value in (("wrong", [names[0]]), ("sort", screens.CONFIDENT_FIRST)):
         links.set_param(key, value if isinstance(value, list) else [value])
@@ -69,6 +90,9 @@ def open_on_wrong(names: Sequence[str]) -> None:
 def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     """Draw the filter widgets and return the choice."""
     names = list(choice.names)
+    titles = dict(zip(names, choice.titles, strict=True))
+    for key in ("of", "right", "wrong"):
+        links.replace_values(key, titles)
     with st.container(key="fact-filters"):
         boxes = st.columns([2, 2.2, 2.2, 2.2, 1.4], vertical_alignment="bottom")
     of = boxes[0].selectbox(
@@ -76,6 +100,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         names,
         key="of",
         bind=BOUND,
+        format_func=titles.__getitem__,
         help="Filters on ranks, probabilities, wrong answers and excluded facts use this model.",
     )
     right = boxes[1].multiselect(
@@ -83,6 +108,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         names,
         key="right",
         bind=BOUND,
+        format_func=titles.__getitem__,
         placeholder="Any",
         help=f"Facts whose right answer is among the first {choice.k} of each of these models (k "
         "is set under More options).",
@@ -92,6 +118,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         names,
         key="wrong",
         bind=BOUND,
+        format_func=titles.__getitem__,
         placeholder="Any",
         help="Combine with **Right in** to see the facts that A gets right and B gets wrong.",
     )
@@ -106,7 +133,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     )
     with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
-    _draw_quick(names, of, choice.titles[names.index(of)])
+    _draw_quick(names, of, titles[of])
     chosen = AnswerFilter(
         of=names.index(of),
         k=choice.k,
@@ -295,7 +322,8 @@ def narrow(**params: str | list[str]) -> NoReturn:
 
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
     """Describe each filter that is set in a few words."""
-    f, names, of = chosen.filter, choice.names, chosen.of
+    f, names = chosen.filter, choice.titles
+    of = names[f.of]
     parts = [f"right in {names[number]}" for number in f.right]
     parts += [f"wrong in {names[number]}" for number in f.wrong]
     if f.rank_min or f.rank_max:
@@ -346,4 +374,5 @@ def draw_active(chosen: FactsChoice, choice: RunChoice, n: int, n_all: int) -> N
         text = f"**{n:,}** of {n_all:,} facts"
         st.markdown(text + "".join(f" · {plain(part)}" for part in parts), width="content")
         if parts and st.button("Show all", icon=":material/filter_alt_off:", type="tertiary"):
-            links.go(screens.RESULTS, {**screens.WRONG_ANSWERS, **choice.params(), "relations": []})
+            params = {**choice.params(), **screens.ALL_FACTS, "relations": []}
+            links.go(screens.RESULTS, params)

@@ -16,6 +16,7 @@ from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed
 from lama_core.runs.info import RunInfo
+from lama_core.views.scores import measures, scores
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -26,6 +27,7 @@ from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
 from pages.ui.wrong_answers.tags import draw_fact_tags, draw_fact_verdict, draw_picked_tags
+from pages.ui.wrong_answers.weakest import draw_weakest
 
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
@@ -144,14 +146,14 @@ def make_table(
 
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
     """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts."""
-    sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
+    sort_box, more_box = st.columns([2, 7], vertical_alignment="bottom")
     switches = more_box.container(horizontal=True)
     sort = sort_box.selectbox(
         "Order",
         SORTS,
         key="sort",
         bind=BOUND,
-        help=f"Uses the ranks and probabilities of {chosen.of}.",
+        help=f"Uses the ranks and probabilities of {choice.titles[chosen.filter.of]}.",
     )
     tags = visitors.may("manage")
     several = tags and switches.toggle("Tag several", key="several")  # on phones, see style.css
@@ -163,11 +165,16 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         "`new` for New York. Turn on to let the model complete the answers on this page.",
     )
     n_pages = max(1, -(-len(rows) // PAGE_SIZE))
-    page = 1
-    if n_pages > 1:
-        with pages_box, st.container(horizontal=True, horizontal_alignment="right"):
-            page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
     rows = sort_rows(joined, rows, chosen.filter.of, sort)
+    key = st.query_params.get("fact", "")
+    row = find_fact(joined, key) if key and not several else None
+    with st.container(key="facts-and-panel" if row is not None else "facts-and-weakest"):
+        list_box, panel = st.columns([3, 2] if row is not None else [5, 1], gap="medium")
+    table_box = list_box.container(gap=None)
+    page = 1
+    if n_pages > 1:  # below the table, whose toolbar would cover it
+        with list_box:
+            page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
     shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     with st.spinner("Completing the answers", show_time=True):
         whole = whole_answers(joined, shown, choice) if completes else None
@@ -179,7 +186,9 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         ),
         "subject": st.column_config.TextColumn(pinned=True),
         "gold": st.column_config.TextColumn("right answer"),
-        "tags": st.column_config.ListColumn(help=f"Stored with the run of {chosen.of}."),
+        "tags": st.column_config.ListColumn(
+            help=f"Stored with the run of {choice.titles[chosen.filter.of]}."
+        ),
     }
     for name, title in zip(choice.names, choice.titles, strict=True):
         config |= {
@@ -202,13 +211,9 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         if picked.rows and not several and not (tags and picked.ticked):
             st.query_params["fact"] = fact_key(joined, int(shown[picked.rows[0]]))
 
-    key = st.query_params.get("fact", "")
-    row = find_fact(joined, key) if key and not several else None
-    with st.container(key="facts-and-panel"):
-        list_box, panel = st.columns([3, 2]) if row is not None else (st.container(), None)
     picked = draw_table(
         table,
-        place=list_box,
+        place=table_box,
         column_config=config,
         column_order=[name for name in map(str, table) if not name.endswith(" log-prob")],
         key=widget,
@@ -226,12 +231,23 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
             "between."
         )
-    if row is not None and panel is not None:
-        with panel:
+    with panel:
+        if row is not None:
             draw_fact(joined, row, rows, chosen, choice)
+        else:
+            _draw_weakest(choice)
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+
+
+def _draw_weakest(choice: RunChoice) -> None:
+    """Draw the weakest of all relations; a click restricts the list to one."""
+    every = replace(choice, relations=())
+    shown = every.view(scores)
+    relation = draw_weakest(every, shown, measures(shown)["P@k"])
+    if relation is not None:
+        narrow(relations=[relation])
 
 
 def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:

@@ -1,5 +1,7 @@
 """The Wrong answers tab: one row per fact with every model's answer."""
 
+import streamlit as st
+
 from pages.ui.shared import cache
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import pick
@@ -14,9 +16,13 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     joined = cache.joined_answers(choice.runs, choice.ranking)
     open_on_wrong(choice.names)
     chosen = choose_filters(choice, joined)
-    rows = joined.select(chosen.filter)
-    draw_active(chosen, choice, len(rows), len(joined.facts))
-    draw_verdicts(joined, rows, choice)
+    active = st.container()
     views = {"Facts": draw_rows, "Confusion": draw_confusion, "Wrong answers": draw_fallbacks}
     view = pick("View", tuple(views), key="view", label_visibility="collapsed")
+    if view == "Confusion":
+        chosen = chosen.with_right_answers()
+    rows = joined.select(chosen.filter)
+    with active:
+        draw_active(chosen, choice, len(rows), len(joined.facts))
+        draw_verdicts(joined, rows, choice)
     views[view](joined, rows, chosen, choice)
