@@ -41,7 +41,7 @@ def share_bars(
         shape="bars",
         frame=table.assign(said=lines),
         by=by,
-        value=Axis(column="p_at_k", title=right_title(k, shown.counts), share=True),
+        value=Axis(column="p_at_k", title=right_title(k), share=True),
         names=shown.names,
         low="low",
         high="high",

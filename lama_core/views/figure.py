@@ -163,11 +163,11 @@ def relation_label(name: str, label: str) -> str:
     return name if same else f"{name} {label}"
 
 
-def right_title(k: int, counts: str = "facts") -> str:
-    """Return P@k as the title of an axis, in words."""
+def right_title(k: int) -> str:
+    """Return P@k as the title of an axis, in words that fit on a phone."""
     if k == 1:
-        return f"{counts} whose first answer is right, % (P@1)"
-    return f"{counts} with the right answer among the first {k}, % (P@{k})"
+        return "right first answers, % (P@1)"
+    return f"right answer in the first {k}, % (P@{k})"
 
 
 def labels_of(infos: tuple[RunInfo, ...]) -> dict[str, str]:

@@ -35,7 +35,15 @@ from lama_core.tables import (
     text,
 )
 from lama_core.views.choice import TopRequest
-from lama_core.views.figure import LEAST_CHANCE, Axis, Baseline, Figure, said, said_interval
+from lama_core.views.figure import (
+    LEAST_CHANCE,
+    Axis,
+    Baseline,
+    Figure,
+    right_title,
+    said,
+    said_interval,
+)
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
@@ -364,7 +372,9 @@ def bars(
         by=Axis(column="row", title="source or kind of fact"),
         value=Axis(
             column=measure.column,
-            title=f"{measure.label}, {measure.metric.unit}",
+            title=right_title(shown.request.k)
+            if measure.is_p_at_k
+            else f"{measure.label}, {measure.metric.unit}",
             share=measure.metric.is_share,
             from_zero=True,
         ),

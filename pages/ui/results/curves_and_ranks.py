@@ -24,7 +24,7 @@ from lama_core.views.quartiles import BOX, quartiles
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown
 from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_behind
-from pages.ui.shared import cache
+from pages.ui.shared import cache, links
 from pages.ui.shared.messages import draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND
@@ -156,7 +156,11 @@ def draw_margins(choice: RunChoice) -> None:
 def draw_correlates(choice: RunChoice) -> None:
     """Draw the correlations of one run next to the paper's (Petroni et al. 2019, Figure 3)."""
     which, of, vectors_field = st.columns([2, 1, 3], vertical_alignment="bottom")
-    name = which.selectbox("Model", choice.names, key="of", bind=BOUND)
+    titles = dict(zip(choice.names, choice.titles, strict=True))
+    links.replace_values("of", titles)
+    name = which.selectbox(
+        "Model", choice.names, key="of", bind=BOUND, format_func=titles.__getitem__
+    )
     number = choice.names.index(name)
     run, title = choice.runs[number], choice.titles[number]
     is_model = run.model_kind in KINDS

@@ -111,8 +111,8 @@ def _draw_mentions(choice: RunChoice, _: RunListing) -> None:
     draw_whole(
         choice,
         mentions,
-        f"P@{choice.k} over facts by how often a text mentions the fact's {of}: for the embedded "
-        "models the text that they were trained on. Whiskers: 95 % intervals.",
+        f"P@{choice.k} over facts by how often a text mentions the fact's {of}: for "
+        "MiniLM-MLM and its twin the text that they were trained on. Whiskers: 95 % intervals.",
         "mentions model n p_at_k interval",
         of=of,
     )
@@ -227,12 +227,13 @@ def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
         for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
             missing = CHARTS[name].missing(choice, listing)
             with box.container(border=True, height="stretch", gap="xsmall"):
-                if st.button(
+                if missing:
+                    st.markdown(f"**{name}**")
+                elif st.button(
                     f"**{name}**",
                     key=f"open {name}",
                     icon=":material/arrow_forward:",
                     type="tertiary",
-                    disabled=bool(missing),
                 ):
                     others = () if name != PROBES else (*choice.params(), *OF_RUNS)
                     links.go(

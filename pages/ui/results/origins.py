@@ -14,8 +14,8 @@ from pages.ui.shared.run_choice import RunChoice
 def draw_origins(choice: RunChoice, shown: Shown[Any, Any]) -> None:
     """Draw each run's number of facts from training sources, and P@k on these and other facts."""
     notes = list(shown.view.notes(shown))
-    for note in notes:
-        st.caption(f":material/menu_book: {plain(note)}")
+    if notes:
+        st.caption(":material/menu_book: " + " ".join(map(plain, notes)))
     if notes and st.button(
         f"P@{choice.k} by origin", icon=":material/arrow_forward:", type="tertiary"
     ):

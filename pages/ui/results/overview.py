@@ -6,12 +6,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.metrics import headline, standings
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.score_tables import CONCEPTNET, relations_counted
-from lama_core.published import published_scores, published_table
+from lama_core.published import LAMA, published_scores, published_table
 from lama_core.rounding import percentage
 from lama_core.tables import Column, Line, text
 from lama_core.views.scores import (
@@ -23,7 +24,6 @@ from lama_core.views.scores import (
     chart_sources,
     measures,
     scores,
-    weakest,
 )
 from lama_core.views.view import Shown
 from pages.ui.results.dashboard import draw_dashboard
@@ -47,18 +47,19 @@ from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import RunChoice, comparison_basis, draw_question
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
+from pages.ui.wrong_answers.weakest import draw_weakest
 
 ShownScores = Shown[ScoresRequest, Scores]
 ORDERS = ("as in the data", "best first")
 TYPES = ("1-1", "N-1", "N-M")
 OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
-LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
-N_WEAKEST = 5
-WEAKEST_HELP = (
-    "The relations with the worst mean over the models. Click one to see the facts that every "
-    "model gets wrong, the most confident answers first."
+HELP_ON_CONCEPTNET = (
+    "ConceptNet: the paper's text averages over relations, as this table does for each source. Its "
+    "released code treats ConceptNet as one relation and averages over facts, like the published "
+    "values."
 )
+LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
 WIDTHS = {
     "source": 86,
@@ -79,7 +80,7 @@ def draw_overview(choice: RunChoice) -> None:
     draw_question(choice)
     shown = choice.view(scores)
     top, chart = st.container(), st.container()
-    with st.container(horizontal=True, vertical_alignment="bottom", key="chart-options"):
+    with st.container(horizontal=True, key="chart-options"):
         known = measures(shown)
         drop_stale("figure", (None, *known))
         name = st.selectbox(
@@ -94,9 +95,9 @@ def draw_overview(choice: RunChoice) -> None:
         opened = _choose_open(shown)
     measure, is_best_first = known[name], order == "best first"
     with top:
-        counts_note = _draw_headline(choice, shown, measure)
+        counted = _draw_headline(choice, shown, measure)
     with chart:
-        _draw_chart(choice, shown, measure, opened, is_best_first, counts_note)
+        _draw_chart(choice, shown, measure, opened, is_best_first, counted)
     _draw_totals(choice, shown, measure)
     if measure.is_p_at_k and choice.k == 1:
         draw_leaderboard(choice, shown)
@@ -125,7 +126,7 @@ def _heading(choice: RunChoice, measure: Measure) -> str:
 
 
 def _draw_headline(choice: RunChoice, shown: ShownScores, measure: Measure) -> str:
-    """Draw the headline and links to charts; return a note on what is counted, as Markdown."""
+    """Draw the headline and links to charts; return what is counted, as Markdown."""
     every, (names, _) = shown.found.every, chart_sources(shown)
     basis = comparison_basis(choice)
     found = headline(
@@ -151,7 +152,7 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: Measure) -> s
                 chart, icon=f":material/{icon}:", type="tertiary"
             ):
                 links.go(screens.RESULTS, {**here, "chart": chart})
-    return f"{plain(found.counted)} {basis.said}"
+    return plain(found.counted)
 
 
 def _choose_open(shown: ShownScores) -> list[str]:
@@ -179,20 +180,20 @@ def _draw_chart(
     measure: Measure,
     opened: Sequence[str],
     is_best_first: bool,
-    counts_note: str,
+    counted: str,
 ) -> None:
-    """Draw the charts, and what they count."""
+    """Draw the charts, and what they count. counted: the meaning of the score, as Markdown."""
+    basis = comparison_basis(choice).said
     figure = bars(shown, measure, opened, is_best_first=is_best_first)
     mark = draw_dashboard(choice, figure)
+    diamonds = f"diamonds: {measure.label} of a random order of the answers. "
     st.caption(
-        counts_note
-        + " **Bold**: means over relations."
-        + " Whiskers: 95 % intervals." * measure.is_p_at_k
-        + f" Diamonds: {measure.label} of a random order of the answers."
-        * (measure.is_p_at_k and choice.guessable)
-        + " Click a row to select its relation or source in all charts, or a curve to select its "
-        "model; click the selected one to see its facts. Drag to zoom; double-click to reset.",
-        help=f"Interval for a relation, over its facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
+        f"{basis} Click a row or a curve to select it, and once more to see its facts.",
+        help=f"{counted} **Bold**: means over relations; "
+        + "whiskers: 95 % intervals; " * measure.is_p_at_k
+        + diamonds * (measure.is_p_at_k and choice.guessable)
+        + "drag to zoom, double-click to reset. Interval for a relation, over its facts: "
+        f"{METHOD}. For a mean: {METHOD_OF_MEANS}.",
     )
     if mark is not None:
         _open(choice, shown, mark, measure)
@@ -223,20 +224,12 @@ def _draw_partial(choice: RunChoice) -> None:
 def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) -> None:
     """Draw the rows of LAMA's Table 2, by relation type and source, with published scores."""
     head, box = st.columns([5, 4], vertical_alignment="bottom")
-    head.markdown(f"### {_heading(choice, measure)} by source and type of relation")
-    only_manual = all(run.prompts == "manual" for run in choice.runs)
-    published: list[str] = []
-    if measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words:
-        published = box.multiselect(
-            "Compare with published",
-            published_table("petroni2019", "table2").columns,
-            default=list(DEFAULT_PUBLISHED),
-            key="published",
-            bind=BOUND,
-            placeholder="None",
-            help="P@1 in percent, from Table 2 of Petroni et al. 2019, on LAMA's facts. Compare it "
-            "with these runs only if they use the same facts and candidates.",
-        )
+    over_facts = OVER_FACTS in set(_rows_of_totals(by_relation.found)["kind"])
+    head.markdown(
+        f"### {_heading(choice, measure)} by source and type of relation",
+        help=HELP_ON_CONCEPTNET if over_facts else None,
+    )
+    published = _choose_published(choice, by_relation, box) if _is_table_2(choice, measure) else []
     if published:
         _draw_partial(choice)
     shown = by_relation.asking(by="source")
@@ -268,6 +261,32 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) 
     if draw_facts_button(description, "totals way") and cell is not None:
         open_behind(choice, shown.facts(cell.line, cell.column))
     _draw_notes_on_totals(choice, shown, measure, published)
+
+
+def _is_table_2(choice: RunChoice, measure: Measure) -> bool:
+    """Whether the scores are those of LAMA's Table 2: P@1 of words at the manual prompts."""
+    only_manual = all(run.prompts == "manual" for run in choice.runs)
+    return measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words
+
+
+def _choose_published(choice: RunChoice, shown: ShownScores, box: DeltaGenerator) -> list[str]:
+    """Draw the choice of published models; none by default on other facts than the paper's.
+
+    Not drawn for data without the paper's sources.
+    """
+    if not set(shown.frame["source"]) & set(published_scores()["source"]):
+        return []
+    of_paper = all(run.dataset in LAMA for run in choice.runs)
+    return box.multiselect(
+        "Compare with published",
+        published_table("petroni2019", "table2").columns,
+        default=list(DEFAULT_PUBLISHED) if of_paper else [],
+        key="published",
+        bind=BOUND,
+        placeholder="None",
+        help="P@1 in percent, from Table 2 of Petroni et al. 2019, on LAMA's facts. Compare it "
+        "with these runs only if they use the same facts and candidates.",
+    )
 
 
 def _rows_of_totals(found: Scores) -> pd.DataFrame:
@@ -309,24 +328,14 @@ def _draw_notes_on_totals(
     choice: RunChoice, shown: ShownScores, measure: Measure, published: Sequence[str]
 ) -> None:
     """Draw what readers must know about the totals, and their export."""
-    over_facts = OVER_FACTS in set(_rows_of_totals(shown.found)["kind"])
-    notes = []
     if published:
-        notes.append(
+        st.caption(
             "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
         )
-    if over_facts:
-        notes.append(
-            "**ConceptNet**: the paper's text averages over relations, as this table does for each "
-            "source. Its released code treats ConceptNet as one relation and averages over facts"
-            + (", like the published values." if published else ".")
-        )
-    if notes:
-        st.caption(" ".join(notes))
     if measure.is_p_at_k:
         draw_origins(choice, shown)
     requests = [replace(shown.request, by="type"), shown.request]
-    if over_facts:
+    if OVER_FACTS in set(_rows_of_totals(shown.found)["kind"]):
         concepts = dict.fromkeys(
             relation.name
             for run in choice.runs
@@ -374,19 +383,11 @@ def _draw_relations(
 
 def _draw_weakest(choice: RunChoice, shown: ShownScores, measure: Measure) -> None:
     """Draw the relations with the worst scores; a click opens the facts that no model knows."""
-    if shown.frame["relation"].nunique() <= N_WEAKEST:
-        return
     with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
-        st.markdown("**Weakest**", width="content", help=WEAKEST_HELP)
-        for name, value in weakest(shown, measure, N_WEAKEST).items():
-            said = measure.metric.shown(value) + " %" * measure.metric.is_share
-            if st.button(f"{plain(choice.labels[name])}: {said}", type="tertiary"):
-                open_facts(
-                    choice,
-                    relations=[choice.labels[name]],
-                    wrong=list(choice.names),
-                    sort=screens.CONFIDENT_FIRST,
-                )
+        relation = draw_weakest(choice, shown, measure)
+    if relation is not None:
+        names = list(choice.names)
+        open_facts(choice, relations=[relation], wrong=names, sort=screens.CONFIDENT_FIRST)
 
 
 def _draw_scores(
