@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.metrics.fact_answers import JoinedAnswers
+from lama_core.rounding import counted, percent
 
 Ints = NDArray[np.int64]
 N_WORDS = 20
@@ -43,6 +44,19 @@ class Confusion:
     def n(self) -> int:
         """Facts that have an answer."""
         return int(self.counts.sum())
+
+    def conclusion(self, title: str) -> str:
+        """Return how often a run is right, and its most frequent wrong pair. title: the run's."""
+        is_right = self.pairs["gold"].str.lower() == self.pairs["answer"].str.lower()
+        n_right = int(self.pairs.loc[is_right, "n"].sum())
+        said = f"{title} is right on {percent(n_right / self.n)} % of {self.n:,} facts"
+        if is_right.all():
+            return said
+        worst = self.pairs[~is_right].iloc[0]
+        return (
+            f"{said}; most often it answers “{worst['answer']}” instead of “{worst['gold']}” "
+            f"({counted(int(worst['n']), 'time')})"
+        )
 
 
 def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORDS) -> Confusion:

@@ -12,6 +12,7 @@ from lama_core.probes.analogy.accuracy_tables import (
     ALL,
     RANDOM_PROBES,
     RELATION_KINDS,
+    SHOWN_PROBES,
     SIGNIFICANT,
     UNMARKED,
     By,
@@ -109,15 +110,17 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
 
     def conclusion(self, shown: Shown[AnalogiesRequest, Accuracies]) -> str:
         """Return the most accurate run of each probe over all kinds of relations."""
+        lines = [line for line in shown.found if line.name == ALL]
+        names = [shown.names.get(line.run.split(", ")[0], line.model) for line in lines]
         won: dict[str, list[str]] = {}
-        for probe in PROBES:
-            lines = [one for one in shown.found if (one.name, one.probe) == (ALL, probe)]
-            if lines:
-                best = max(lines, key=lambda line: line.accuracy)
-                who = shown.names.get(best.run.split(", ")[0], best.model)
-                won.setdefault(who, []).append(f"{probe} ({as_share(best.accuracy)})")
+        for probe in SHOWN_PROBES:
+            of_probe = [at for at, line in enumerate(lines) if line.probe == probe]
+            if of_probe:
+                best = max(of_probe, key=lambda at: lines[at].accuracy)
+                said_best = f"{probe} ({as_share(lines[best].accuracy)})"
+                won.setdefault(names[best], []).append(said_best)
         found = "; ".join(f"by {who} on {' and '.join(probes)}" for who, probes in won.items())
-        often = " most often" * (len(shown.infos) > 1)
+        often = " most often" * (len(set(names)) > 1)
         return f"The right pair is chosen{often} {found}. Chance: 50 %" if won else ""
 
     def figure(self, shown: Shown[AnalogiesRequest, Accuracies]) -> Figure:

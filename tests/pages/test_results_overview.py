@@ -205,3 +205,39 @@ def test_an_older_address_of_each_models_own_facts_is_understood() -> None:
     (box,) = [one for one in app.button_group if one.key == "scored_on"]
     assert box.value == "each model's own facts"
     assert headline(app).endswith("the models are scored on different facts")
+
+
+WRONG = {"data": "made-up", "models": TWO, "tab": "Wrong answers"}
+
+
+def found_facts(app: AppTest) -> str:
+    return next(one.value for one in app.markdown if " facts" in one.value and "**" in one.value)
+
+
+def test_wrong_answers_opens_on_wrong_ones_unless_the_url_asks_more(runs: dict[str, Run]) -> None:
+    app = open_page("results", **WRONG)
+    first = app.selectbox(key="of").value
+    assert app.multiselect(key="wrong").value == [first]
+    assert app.selectbox(key="sort").value == screens.CONFIDENT_FIRST
+    for asked in ({"facts": "all"}, {"relations": [CAPITAL]}, {"of": first}):
+        assert open_page("results", **WRONG, **asked).multiselect(key="wrong").value == []
+    old = open_page("results", **WRONG, wrong=["gpt2"])
+    assert old.multiselect(key="wrong").value == ["gpt2"]
+    assert title_of("gpt2") in found_facts(old).replace("\\", "")
+
+
+def test_a_weak_relation_restricts_the_wrong_answers(gone: list[dict[str, Any]]) -> None:
+    app = open_page("results", **WRONG, wrong=["gpt2"])
+    weak = next(one.label for one in app.button if one.label.startswith("P1"))
+    click(app, weak)
+    (relation,) = gone[-1]["relations"]
+    assert weak.replace("\\", "").startswith(relation) and gone[-1]["wrong"]
+
+
+def test_the_confusion_matrix_has_right_answers_whatever_is_filtered() -> None:
+    wrong = open_page("results", **WRONG, wrong=["gpt2"], of="gpt2")
+    matrix = open_page("results", **WRONG, wrong=["gpt2"], of="gpt2", view="Confusion")
+    every = open_page("results", **WRONG, facts="all")
+    assert found_facts(matrix).split()[0] == found_facts(every).split()[0]
+    assert found_facts(wrong).split()[0] != found_facts(every).split()[0]
+    assert f"{title_of('gpt2')} is right on" in headline(matrix)

@@ -7,7 +7,7 @@ from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.rounding import percentage
 from pages.ui.shared import charts
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import pick
@@ -40,6 +40,7 @@ def draw_confusion(
             icon=":material/filter_alt_off:",
         )
         return
+    draw_headline(found.conclusion(title))
     points = charts.draw_chart(
         charts.confusion(found),
         "confusion chart",

@@ -36,6 +36,7 @@ from pages.ui.shared.url_state import BOUND
 MAX_SEARCH = 500  # characters
 
 ANY = "any"
+OPENED_ON = ("wrong", "sort")  # URL parameters of the facts that the tab opens on
 # URL parameters that choose runs, and don't ask for some of their facts.
 CHOICES_OF_RUNS = {
     "tab",
@@ -79,12 +80,13 @@ def open_on_wrong(names: Sequence[str]) -> None:
     if links.is_new_url():
         asked = links.lists_runs() or bool(params - CHOICES_OF_RUNS)
     else:
-        asked = "of" in st.session_state or bool(params & {"wrong", "right", "sort", "fact"})
+        asked = "of" in st.session_state or bool(params & {"right", "fact", *OPENED_ON})
     if asked:
         return
-    for key, value in (("wrong", [names[0]]), ("sort", screens.CONFIDENT_FIRST)):
-        links.set_param(key, value if isinstance(value, list) else [value])
-        st.session_state[key] = value
+    links.set_param("wrong", [names[0]])
+    links.set_param("sort", [screens.CONFIDENT_FIRST])
+    st.session_state["wrong"] = [names[0]]
+    st.session_state["sort"] = screens.CONFIDENT_FIRST
 
 
 def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
@@ -317,7 +319,8 @@ def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 def narrow(**params: str | list[str]) -> NoReturn:
     """Reload the list of facts with more filters in the URL; empty values remove a filter."""
-    links.go(screens.RESULTS, links.params_without(("view", "fact", "page")) | params)
+    kept = {key: st.session_state[key] for key in OPENED_ON if st.session_state.get(key)}
+    links.go(screens.RESULTS, links.params_without(("view", "fact", "page")) | kept | params)
 
 
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
