@@ -17,16 +17,18 @@ from lama_core.papers.own_results import (
 )
 from lama_core.published import published_table
 from lama_core.views.colours import model_colours
+from lama_core.views.conclusions import listed
 from lama_core.views.curves import lines_figure
 from pages.ui.results.draw_view import draw_figure
 from pages.ui.results.overview import published_cells
 from pages.ui.shared import url_state
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
 
+COMPARED = "BERT-large"  # the published model that the conclusion names
 DEFAULT_PUBLISHED = ("Freq", "BERT-base", "BERT-large")
 PYTHON = (
     "from lama_core.papers.own_results import measured_curves, measured_table\n\n"
@@ -48,6 +50,7 @@ def draw_measured(choice: RunChoice) -> None:
         help="P@1 in percent, from Table 2 of Petroni et al. 2019.",
     )
     names = [model.model for model in measured.models]
+    draw_headline(_conclusion(choice))
     _draw_totals(choice, names, shown)
     st.caption(_description(measured, choice))
     st.markdown("### Mean P@k by k, T-REx")
@@ -82,6 +85,16 @@ def draw_measured(choice: RunChoice) -> None:
         ),
         made,
         PYTHON.format(ranking=ranking),
+    )
+
+
+def _conclusion(choice: RunChoice) -> str:
+    """Return P@1 of this project's models on T-REx, and of the published BERT-large."""
+    ours = measured_table("source", choice.ranking).set_index("model")["p_at_k"]
+    each = listed({str(name): url_state.title_of(str(name)) for name in ours.index}, ours)
+    (paper,) = published_cells(SOURCE, None, [COMPARED]).values()
+    return (
+        f"{each} of first answers are right on LAMA's T-REx; published: {paper:.1f} % ({COMPARED})"
     )
 
 
