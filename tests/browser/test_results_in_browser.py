@@ -121,7 +121,7 @@ def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: 
     page.wait_for_url(re.compile("gold=.*answer="))
     wait_until_drawn(page)
     expect(
-        page.get_by_text(re.compile(r"of 800 facts · right answer “\w+” · gpt2 answers"))
+        page.get_by_text(re.compile(r"of 800 facts · right answer “\w+” · GPT-2 small answers"))
     ).to_be_visible()
 
 
