@@ -59,7 +59,7 @@ def test_page_and_command_line_solve_alike(page: Page, app_url: str) -> None:
 def test_a_typed_word_is_in_the_address_and_a_link_brings_it_back(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     expect(page.locator("table.lx")).to_have_count(2)
-    field = page.get_by_label("Analogy", exact=True).first
+    field = page.get_by_role("textbox", name="Analogy", exact=True)
     field.fill("Paris : France :: Berlin : ?")
     field.press("Enter")
     expect(page).to_have_url(re.compile("Berlin"))

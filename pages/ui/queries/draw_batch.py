@@ -62,6 +62,7 @@ def draw_batch() -> None:
     st.caption(BATCH.caption)
     request = FORM.draw()
     lines = read_lines(typed_sentences(), models=request.models)
+    url_state.follow_query(lines, {"many_find": ""})
     request.check()
     if not visitors.is_local_user():
         n_valid = sum(not line.fault for line in lines)
@@ -187,7 +188,6 @@ def _query_model(
 
 def _filtered_rows(answer: BatchAnswer) -> list[int]:
     """Draw the filters; return the indexes of the sentences that they keep."""
-    url_state.follow_query(answer.asked.shared, {"many_find": "", "many_show": FILTERS[0]})
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     find = left.text_input(
         "Find", key="many_find", bind=url_state.BOUND, placeholder="in sentences and answers"
