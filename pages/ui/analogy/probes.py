@@ -100,6 +100,7 @@ def _choose(
         bind=BOUND,
         format_func=url_state.title_of,
         placeholder="Choose models",
+        select_all=False,
     )
     settings = [name for name in SETTINGS if any(run.details.setting == name for run in of_data)]
     setting = pick(
@@ -119,6 +120,7 @@ def _choose(
         placeholder="None",
         help="Table 1 of Rezaee and Camacho-Collados, on BATS 3.0. Only runs on the same pairs are "
         "comparable with it.",
+        select_all=False,
     )
     wanted = tuple(
         run for run in of_data if run.info.model in chosen and run.details.setting == setting

@@ -48,6 +48,7 @@ def draw_measured(choice: RunChoice) -> None:
         bind=BOUND,
         placeholder="None",
         help="P@1 in percent, from Table 2 of Petroni et al. 2019.",
+        select_all=False,
     )
     names = [model.model for model in measured.models]
     draw_headline(_conclusion(choice))

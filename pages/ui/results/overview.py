@@ -286,6 +286,7 @@ def _choose_published(choice: RunChoice, shown: ShownScores, box: DeltaGenerator
         placeholder="None",
         help="P@1 in percent, from Table 2 of Petroni et al. 2019, on LAMA's facts. Compare it "
         "with these runs only if they use the same facts and candidates.",
+        select_all=False,
     )
 
 

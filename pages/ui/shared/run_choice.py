@@ -380,6 +380,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             placeholder="By data, prompts and models",
             help="Runs by name, with any data and prompts. They replace the choice of data, "
             "models and prompts.",
+            select_all=False,
         )
         picture = pick(
             "Charts are saved as",

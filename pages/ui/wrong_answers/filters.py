@@ -114,6 +114,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         placeholder="Any",
         help=f"Facts whose right answer is among the first {choice.k} of each of these models (k "
         "is set under More options).",
+        select_all=False,
     )
     wrong = boxes[2].multiselect(
         "Wrong in",
@@ -123,6 +124,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         format_func=titles.__getitem__,
         placeholder="Any",
         help="Combine with **Right in** to see the facts that A gets right and B gets wrong.",
+        select_all=False,
     )
     links.drop_long("find", MAX_SEARCH)
     text = boxes[3].text_input(
@@ -173,8 +175,12 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     types += [NO_TYPE] if any(relation.type is None for relation in infos) else []
     sources = list(dict.fromkeys(relation.source for relation in infos))
     left, right = st.columns(2)
-    kinds = left.multiselect("Type of relation", types, key="types", bind=BOUND, placeholder="Any")
-    chosen = right.multiselect("Source", sources, key="sources", bind=BOUND, placeholder="Any")
+    kinds = left.multiselect(
+        "Type of relation", types, key="types", bind=BOUND, placeholder="Any", select_all=False
+    )
+    chosen = right.multiselect(
+        "Source", sources, key="sources", bind=BOUND, placeholder="Any", select_all=False
+    )
     not_in_data, no_texts = "Not in the data", "Training texts unknown"
     slicing = slicings(joined)
     origins, domains, stated, wording = (
@@ -185,6 +191,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
             bind=BOUND,
             placeholder="Any" if by in slicing else without,
             help=meaning,
+            select_all=False,
         )
         for label, meaning, by, key, without in (
             ("Origin", explain("Origin"), ORIGIN, "origins", not_in_data),
@@ -257,6 +264,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         bind=BOUND,
         help=TAGS_HELP,
         placeholder="Any" if known else "No fact has a tag",
+        select_all=False,
     )
     return {
         "types": tuple("" if kind == NO_TYPE else kind for kind in kinds),

@@ -47,6 +47,7 @@ def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None
             accept_new_options=True,
             max_selections=MOST_TAGS,
             placeholder=EXAMPLES,
+            select_all=False,
         )
         if tuple(chosen_tags) != own:
             change_tags(
@@ -113,6 +114,7 @@ def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsCh
             accept_new_options=True,
             max_selections=MOST_TAGS,
             placeholder=EXAMPLES,
+            select_all=False,
         )
         with buttons, st.container(horizontal=True):
             ready = bool(tags and len(rows))
