@@ -145,7 +145,9 @@ def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
         ),
         {"a": "#2c86c7", "b": "#1aa179"},
     )  # fmt: skip
-    assert [list(trace.y) for trace in figure.data[:2]] == [["1"], ["2 to 5"]]
+    assert [list(trace.y) for trace in figure.data[:4:2]] == [["1"], ["2 to 5"]]
+    keys = {one.name: one.marker.symbol for one in figure.data if one.showlegend is not False}
+    assert keys == {"b ahead": None, "a ahead": None, "open": "circle-open"}
     assert figure.layout.yaxis.type == "category"  # else Plotly infers numbers from the first trace
 
 

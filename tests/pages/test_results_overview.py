@@ -141,6 +141,28 @@ def test_the_best_two_are_compared_in_one_click(
     assert f"by {percent(abs(shown))} points (" in headline(app)
 
 
+def test_the_better_of_the_first_two_is_b(runs: dict[str, Run]) -> None:
+    for models in (TWO, TWO[::-1]):
+        app = open_page("results", data="made-up", models=models, tab="Compare")
+        tile = next(one for one in app.metric if one.label.startswith("B minus A over"))
+        assert tile.value.startswith("+")
+    a, b = (box.value for box in app.selectbox if box.label in ("A", "B"))
+    app = open_page("results", data="made-up", models=TWO, tab="Compare", run_a=b, run_b=a)
+    assert [box.value for box in app.selectbox if box.label in ("A", "B")] == [b, a]
+
+
+def test_the_sentence_over_slices_counts_the_slices_below_it(runs: dict[str, Run]) -> None:
+    app = open_page(
+        "results", data="made-up", models=TWO, tab="Compare", differ_by="type of relation"
+    )
+    (by,) = (box for box in app.selectbox if box.label == "Slice by")
+    assert by.value == "type of relation"
+    (said,) = (one.value for one in app.subheader if "slices, " in one.value)
+    rows = {y for one in figures(app)[-1]["data"] for y in one.get("y") or () if y}
+    assert said.startswith(f"Of {len(rows)} slices, ")
+    assert "type of relation" in said
+
+
 @pytest.mark.parametrize("tab", ["Overview", "Compare", "Ranks", "Curves", "Calibration", "Slices"])
 def test_models_have_titles_and_no_run_is_named_under_a_chart(
     tab: str, runs: dict[str, Run]

@@ -104,7 +104,10 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
 
 
 def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
-    """Choose runs A and B, by default the first two; return None without two different runs."""
+    """Choose runs A and B, by default the first two, the better one as B.
+
+    Returns None without two different runs.
+    """
     dataset = choice.runs[0].dataset
     by_id = {run.id: run for run in choice.runs}
     for run in sorted(listing, key=lambda run: run.dataset != dataset):
@@ -112,7 +115,9 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
     if len(by_id) < 2:
         show_note("A comparison needs two runs: start another on the page **Data and runs**.")
         return None
-    first, second, *_ = ids = list(by_id)
+    ids = list(by_id)
+    listed = {run.id: run for run in listing}
+    first, second = _better_last(_pair_of(choice, (listed[ids[0]], listed[ids[1]])))
     titles = dict(zip(ids, run_names(list(by_id.values()), show=title_of), strict=True))
     with st.container(key="pair"):  # style.css hides it on phones, like the choice of runs
         left, right = st.columns(2)
@@ -121,11 +126,23 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
     if a == b:
         show_note("A and B are the same run: choose another.")
         return None
-    listed = {run.id: run for run in listing}
-    runs = (listed[a], listed[b])
+    return _pair_of(choice, (listed[a], listed[b]))
+
+
+def _pair_of(choice: RunChoice, runs: tuple[RunInfo, RunInfo]) -> Pair:
     title_a, title_b = run_names(runs, show=title_of)
     chosen = replace(choice.with_runs(runs), data=runs[0].dataset)
     return Pair(chosen, runs, (title_a, title_b), run_colours(choice, runs))
+
+
+def _better_last(pair: Pair) -> tuple[str, str]:
+    """Return the runs' ids in an order in which B minus A isn't negative, if they have one."""
+    a, b = (run.id for run in pair.runs)
+    try:
+        difference = pair.view().found.whole.over_facts.difference
+    except UserError:  # without facts in common, the page says so
+        return a, b
+    return (b, a) if difference < 0 else (a, b)
 
 
 def _choose_run(
@@ -145,11 +162,14 @@ def _choose_run(
 def _draw_slices(pair: Pair) -> None:
     """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
-    shown = pair.view(slices=True)
-    ways = [str(name) for name in dict.fromkeys(shown.frame["by"]) if name != "all"]
+    every = pair.view(slices=True)
+    ways = [str(name) for name in dict.fromkeys(every.frame["by"]) if name != "all"]
     by = st.selectbox(
         "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=slicing_label
     )
+    table = every.frame
+    found = replace(every.found, table=table[table["by"].isin(("all", by))])
+    shown = replace(every, found=found)
     figure = shown.figure
     rows = figure.frame[figure.frame["by"] == by]
     mark = pair.draw(
@@ -166,7 +186,7 @@ def _draw_slices(pair: Pair) -> None:
     )
     if mark is not None:
         open_behind(pair.choice, shown.facts(mark))
-    draw_view_export(pair.choice, shown, name="slice differences")
+    draw_view_export(pair.choice, every, name="slice differences")
 
 
 def _tests(found: Comparison) -> dict[str, object]:

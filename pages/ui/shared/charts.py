@@ -261,7 +261,8 @@ def add_values(
 ) -> None:
     """Add runs' values as bars or points.
 
-    table: Columns name, value, low, high, label; with symbol, hollow points have grey whiskers.
+    table: Columns name, value, low, high, label; with symbol, hollow points have grey whiskers and
+    the legend shows full points.
     """
     for name, colour in colours.items():
         rows = table[table["name"] == name]
@@ -270,9 +271,11 @@ def add_values(
             style |= {"error_x": whiskers(rows, "value", colour, 1.5)}
             if "symbol" in rows:
                 style |= {"by_row": {"marker_symbol": "symbol"}, "marker_size": 10}
-                style |= {"marker_line": {"width": 2}, "showlegend": True}
+                style |= {"marker_line": {"width": 2}, "showlegend": False}
                 style |= {"error_x": whiskers(rows, "value", GREY, 1.3)}
             add_runs(figure, go.Scatter, rows, {name: colour}, "value", "label", data, **style)
+            if "symbol" in rows and len(rows):
+                add_key(figure, escape(name), name, size=10, color=colour)
         elif len(rows):
             bars: Style = {"orientation": "h", "showlegend": True}
             add_runs(figure, go.Bar, rows, {name: colour}, "value", "label", data, **bars)
@@ -296,9 +299,10 @@ def add_marks(
         add(figure, go.Scatter, rows, x, y, data if ink == DARK else (), showlegend=shown, **style)
 
 
-def add_key(figure: go.Figure, name: str, **marker: Any) -> None:
-    """Add a mark that is only in the legend."""
+def add_key(figure: go.Figure, name: str, group: str = "", **marker: Any) -> None:
+    """Add a mark that is only in the legend; a click on it hides the traces of its group."""
     style: Style = {"mode": "markers", "marker": marker, "hoverinfo": "skip"}
+    style |= {"legendgroup": group} if group else {}
     figure.add_scatter(x=[None], y=[None], name=name, **style)
 
 

@@ -228,7 +228,8 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         table["symbol"] = np.where(figure.frame[figure.hollow], "circle-open", "circle")
     charts.add_values(drawn, table, ours, MARK, points=not bars)
     if figure.hollow:
-        key = {"size": 10, "line": {"width": 2}, "color": charts.GREY, "symbol": "circle-open"}
+        key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
+        key["symbol"] = "circle-open"
         charts.add_key(drawn, figure.hollow_name, **key)
     for name, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
         rows = table[table["name"] == name]
