@@ -19,6 +19,8 @@ from pages.ui.queries.wordings import WORDINGS
 from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens, url_state
 
+WITHOUT_ANSWER = ("Grid", "Batch", "Examples")  # tabs without a field for the right answer
+
 
 def draw_answers() -> None:
     """Draw the tab Answers: the user's own answers to a blank, or whole sentences."""
@@ -61,7 +63,8 @@ def main() -> None:
     }
 
     with open_tab(list(tabs)) as name:
-        st.toggle("Choose models, right answer and options", key="choosing")  # on phones
+        chosen = "models" if name in WITHOUT_ANSWER else "models, right answer"
+        st.toggle(f"Choose {chosen} and options", key="choosing")  # on phones
         tabs[name]()
 
 

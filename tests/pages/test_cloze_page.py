@@ -1,6 +1,8 @@
 """The Cloze page without a browser: the form for a subject and a relation; several blanks."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -11,7 +13,7 @@ from tiny_models import save_model_folder
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
 from lama_core.queries.blank_answers import BlankAnswer
-from pages.ui.shared import links, predictions, query_queue
+from pages.ui.shared import charts, links, predictions, query_queue
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import examples
 
@@ -35,13 +37,28 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
         "manual (starter)", *["paraphrase (starter)"] * 3, "negated (starter)",
     ]  # fmt: skip
     assert table["sentence"][0] == "Rome serves as the capital of ___."
-    counted = [word.removesuffix(" ✓") for word in table[f"{MODEL} answer"][:4]]
+    counted = [*table[f"{MODEL} answer"][:4]]
     assert len(set(counted)) == 1, "this model says the same in every wording"
+    shown = counted[0] if "✓" in counted[0] else f"{counted[0]} ✗"
     boxes = "".join(one.proto.body for one in app.get("html"))
-    assert f"<b>4 of 4</b> wordings give <b>{counted[0]}</b> first" in boxes
-    assert "negation not counted" in boxes
+    assert f"<b>4 of 4</b> wordings give <b>{shown}</b> first" in boxes
+    n_right = sum("✓" in answer for answer in table[f"{MODEL} answer"])
+    assert f"right: {n_right} of 4; negation not counted" in boxes
     assert "✓" not in table[f"{MODEL} answer"][4], "nothing is right in a negated sentence"
     assert "missed the “not”" in "".join(one.value for one in app.caption)
+
+
+def test_a_wrong_answer_is_marked_in_the_box() -> None:
+    app = opened(relation="P36 capital", subject="Atlantis", object="Xyz")
+    assert "right: 0 of 4" in html(app)
+    assert " ✗</" in html(app) and " ✓</" not in html(app)
+
+
+def test_a_relation_of_google_re_is_named_in_words_and_its_earlier_url_works() -> None:
+    app = opened(relation="place_of_birth", subject="Dante")
+    assert app.selectbox(key="relation").value == "place_of_birth"
+    assert "place of birth (Google-RE)" in app.selectbox(key="relation").options
+    assert "Dante, place of birth (Google-RE)" in said(app).replace("\\", "")
 
 
 def test_a_suggested_subject_gives_way_to_the_new_relations_first() -> None:
@@ -263,6 +280,22 @@ def test_a_sentence_with_alternatives_opens_the_grid(monkeypatch: pytest.MonkeyP
     open_page("cloze", models=MODEL, text=text, gold="Rome")
     params = {"tab": "Grid", "grid": text, "models": [MODEL]}
     assert opened_with == [(params, {"replaces": True})]
+
+
+def test_a_grid_has_the_best_ranked_words_until_all_words_are_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def drawn(app: AppTest) -> Any:
+        return json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+
+    app = open_page("", tab="Grid", models=MODEL)
+    few = drawn(app)
+    assert len(few["text"]) == 12
+    monkeypatch.setattr(charts, "theme", lambda: "dark")
+    app.toggle(key="all_words").set_value(True).run()
+    every = drawn(app)
+    assert len(every["text"]) > 12
+    assert every["colorscale"][0][1] == few["colorscale"][-1][1], "unlikely words are dark"
 
 
 def test_an_examples_gold_goes_when_another_sentence_is_typed_and_comes_back_with_it() -> None:

@@ -43,12 +43,11 @@ def typed_sentences() -> str:
 
 
 def _layout(draw: DrawField) -> None:
-    draw("file")
-    models, more = st.columns([3, 2.3], vertical_alignment="bottom")
+    widgets.draw_with_ask(draw, "file")
+    models, more = st.columns([3, 1.8], vertical_alignment="bottom")
     with models:
         names = draw("models")
     with more, st.container(horizontal=True):
-        widgets.draw_ask(width="content")
         with st.popover("From a file", icon=":material/upload_file:"):
             _draw_upload(names)
         with st.popover("Options", icon=":material/tune:"):

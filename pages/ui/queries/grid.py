@@ -28,6 +28,7 @@ from pages.ui.shared.model_columns import Column
 from pages.ui.shared.tables import draw_table
 
 COLOURS = ("probability", "rank")
+ALL_WORDS = "all_words"  # key: whether the heat maps have all words
 EXAMPLES = (
     widgets.Example("Capitals", {"grid": GRID_EXAMPLE}),
     widgets.Example("Jobs", {"grid": "The {nurse|engineer|farmer} said that ___ was tired."}),
@@ -36,17 +37,15 @@ EXAMPLES = (
 
 
 def _layout(draw: DrawField) -> None:
-    draw("texts")
+    widgets.draw_with_ask(draw, "texts", "Compare")
     widgets.draw_chips(EXAMPLES)
-    models, more = st.columns([3, 1.6], vertical_alignment="bottom")
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
         draw("models")
-    with more, st.container(horizontal=True):
-        widgets.draw_ask("Compare", width="content")
-        with st.popover("Options", icon=":material/tune:"):
-            draw("top_k")
-            draw("n_groups")
-            widgets.draw_cloze_options(draw)
+    with more, st.popover("Options", icon=":material/tune:"):
+        draw("top_k")
+        draw("n_groups")
+        widgets.draw_cloze_options(draw)
 
 
 def _choose_groups(_: Values) -> int | None:
@@ -86,7 +85,8 @@ FORM = Form(
 
 def _open(cell: GridCell) -> None:
     """Open a cell's sentence on the tab Sentence, with the word as the right answer."""
-    kept = links.params_without(("tab", "grid", "groups", "grid_k", "grid_by", "text", "gold"))
+    ours = ("tab", "grid", "groups", "grid_k", "grid_by", "all_words")
+    kept = links.params_without((*ours, "text", "gold"))
     text = cell.text.replace("[MASK]", "___")
     links.go(screens.ASK, kept | {"text": text, "gold": cell.word})
 
@@ -99,11 +99,14 @@ def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
     scored = asked.shared[: len(found.answers)]
     names = _names([query.text("___") for query in scored])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
+    every = bool(st.session_state.get(ALL_WORDS))
     title = url_state.title_of(found.name).partition(" (")[0]
     predictions.draw_conclusion(
-        f"First words of all sentences: <b>{escape(', '.join(found.shared)) or 'none'}</b>"
+        f"In every sentence's first {top_k}: <b>{escape(', '.join(found.shared))}</b>"
+        if found.shared
+        else f"No word is in every sentence's first {top_k}."
     )
-    if clicked := draw_heat_map(found, names, title, by_rank=by_rank):
+    if clicked := draw_heat_map(found, names, title, by_rank=by_rank, every=every):
         _open(clicked)
     only = {name: found.only_in(number, top_k) for number, name in enumerate(names)}
     parts = [f"<b>Only in {escape(name)}:</b> {escape(', '.join(words))}"
@@ -146,16 +149,18 @@ def _names(texts: list[str]) -> list[str]:
 
 
 def _draw_above(asked: GridAsked) -> None:
-    url_state.pick("Colour", COLOURS, key="grid_by")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        url_state.pick("Colour", COLOURS, key="grid_by")
+        st.toggle("All words", key=ALL_WORDS, bind=url_state.BOUND)
 
 
 def _draw_below(answer: GridAnswer, _: object) -> None:
     sizes = [model.answers[0].n_candidates for model in answer.models]
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
-        + f" Rows: the first {answer.asked.request.top_k} words of each sentence; cells: the "
-        f"probability; grey: not among the sentence's first {N_KNOWN} words. Click a cell to open "
-        "its sentence."
+        + f" Rows: the sentences' first words, with All words the first "
+        f"{answer.asked.request.top_k} of each; an empty cell: not among the sentence's first "
+        f"{N_KNOWN} words. Click a cell to open its sentence."
     )
 
 

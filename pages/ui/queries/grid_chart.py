@@ -2,25 +2,39 @@
 
 import math
 
-from lama_core.queries.grid import GridCell, ModelGrid
+from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
 from pages.ui.shared import charts
 from pages.ui.shared.predictions import probability
 
-MOST_ROWS = 40
+MOST_ROWS = 12
+# From unlikely to likely words; likely words differ most from the page.
+SCALES = {"light": "Blues", "dark": "Blues_r"}
+
+
+def _best_rank(row: tuple[GridCell, ...]) -> int:
+    return min(cell.rank or N_KNOWN + 1 for cell in row)
+
+
+def shown_rows(found: ModelGrid, *, every: bool) -> list[tuple[GridCell, ...]]:
+    """The rows of the `MOST_ROWS` words with the best ranks, or of all words, in their order."""
+    rows = list(found.cells.values())
+    best = rows if every else sorted(rows, key=_best_rank)[:MOST_ROWS]
+    return [row for row in rows if row in best]
 
 
 def draw_heat_map(
-    found: ModelGrid, names: list[str], title: str, *, by_rank: bool
+    found: ModelGrid, names: list[str], title: str, *, by_rank: bool, every: bool
 ) -> GridCell | None:
-    """Draw the heat map of a model's first `MOST_ROWS` words; return the clicked cell.
+    """Draw the heat map of a model's words; return the clicked cell.
 
     Args:
         found: The grid.
         names: The names of the sentences.
         title: The model's name for display.
         by_rank: Whether the colour shows the rank instead of the probability.
+        every: Whether it has all words.
     """
-    rows = list(found.cells.values())[:MOST_ROWS]
+    rows = shown_rows(found, every=every)
 
     def tone(cell: GridCell) -> float | None:
         if cell.rank is None or cell.prob is None:
@@ -41,7 +55,7 @@ def draw_heat_map(
         [[text(cell) for cell in row] for row in rows],
         ("", words),
         ("", names),
-        colorscale="Blues",
+        colorscale=SCALES[charts.theme()],
         textfont_color=None,
         showscale=False,
         customdata=[[(at, number) for number in range(len(names))] for at in range(len(rows))],

@@ -29,18 +29,16 @@ EXAMPLES = (
 
 
 def _layout(draw: DrawField) -> None:
-    draw("texts")
+    widgets.draw_with_ask(draw, "texts", "Score")
     widgets.draw_chips(
         widgets.Example(texts[0], {"sentences": "\n".join(texts)}, texts[1]) for texts in EXAMPLES
     )
-    models, more = st.columns([3, 1.6], vertical_alignment="bottom")
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
         draw("models")
-    with more, st.container(horizontal=True):
-        widgets.draw_ask("Score", width="content")
-        with st.popover("Options", icon=":material/tune:"):
-            draw("hiding")
-            draw("precision")
+    with more, st.popover("Options", icon=":material/tune:"):
+        draw("hiding")
+        draw("precision")
 
 
 FORM = Form(

@@ -202,9 +202,18 @@ def examples_of(field: url_state.ExampleField) -> list[Example]:
     ]
 
 
-def draw_ask(label: str = "Ask", *, width: Literal["stretch", "content"] = "stretch") -> None:
+def draw_ask(label: str = "Ask") -> None:
     """Draw the button next to a query's text; Enter in the field does the same."""
-    st.button(label, key=f"ask {label}", type="primary", icon=":material/send:", width=width)
+    st.button(label, key=f"ask {label}", type="primary", icon=":material/send:", width="stretch")
+
+
+def draw_with_ask(draw: DrawField, field: str, label: str = "Ask") -> None:
+    """Draw a field for several lines, and next to it the button of `draw_ask`."""
+    text, button = st.columns([7.1, 1], vertical_alignment="bottom")
+    with text:
+        draw(field)
+    with button:
+        draw_ask(label)
 
 
 def draw_chips(examples: Iterable[Example]) -> None:

@@ -13,18 +13,20 @@ from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS, Context, Kind
-from lama_core.queries.blank_answers import CONTEXTS
+from lama_core.queries.blank_answers import CONTEXTS, marked_answer
 from lama_core.queries.wordings import (
     MAX_SUBJECT,
     AskedRelation,
     RelationAnswer,
     RelationKind,
     RelationModelAnswers,
+    RelationQuestion,
     RelationRequest,
     first_answers,
     relations_with_templates,
     subjects_of,
 )
+from lama_core.types import Relation
 from lama_core.views.figure import relation_label
 from pages.ui.queries import widgets
 from pages.ui.queries.answer_table import draw_answer_table
@@ -70,10 +72,18 @@ def _choose_data(_: Values) -> str:
     )
 
 
+def _label(relation: Relation) -> str:
+    """A relation in words: `P19 place of birth`, or `place of birth (Google-RE)`."""
+    label = relation_label(relation.name, relation.label)
+    if label == relation.name and "_" in label:
+        label = f"{label.replace('_', ' ')} ({relation.source.replace('_', '-')})"
+    return label
+
+
 def _choose_relation(values: Values) -> str:
     """Draw the choice of a relation. Raises UserError if no relation of the data has a template."""
     labels = {
-        relation.name: relation_label(relation.name, relation.label)
+        relation.name: _label(relation)
         for relation in relations_with_templates(cache.dataset_of(values["dataset"]))
     }
     if not labels:
@@ -99,7 +109,7 @@ def _choose_relation(values: Values) -> str:
 
 def _relation_params(request: RelationRequest) -> dict[str, Any]:
     relation = cache.dataset_of(request.dataset).relation(request.relation)
-    return {"relation": relation_label(relation.name, relation.label)}
+    return {"relation": _label(relation)}
 
 
 def _choose_subject(values: Values) -> str:
@@ -169,7 +179,8 @@ FORM = Form(
 def _draw_fact(asked: AskedRelation) -> None:
     """Draw the subject's objects in the data, and which wordings are queried."""
     request, question = asked.request, asked.shared
-    what = f"{plain(question.subject)}, {plain(relation_label(question.relation, question.label))}"
+    relation = cache.dataset_of(request.dataset).relation(question.relation)
+    what = f"{plain(question.subject)}, {plain(_label(relation))}"
     if question.objects:
         text = f"**{what}**: {', '.join(map(plain, question.objects))} ({plain(request.dataset)})."
     else:
@@ -205,31 +216,33 @@ def describe_contexts(
 
 
 def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) -> None:
-    """Draw the most frequent first answer, the frequencies of the others, and notes."""
+    """Draw the most frequent first answer, whether it is right, the others, and notes."""
     question, model = asked.shared, column.answer
     counts = first_answers(question, model)
     total = question.n_agreeing
+    shown = _marked_answers(question, model)
     word, n = counts[0]
     if total == 1:
-        text, others = f"The only wording gives <b>{escape(word)}</b> first.", counts[1:]
+        text, others = f"The only wording gives <b>{shown[word.lower()]}</b> first.", counts[1:]
     elif n == 1:
         text, others = f"No two of <b>{total}</b> wordings give the same word first:", counts
     else:
-        text = f"<b>{n} of {total}</b> wordings give <b>{escape(word)}</b> first."
+        text = f"<b>{n} of {total}</b> wordings give <b>{shown[word.lower()]}</b> first."
         others = counts[1:]
     chips = [
-        f'<span class="lx-chip">{escape(other)}{f" × {times}" * (times > 1)}</span>'
+        f'<span class="lx-chip">{shown[other.lower()]}{f" × {times}" * (times > 1)}</span>'
         for other, times in others[:MAX_CHIPS]
     ]
     if len(others) > len(chips):
         chips.append(f"and {len(others) - len(chips)} more")
     label = "" if others is counts else "Others: "
     line = f"<div>{label}{' '.join(chips)}</div>" if chips else ""
-    notes = ["negation not counted"] if total < len(question.wordings) else []
+    answers = list(zip(question.wordings, model.answers, strict=True))
+    rights = [question.is_right(wording, answer.first.token) for wording, answer in answers]
+    notes = [f"right: {rights.count(True)} of {total}"] if set(rights) - {None} else []
+    notes += ["negation not counted"] if total < len(question.wordings) else []
     caveats = [
-        answer.note
-        for wording, answer in zip(question.wordings, model.answers, strict=True)
-        if wording.kind != "negated" and answer.note
+        answer.note for wording, answer in answers if wording.kind != "negated" and answer.note
     ]
     notes += [
         f"in {counted(times, 'wording')} the model {caveat}"
@@ -237,6 +250,17 @@ def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) 
     ]
     predictions.draw_conclusion(text)
     st.html(f'{line}<div class="lx-muted">{escape("; ".join(notes))}</div>')
+
+
+def _marked_answers(question: RelationQuestion, model: RelationModelAnswers) -> dict[str, str]:
+    """Answer in lower case -> it as HTML, as in the table; a wrong one is marked, too."""
+    shown: dict[str, str] = {}
+    for wording, answer in zip(question.wordings, model.answers, strict=True):
+        first, right = answer.first, question.is_right(wording, answer.first.token)
+        if wording.kind != "negated":
+            text = marked_answer(first.token, first.begins, right) + " ✗" * (right is False)
+            shown.setdefault(first.token.lower(), escape(text))
+    return shown
 
 
 def make_table(answer: RelationAnswer) -> pd.DataFrame:
