@@ -77,6 +77,9 @@ def draw_list(entries: list[Entry]) -> None:
                 (entry.source.n_bytes or 0) / 1e9 or None if not is_here(entry) else None
                 for entry in entries
             ],
+            "why it can't run": [
+                entry.source.why if status_of(entry) == IMPOSSIBLE else None for entry in entries
+            ],
             "trained on": [entry.corpus for entry in entries],
         }
     ).dropna(axis="columns", how="all")
@@ -185,7 +188,7 @@ def draw_add() -> None:
     ):
         reference = st.text_input(
             "Folder, hub name or server",
-            placeholder="/path/to/a/model or owner/name",
+            placeholder="/path/to/a/model, owner/name or server:http://host:8000#name",
             help="A folder with config.json and safetensors, a GGUF file, a name on the hub "
             "(owner/name or owner/name@revision), or server:http://host:8000#name for a model on "
             "an OpenAI-compatible server, or chat:http://host:8000#name if the server only "
@@ -281,7 +284,7 @@ def main() -> None:
         with left:
             draw_list(listed)
         with right:
-            by_name = {entry.name: entry for entry in entries}
+            by_name = {entry.name: entry for entry in listed}
             chosen = url_state.choose(
                 "Model", list(by_name), key="model", show=lambda name: by_name[name].title
             )

@@ -143,6 +143,8 @@ def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None
     titles = [name for name in columns if settings[name].get("pinned")]
     texts = [name for name in columns if pd.api.types.is_string_dtype(frame[name])]
     titles = titles or texts[:1] or columns[:1]
+    # "MiniLM-MLM twin", of which "MiniLM-MLM twin 95 %" is a part, isn't a part of "MiniLM-MLM".
+    continued = {one for one in columns for name in columns if name.startswith(f"{one} ")}
     cards = []
     for row in frame.head(MOST_CARDS).to_dict("records"):
         shown = {name: _text(row[name], settings[name]) for name in columns}
@@ -151,8 +153,9 @@ def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None
             label = settings[name].get("label")
             if name in titles or not shown[name]:
                 continue
-            first = next((lines[one] for one in lines if name.startswith(f"{one} ")), None)
-            if first and label and not name.endswith(ANSWER):
+            begun = [one for one in lines if name.startswith(f"{one} ")]
+            first = lines[max(begun, key=len)] if begun else None
+            if first and label and name not in continued and not name.endswith(ANSWER):
                 first.more += f"{', ' if first.more else ''}{label} {shown[name]}"
             else:
                 line = Line(label or name, shown[name], name)
