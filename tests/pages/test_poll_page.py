@@ -40,7 +40,7 @@ def press(app: AppTest, label: str) -> None:
 
 def answer(room: Room, text: str) -> AppTest:
     phone = open_page("poll", room=room.code)
-    phone.text_input(key="poll").set_value(text)
+    phone.text_input(key="poll 1").set_value(text)
     press(phone, "Send")
     return phone
 
@@ -100,13 +100,38 @@ def test_a_class_answers_and_sees_the_models_after_the_reveal() -> None:
     assert "has ended" in said(phones[1].run())
 
 
+def test_the_next_question_is_answered_by_the_same_participants() -> None:
+    app = open_page("cloze", text="Oslo is in ___.", gold="Norway", models=MODEL)
+    app.button(key="cloze poll").click().run()
+    (room,) = open_rooms()
+    phone = answer(room, "Norway")
+    room.reveal(())
+    assert "Your answer: **Norway** ✓" in said(phone.run())
+    app = open_page("cloze", text="Rome is in ___.", models=MODEL)
+    app.session_state["my poll"] = room
+    app.button(key="cloze poll").click().run()
+    assert open_rooms() == [room] and room.question.text == "Rome is in ___."
+    assert "Rome is in" in html(phone.run()) and not phone.success
+    phone.text_input(key="poll 2").set_value("Italy")
+    press(phone, "Send")
+    assert room.tally() == (("Italy", 1),) and room.n_participants() == 1
+
+
+def test_equally_frequent_answers_are_not_one_answer() -> None:
+    room = opened()
+    answer(room, "Rome")
+    phone = answer(room, "Lyon")
+    room.reveal(())
+    assert "Class, tied: <b>Rome, Lyon</b>" in html(phone.run())
+
+
 def test_the_same_page_is_the_same_participant() -> None:
     room = opened()
     phone = answer(room, "Rome")
     me = phone.session_state["me"]
     again = open_page("poll", room=room.code.lower(), me=me)
     assert "Your answer: **Rome**" in said(again)
-    again.text_input(key="poll").set_value("Paris")
+    again.text_input(key="poll 1").set_value("Paris")
     press(again, "Send")
     assert room.tally() == (("Paris", 1),) and room.n_participants() == 1
     press(again, "Send")
@@ -118,7 +143,7 @@ def test_a_class_chooses_among_the_lecturers_options() -> None:
     phone = open_page("poll", room=room.code)
     press(phone, "Send")
     assert "Give an answer first" in said(phone)
-    phone.radio(key="poll").set_value(":red[Paris]")
+    phone.radio(key="poll 1").set_value(":red[Paris]")
     press(phone, "Send")
     assert room.tally() == ((":red[Paris]", 1), ("Rome", 0))
     assert "\\:red\\[Paris\\]" in phone.success[0].value
@@ -183,4 +208,4 @@ def test_many_other_answers_are_summed_up() -> None:
     room.reveal((ModelAnswers(MODEL, (("paris", 0.9),), ""),))
     app = open_page("poll", room=room.code)
     assert "and 4 other answers of 4 participants" in html(app)
-    assert "Class: <b>town 0, town 1, town 2</b>" in html(app)
+    assert "Class, tied: <b>town 0, town 1, town 2</b>" in html(app)

@@ -34,6 +34,21 @@ def test_a_models_further_columns_continue_its_line() -> None:
     ]  # fmt: skip
 
 
+def test_a_model_whose_name_begins_with_another_has_a_line_of_its_own() -> None:
+    shares = {
+        "all": ["facts"],
+        "M": [0.1],
+        "M 95 %": ["0–1"],
+        "M twin": [0.2],
+        "M twin 95 %": ["1–2"],
+    }
+    config = {name: text(name.removeprefix("M ").removeprefix("twin ")) for name in shares}
+    (card,) = make_cards(pd.DataFrame(shares), config)
+    assert [(line.column, line.value, line.more) for line in card.lines] == [
+        ("M", "0.1", "95 % 0–1"), ("M twin", "0.2", "95 % 1–2"),
+    ]  # fmt: skip
+
+
 def test_columns_that_the_grid_hides_are_not_on_the_cards() -> None:
     table = pd.DataFrame({"a": ["x"], "b": [1], "c": [2]})
     (card,) = make_cards(table, {"b": None}, ["a", "b"])

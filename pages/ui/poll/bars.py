@@ -19,9 +19,11 @@ CLASS_COLOUR = "currentColor"  # no model has the colour of texts
 
 
 def draw_question(room: Room) -> None:
-    """Draw the sentence in large type."""
+    """Draw the sentence in large type, after the reveal with the right answer."""
     parts = map(escape, parse_query(room.question.text).parts)
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
+    if room.models is not None and room.question.gold:
+        blank = f"<b>{escape(room.question.gold)}</b>"
     st.html(f'<div class="lx-sentence">{blank.join(parts)}</div>')
 
 
@@ -36,14 +38,15 @@ def draw_class(room: Room, *, reveals: bool) -> None:
     predictions.draw_head(CLASS, CLASS, CLASS_COLOUR, detail)
     shares = [(word, number, number / max(1, n)) for word, number in tally[:MOST_SHOWN]]
     rows = [(word, share, f"{number} ({percent(share, 0)} %)") for word, number, share in shares]
-    _draw_bars(rows, CLASS_COLOUR, gold, _rest(tally[MOST_SHOWN:]))
+    _draw_bars(rows, CLASS_COLOUR, gold, _rest(tally[MOST_SHOWN:]) if n else "No answers yet.")
 
 
 def draw_results(room: Room) -> None:
     """Draw the answers of the class and the models side by side, after the reveal."""
     models, gold, tally = room.models or (), room.question.gold, room.tally()
     firsts = [word for word, number in tally if number and number == tally[0][1]]
-    named = {CLASS: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
+    tied = f"{CLASS}, tied" if len(firsts) > 1 else CLASS
+    named = {tied: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
     named |= {one.name: one.rows[0][0] for one in models}
     line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
     st.html(f"<div>{line}{predictions.describe_first_answers(named, gold)}</div>")
@@ -71,7 +74,7 @@ def _draw_bars(
         for word, share, text in rows
     )
     under = f'<div class="lx-muted">{escape(note)}</div>' if note else ""
-    st.html(f'<table class="lx"><tbody>{shown}</tbody></table>{under}')
+    st.html(f'<table class="lx lx-poll"><tbody>{shown}</tbody></table>{under}')
 
 
 def _rest(tally: Sequence[tuple[str, int]]) -> str:

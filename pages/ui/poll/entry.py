@@ -11,8 +11,10 @@ from lama_core.queries.answers import RankRequest
 from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.kind import QueryKind
 from lama_core.scoring.blanks import parse_query
-from pages.ui.poll.rooms import ROOMS, Question
+from pages.ui.poll.rooms import ROOMS, Question, Room
 from pages.ui.shared import links, screens, visitors
+
+MINE = "my poll"  # in the session: the visitor's room, which takes the next question, too
 
 
 def draw_entry(
@@ -33,7 +35,8 @@ def draw_entry(
         key=key,
         icon=":material/groups:",
         help="Your class answers on phones, without seeing the models' answers, until you reveal "
-        "them.",
+        "them. The phones must reach this app: on your own computer, start it with "
+        "`lama-explorer app --public`.",
     ):
         return
     gold: str | None = (request.gold or "").strip()
@@ -47,5 +50,9 @@ def draw_entry(
         query=(kind, replace(request, models=models)),
         back=(st.session_state[links.PAGE], links.params_without(())),
     )
-    room = ROOMS.open(question, visitors.address())
+    room: Room | None = st.session_state.get(MINE)
+    if room and not room.has_ended:
+        room.ask(question)
+    else:
+        st.session_state[MINE] = room = ROOMS.open(question, visitors.address())
     links.go(screens.POLL, {"room": room.code, "key": room.secret})

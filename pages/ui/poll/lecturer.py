@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import replace
+from typing import NoReturn
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from lama_core.queries.kind import Asked
 from pages.ui.poll.bars import draw_class, draw_question, draw_results
+from pages.ui.poll.entry import MINE
 from pages.ui.poll.rooms import ROOMS, ModelAnswers, Room
 from pages.ui.shared import cache, links, share
 from pages.ui.shared.messages import errors_shown, plain
@@ -17,7 +19,7 @@ EVERY = 1.0  # seconds between two looks at the answers
 N_SHOWN = 5  # answers of a model
 # Streamlit sizes everything relative to the root font size: read from the last row of a hall.
 LARGE = """<style>@media (min-width: 1000px) { html { font-size: 20px !important; }
-.lx-sentence { font-size: 1.7rem; } }</style>"""
+.lx-sentence { font-size: 1.7rem; } .lx-head { flex-wrap: nowrap; } }</style>"""
 
 
 def draw(room: Room) -> None:
@@ -28,6 +30,13 @@ def draw(room: Room) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="poll-head"):
         st.subheader("Class poll", anchor=False)
         reveal = st.empty()
+        if st.button(
+            "Next question",
+            icon=":material/arrow_forward:",
+            help="Go back, and press Class poll at another sentence: it goes to the same room.",
+        ):
+            st.session_state[MINE] = room
+            _go_back(room)
         _draw_end(room)
     draw_question(room)
     if room.models is not None:
@@ -59,8 +68,13 @@ def _draw_end(room: Room) -> None:
         st.caption("Closes the room and deletes all answers.")
         if st.button("End the poll", type="primary"):
             ROOMS.end(room)
-            page, params = room.question.back
-            links.go(page, params, replaces=True)
+            _go_back(room)
+
+
+def _go_back(room: Room) -> NoReturn:
+    """Open the page where the poll was opened."""
+    page, params = room.question.back
+    links.go(page, params, replaces=True)
 
 
 def _draw_arriving(room: Room) -> None:

@@ -41,35 +41,40 @@ def draw(room: Room) -> None:
     draw_question(room)
     if room.models is None:
         _draw_form(room, me)
-        return
-    if given := room.answer_of(me):
-        st.markdown(f"Your answer: **{plain(given)}**")
-    draw_results(room)
+    else:
+        if given := room.answer_of(me):
+            is_right = given.casefold() == room.question.gold.casefold()
+            st.markdown(f"Your answer: **{plain(given)}**{' ✓' * is_right}")
+        draw_results(room)
+    st.fragment(_wait, run_every=EVERY)(room, room.n_asked, room.models)
 
 
 def _draw_form(room: Room, me: str) -> None:
-    """Draw the form for the answer, and wait for the reveal."""
+    """Draw the form for the answer."""
     said = st.container()
-    with st.form("answer", border=False):
+    key = f"poll {room.n_asked}"
+    with st.form(f"answer {room.n_asked}", border=False):
         if room.question.options:
             text = st.radio(
-                "Your answer", room.question.options, index=None, format_func=plain, key="poll"
+                "Your answer", room.question.options, index=None, format_func=plain, key=key
             )
         else:
-            text = st.text_input("Your answer", key="poll", max_chars=MAX_LETTERS)
+            text = st.text_input(
+                "Your answer", key=key, max_chars=MAX_LETTERS, placeholder="What fills the blank?"
+            )
         sent = st.form_submit_button("Send", type="primary", icon=":material/send:")
     if sent:
         room.answer(me, text or "")
     if given := room.answer_of(me):
         said.success(
-            f"Your answer: **{plain(given)}**. You can change it until the answers are revealed.",
+            f"Your answer: **{plain(given)}**. You can change it until the answers are revealed; "
+            "this page then shows them.",
             icon=":material/check:",
         )
-    st.fragment(_wait, run_every=EVERY)(room)
 
 
-def _wait(room: Room) -> None:
-    """Draw the page again once the answers are revealed, or the poll has ended."""
+def _wait(room: Room, n_asked: int, models: object) -> None:
+    """Draw the page again after the reveal, the next question or the end of the poll."""
     ROOMS.end_old()
-    if room.has_ended or room.models is not None:
+    if room.has_ended or (room.n_asked, room.models) != (n_asked, models):
         st.rerun()

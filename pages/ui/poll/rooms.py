@@ -66,6 +66,7 @@ class Room:
         secret: What the lecturer's link has.
         question: The question.
         models: The models' answers; None until they are revealed.
+        n_asked: The number of questions that were asked so far, with this one.
         has_ended: Whether the poll has ended.
     """
 
@@ -74,6 +75,7 @@ class Room:
         self.secret = secrets.token_urlsafe(24)
         self.opened, self.by = opened, by
         self.models: tuple[ModelAnswers, ...] | None = None
+        self.n_asked = 1
         self.has_ended = False
         self._lock = threading.Lock()
         self._answers: dict[str, str] = {}  # participant -> answer; empty before the first one
@@ -143,6 +145,18 @@ class Room:
         counts = [(each.most_common(1)[0][0], each.total()) for each in spelled.values()]
         return tuple(sorted(counts, key=lambda count: -count[1]))
 
+    def ask(self, question: Question) -> None:
+        """Ask the same participants another question, and delete the answers to the last one.
+
+        Raises:
+            UserError: If the sentence is long.
+        """
+        _check(question)
+        with self._lock:
+            self.question, self.models = question, None
+            self.n_asked += 1
+            self._answers = dict.fromkeys(self._answers, "")
+
     def reveal(self, models: tuple[ModelAnswers, ...]) -> None:
         """Show everyone the class's and the models' answers."""
         with self._lock:
@@ -172,8 +186,7 @@ class Rooms:
         Raises:
             UserError: If too many polls are open, here or by this address, or the sentence is long.
         """
-        if len(question.text) > MAX_SENTENCE:
-            raise UserError(f"A poll's sentence has at most {MAX_SENTENCE:,} characters.")
+        _check(question)
         mark = _mark(address)
         with self._lock:
             self._end_old()
@@ -230,6 +243,11 @@ class Rooms:
             code = "".join(secrets.choice(LETTERS) for _ in range(N_LETTERS))
             if code not in self._rooms and code not in self._ended:
                 return code
+
+
+def _check(question: Question) -> None:
+    if len(question.text) > MAX_SENTENCE:
+        raise UserError(f"A poll's sentence has at most {MAX_SENTENCE:,} characters.")
 
 
 def _mark(address: str) -> str:
