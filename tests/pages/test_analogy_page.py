@@ -226,3 +226,16 @@ def test_the_verdict_counts_the_models_with_the_right_answer_first() -> None:
     first = shown.count('<tr class="gold"><td class="rank">1<')
     assert f"<b>{first} of 2</b> with the template" in verdict
     assert "with 3CosAdd" in verdict and "with 3CosMul" in verdict
+    assert "<div>Template: MiniLM-MLM: " in shown
+    vectors = shown.split('class="lx lx-small"')[1].split("</table>")[0].lower()
+    assert vectors.count("italy</td>") == 0, "the right answer is marked"
+
+
+@pytest.mark.usefixtures("home")
+def test_the_first_pair_is_named_above_the_scores() -> None:
+    app = open_page("", tab="Analogy", analogy="Score", models="minilm-mlm")
+    shown = html(app)
+    first = shown.split('class="lx-pair">')[1].split("<b>")[1].split("</b>")[0]
+    assert f"Ranks <b>{first}</b> first, before " in shown
+    app.button(key="secondary hot:cold").click().run()
+    assert not app.exception and "high : low" in html(app)

@@ -245,6 +245,7 @@ def test_sentences_are_compared_token_by_token() -> None:
     app = open_page("cloze", view="Compare sentences", models=MODEL)
     assert not app.error
     shown = html(app)
+    assert "Prefers <b>" in shown
     assert shown.count("lx-strip") == 2 and shown.count(">likeliest<") == 1
     marked = [one.split(">")[1].split("<")[0] for one in shown.split("lx-token marked")[1:]]
     assert marked == ["are", "is"]

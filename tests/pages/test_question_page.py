@@ -76,7 +76,7 @@ def test_an_example_is_answered_and_judged() -> None:
     assert app.text_input(key="right_texts").value == "Oslo"
     assert app.multiselect(key="generators").value == [SMOLLM]
     (answer,) = answers(app)
-    assert "It is Oslo &lt;b&gt;." in answer and "✓ match" in answer
+    assert "It is Oslo &lt;b&gt;." in answer and "✓ correct" in answer
     assert "prob. 0.125, log-prob. -2.08, 2 tokens" in answer  # 1/2 x 1/4
     request = AskRequest(NORWAY, ("Oslo",), models=(SMOLLM,))
     assert command_line(request) in commands(app)
@@ -85,9 +85,9 @@ def test_an_example_is_answered_and_judged() -> None:
 @pytest.mark.usefixtures("speaking")
 def test_every_name_of_the_right_answer_counts() -> None:
     (answer,) = answers(opened(question=FRANCE, right_texts="Paris | Lutetia"))
-    assert "✗ no match" in answer
+    assert "✗ wrong" in answer
     app = opened(question=FRANCE, right_texts="Paris|  oslo |Oslo")
-    assert "✓ match" in answers(app)[0]
+    assert "✓ correct" in answers(app)[0]
     assert "--gold Paris --gold oslo --gold Oslo" in commands(app)
 
 
@@ -95,7 +95,7 @@ def test_every_name_of_the_right_answer_counts() -> None:
 def test_without_right_answers_there_is_no_verdict() -> None:
     app = opened(question=FRANCE)
     assert app.text_input(key="right_texts").value in ("", None)
-    assert "match" not in answers(app)[0]
+    assert "lx-chip" not in answers(app)[0]
 
 
 @pytest.mark.usefixtures("speaking")
@@ -183,7 +183,7 @@ def test_a_question_is_pinned() -> None:
 @pytest.mark.skipif(not is_here(find_model(SMOLLM)), reason="SmolLM2 isn't installed")
 def test_smollm_answers_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     ANSWERS.clear()
-    assert "✓ match" in answers(opened())[0]
+    assert "✓ correct" in answers(opened())[0]
     app = open_page("", tab="Question", question="Say <|im_end|> now")
     assert any("control token" in one.value for one in app.error)
     with monkeypatch.context() as patch:

@@ -49,7 +49,10 @@ def draw_results(room: Room) -> None:
     named = {tied: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
     named |= {one.name: one.rows[0][0] for one in models}
     line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
-    st.html(f"<div>{line}{predictions.describe_first_answers(named, gold)}</div>")
+    rights = {name: word.lower() == gold.lower() for name, word in named.items() if gold}
+    if len(firsts) > 1:
+        rights.pop(CLASS, None)
+    st.html(f"<div>{line}{predictions.describe_first_answers(named, rights)}</div>")
     boxes = make_boxes((CLASS, *(one.name for one in models)))
     with boxes[CLASS]:
         draw_class(room, reveals=True)

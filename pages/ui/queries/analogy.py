@@ -58,12 +58,13 @@ EXAMPLES = {
     ),
 }
 HOW = (
-    "A is to B as C is to which word? Each model fills the blank of a template, such as “Paris is "
-    "to France as Rome is to ___”; vector arithmetic takes the word whose embedding x is nearest "
-    "to B − A + C: **3CosAdd** = cos(x, B − A + C), "
-    "**3CosMul** = cos(x, B) · cos(x, C) / (cos(x, A) + 0.001)."
+    "A is to B as C is to which word? Each model fills the blank of a template; vector arithmetic "
+    "finds the word by the model's embeddings."
 )
 FORMULAS = (
+    "Vector arithmetic takes the word whose embedding x is nearest to B − A + C: "
+    "**3CosAdd** = cos(x, B − A + C), "
+    "**3CosMul** = cos(x, B) · cos(x, C) / (cos(x, A) + 0.001). "
     "3CosMul shifts its cosines to 0–1. For a blank at A, B or C the terms follow from "
     "B − A = D − C."
 )
@@ -184,21 +185,24 @@ def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
     return [line]
 
 
-def _draw_solution(_: AnalogyAsked, column: Column[Solution]) -> None:
+def _draw_solution(asked: AnalogyAsked, column: Column[Solution]) -> None:
     """Draw a model's answers, and those of vector arithmetic."""
     predictions.draw_answers(column.answer.answer.blanks[0], column.colour)
-    _draw_arithmetic(column.answer.baselines)
+    _draw_arithmetic(column.answer.baselines, (asked.request.gold or "").lower())
 
 
-def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
-    """Draw the answers of vector arithmetic on a model's input embeddings, a column per method."""
+def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
+    """Draw the answers of vector arithmetic on a model's input embeddings, a column per method.
+
+    gold: The right answer in lower case, which is marked; "" if there is none.
+    """
     if not answers:
         return
     rows = []
     lists = (answer.predictions for answer in answers)
     for rank, items in enumerate(zip_longest(*lists), start=1):
         cells = (
-            f'<td class="word">{escape(item.token)}</td>'
+            f'<td class="word">{escape(item.token)}{" ✓" * (item.token.lower() == gold)}</td>'
             f'<td class="num muted">{fixed(item.score, 2)}</td>'
             if item
             else "<td></td><td></td>"
@@ -211,13 +215,13 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
         for answer in answers
         if answer.gold_rank is not None
     ]
-    gold = (
+    line = (
         f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
     )
     st.html(
         '<div class="lx-muted">Vector arithmetic on the model\'s input embeddings</div>'
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>{gold}"
+        f"<tbody>{''.join(rows)}</tbody></table>{line}"
     )
 
 
@@ -241,7 +245,8 @@ def _draw_below(
     with lines[0].container(gap="xsmall"):
         if request.gold:
             predictions.draw_conclusion(_verdict(answer.models, request.gold))
-        predictions.draw_first_answers([one.answer for one in answer.models], 0)
+        answers = [one.answer for one in answer.models]
+        predictions.draw_first_answers(answers, 0, label="Template: ")
     candidates = answer.asked.candidates
     size = "each model's whole vocabulary"
     if candidates.words is not None:

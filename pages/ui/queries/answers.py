@@ -193,7 +193,8 @@ def _draw_notes(
     """Draw the models' first answers into the line above, and how the answers are scored."""
     request, gold = answer.asked.request, answer.asked.shared[2]
     firsts = {one.name: one.answers[0].answer for one in answer.models if one.answers[0].rank}
-    lines[0].html(f"<div>{predictions.describe_first_answers(firsts, gold or '')}</div>")
+    rights = {one.name: bool(one.answers[0].is_gold) for one in answer.models if gold}
+    lines[0].html(f"<div>{predictions.describe_first_answers(firsts, rights)}</div>")
     statement = answer.models[0].answers[0].statement
     st.caption(
         "Probability: softmax of the scores over the answers that the model has tokens for. "

@@ -128,14 +128,13 @@ def _draw_below(
     """Draw the models' first answers at each blank, the ranked words and the models' notes."""
     models, candidates = answer.models, answer.asked.candidates
     for number, line in enumerate(lines):
-        with line.container(horizontal=True, vertical_alignment="center"):
-            if heading := _heading(number, len(lines)):
-                st.caption(heading, width="content")
-            warned = draw_outside_candidates(models, number, candidates.name)
-            if not warned:
+        with line.container(gap="xsmall"):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                if heading := _heading(number, len(lines)):
+                    st.caption(heading, width="content")
                 predictions.draw_first_answers(models, number)
-        if warned and len(models) > 1:
-            predictions.draw_first_answers(models, number)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                draw_outside_candidates(models, number, candidates.name)
     caption = predictions.describe_candidates(candidates, [one.n_candidates for one in models])
     for one in models:
         if one.blanks[0].over == "rescored":

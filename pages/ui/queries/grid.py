@@ -97,7 +97,7 @@ def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
 
     found, top_k = column.answer, asked.request.top_k
     scored = asked.shared[: len(found.answers)]
-    names = _names([query.text("___") for query in scored])
+    names = names_of([query.text("___") for query in scored])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
     every = bool(st.session_state.get(ALL_WORDS))
     title = url_state.title_of(found.name).partition(" (")[0]
@@ -139,7 +139,7 @@ def _draw_table(found: ModelGrid, names: list[str]) -> None:
         _open(rows[picked.cell[0]][names.index(picked.cell[1])])
 
 
-def _names(texts: list[str]) -> list[str]:
+def names_of(texts: list[str]) -> list[str]:
     """The words that differ between the sentences; whole sentences if nothing else does."""
     words = [text.split() for text in texts]
     left = n_shared(words)

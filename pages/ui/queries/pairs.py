@@ -7,7 +7,7 @@ import streamlit as st
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE
-from lama_core.queries.kind import Asked
+from lama_core.queries.kind import Answer, Asked
 from lama_core.queries.pairs import (
     NORMALISATIONS,
     ModelScores,
@@ -18,7 +18,7 @@ from lama_core.queries.pairs import (
 from lama_core.rounding import fixed
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
-from pages.ui.queries.tab import Tab, caption_above
+from pages.ui.queries.tab import Tab
 from pages.ui.shared import predictions, screens
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
@@ -34,14 +34,30 @@ HOW = (
 )
 
 
+# Query pair, and pairs that could complete the analogy; the right one comes first.
+EXAMPLES = (
+    ("Paris:France", "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"),
+    ("hot:cold", "high:low, low:high, high:tall, high:mountain"),
+    ("walk:walked", "play:played, played:play, play:plays, play:game"),
+)
+
+
 def _layout(draw: DrawField) -> None:
     left, right, button = st.columns([1.8, 5.3, 1], vertical_alignment="bottom")
+    with left:
+        draw("query")
+    with right:
+        draw("pairs")
     with button:
         widgets.draw_ask("Score")
-    models, template, how, precise = st.columns([5, 4, 2, 2.4], vertical_alignment="bottom")
-    places = (left, right, models, template, how, precise)
-    for name, place in zip(FORM.widgets, places, strict=True):
-        with place:
+    widgets.draw_chips(
+        widgets.Example(query, {"query": query, "pairs": pairs}, pairs) for query, pairs in EXAMPLES
+    )
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        draw("models")
+    with more, st.popover("Options", icon=":material/tune:"):
+        for name in ("template", "normalise", "precision"):
             draw(name)
 
 
@@ -51,13 +67,13 @@ FORM = Form(
         "query": widgets.text_field(
             "query",
             "Query pair",
-            first="Paris:France",
+            first=EXAMPLES[0][0],
             help="Two words with a colon between them: A:B.",
         ),
         "pairs": widgets.list_field(
             "pairs",
             "Candidate pairs",
-            first=("Rome:Italy", "Italy:Rome", "Rome:Germany", "Rome:Berlin"),
+            first=EXAMPLES[0][1].split(", "),
             between=", ",
             help="Two or more pairs C:D, separated by commas. Each is scored in the template "
             "together with the query pair.",
@@ -85,6 +101,10 @@ def _draw_pairs(_: Asked[ScoreRequest, PairSentences], column: Column[ModelScore
     """Draw the pairs, best first, each with its sentence as a heat strip."""
     scores = column.answer
     measure = KINDS[scores.kind].measure
+    if scores.ranked:
+        first, *others = [" : ".join(pair.pair) for pair in scores.ranked]
+        before = f", before {escape(others[0])}" if others else ""
+        predictions.draw_conclusion(f"Ranks <b>{escape(first)}</b> first{before}.")
     parts = [heat_scale(column.colour)]
     for pair in scores.ranked:
         head, tail = map(escape, pair.pair)
@@ -105,6 +125,10 @@ def _draw_pairs(_: Asked[ScoreRequest, PairSentences], column: Column[ModelScore
     st.html("".join(parts))
 
 
+def _draw_caption(answer: Answer[ScoreRequest, PairSentences, ModelScores], _: object) -> None:
+    st.caption(f"{BEST[answer.asked.request.normalise]} {HOW}")
+
+
 PAIRS = Tab(
     kind=score_analogies.kind,
     name="Score analogies",
@@ -115,6 +139,6 @@ PAIRS = Tab(
     draw=_draw_pairs,
     describe=_describe,
     per_row=3,  # a sentence needs room
-    above=caption_above(lambda request: f"{BEST[request.normalise]} {HOW}"),
+    below=_draw_caption,
     exported="analogy-scores",
 )

@@ -43,7 +43,12 @@ PROMPTS = {
     "question and answer": "asked with “Question: … Answer:”",
     "plain": "continues the text",
 }
-MARKS = {"match": "✓ ", "no match": "✗ "}
+# Verdict -> the class of its chip, and its text.
+VERDICTS = {
+    "match": (" lx-right", "✓ correct"),
+    "no match": ("", "✗ wrong"),
+    "no answer": ("", "no answer"),
+}
 
 
 def _layout(draw: DrawField) -> None:
@@ -131,7 +136,7 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
     st.caption(
         "Each token is the likeliest one after the text before it; an answer ends at its first "
         "line break. Probability: the product of its tokens' probabilities, so long texts have "
-        "low ones. **Match**: whole words of the text are a right answer; one that stands in "
+        "low ones. **Correct**: whole words of the text are a right answer; one that stands in "
         "the question counts only if it is the whole text."
     )
 
@@ -148,8 +153,8 @@ def _draw_text(_: Asked[AskRequest, None], column: Column[ModelText]) -> None:
     shown = escape(text) if text else '<span class="lx-muted">(an empty text)</span>'
     parts = [f'<div class="lx-sentence">{shown}</div>']
     if one.match:
-        verdict = one.match.verdict
-        parts.append(f'<span class="lx-chip">{MARKS.get(verdict, "")}{verdict}</span>')
+        style, verdict = VERDICTS[one.match.verdict]
+        parts.append(f'<span class="lx-chip{style}">{verdict}</span>')
     if one.prob is not None:
         parts.append(
             f'<div class="lx-muted">prob. {predictions.probability(one.prob)}, log-prob. '
@@ -172,7 +177,7 @@ QUESTION = Tab(
     name="Question",
     opens={"tab": "Question"},
     caption="Type a question. Each model answers in its own words; the text is compared with the "
-    "right answers.",
+    "right answers. Masked models fill blanks and can't answer.",
     form=FORM,
     draw=_draw_text,
     describe=_describe,

@@ -15,7 +15,9 @@ from lama_core.queries.sentences import (
 from lama_core.rounding import fixed
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
+from pages.ui.queries.grid import names_of
 from pages.ui.queries.tab import Tab, describe_tokens
+from pages.ui.shared import predictions
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
@@ -65,6 +67,8 @@ def _draw_strips(_: AskedSentences, column: Column[ModelSentences]) -> None:
     """Draw a model's sentences as strips of tokens, each below its sum and mean."""
     found, colour = column.answer, column.colour
     best = found.likeliest()
+    if conclusion := _preferred(found):
+        predictions.draw_conclusion(conclusion)
     parts = [heat_scale(colour)]
     for one in found.sentences:
         parts.append(
@@ -75,6 +79,20 @@ def _draw_strips(_: AskedSentences, column: Column[ModelSentences]) -> None:
         )
     parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in found.notes()]
     st.html("".join(parts))
+
+
+def _preferred(found: ModelSentences) -> str:
+    """The words of the likeliest sentence and its lead, as HTML; empty for fewer than two sums."""
+    names = names_of([one.text for one in found.sentences])
+    totals = [
+        (one.total, name)
+        for one, name in zip(found.sentences, names, strict=True)
+        if one.total is not None
+    ]
+    if len(totals) < 2:
+        return ""
+    (first, name), (second, _) = sorted(totals, key=lambda one: -one[0])[:2]
+    return f"Prefers <b>{escape(name)}</b> by {fixed(first - second, 2)}."
 
 
 def _values(one: ScoredSentence) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.api.stored_answers import Stored
@@ -78,12 +77,3 @@ class Tab(Generic[R, S, One]):
     below: Callable[[Answer[R, S, One], Sequence[DeltaGenerator]], object] = lambda *_: None
     after: Callable[[Answer[R, S, One]], object] = lambda _: None
     exported: str
-
-
-def caption_above(text: Callable[[Any], str]) -> Callable[[Asked[Any, Any]], None]:
-    """A function for `Tab.above` that draws a caption, made from the request."""
-
-    def draw(asked: Asked[Any, Any]) -> None:
-        st.caption(text(asked.request))
-
-    return draw

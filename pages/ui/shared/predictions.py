@@ -23,6 +23,7 @@ TWIN_NOTE = (
     "The twin is MiniLM-MLM trained on less text: without eleven sources of facts, "
     "such as GeoNames."
 )
+NONE: Mapping[str, bool] = {}
 PRELIMINARY = (
     f"Preliminary: the {FIRST_RESCORED} likeliest words given the left context. The ranking of all "
     "rescored words follows."
@@ -148,16 +149,16 @@ def probability(value: float) -> str:
     return fixed(value, 3) if value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
 
 
-def describe_first_answers(firsts: Mapping[str, str], gold: str = "") -> str:
-    """Each model's first answer in one line as HTML; right answers are marked.
+def describe_first_answers(firsts: Mapping[str, str], rights: Mapping[str, bool] = NONE) -> str:
+    """Each model's first answer in one line as HTML; right and wrong answers are marked.
 
     Args:
         firsts: Model -> first answer.
-        gold: The right answer, if it is known.
+        rights: Model -> whether its answer is right, where that is known.
     """
+    marks = {True: " (correct)", False: " (wrong)", None: ""}
     parts = [
-        f"{escape(short_title(name))}: <b>{escape(word)}</b>"
-        + " (correct)" * (word.lower() == gold.lower())
+        f"{escape(short_title(name))}: <b>{escape(word)}</b>{marks[rights.get(name)]}"
         for name, word in firsts.items()
     ]
     return " · ".join(parts)
@@ -168,12 +169,16 @@ def short_title(name: str) -> str:
     return title_of(name).partition(" (")[0]
 
 
-def draw_first_answers(answers: Sequence[ModelAnswer], blank: int) -> None:
-    """Draw each model's first answer in one line. blank: the blank's index."""
-    firsts = {answer.name: answer.blanks[blank].predictions[0].token for answer in answers}
-    golds = [answer.blanks[blank].gold for answer in answers]
-    gold = next((one.word for one in golds if one is not None), "")
-    st.html(f"<div>{describe_first_answers(firsts, gold)}</div>")
+def draw_first_answers(answers: Sequence[ModelAnswer], blank: int, *, label: str = "") -> None:
+    """Draw each model's first answer in one line, after a label. blank: the blank's index."""
+    blanks = {answer.name: answer.blanks[blank] for answer in answers}
+    firsts = {name: found.predictions[0].token for name, found in blanks.items()}
+    rights = {
+        name: found.gold.rank == 1 and found.gold.in_candidates
+        for name, found in blanks.items()
+        if found.gold
+    }
+    st.html(f"<div>{label}{describe_first_answers(firsts, rights)}</div>")
 
 
 def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
