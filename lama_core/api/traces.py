@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALL_FACTS = "all relations"  # instead of a relation, for averages over the facts of all relations
+SAME = 0.01  # effects that differ by less are called the same
 
 
 def trace_runs(dataset: str) -> tuple[RunInfo, ...]:
@@ -49,6 +50,19 @@ class Traces:
         others = self.effects[self.effects["role"] != BLANK]
         best = others.sort_values("effect", ascending=False, kind="stable").to_dict("records")[0]
         return RoleEffect(**{str(name): value for name, value in best.items()})
+
+    @property
+    def best_layers(self) -> tuple[int, int]:
+        """First and last of the layers around the largest effect with the same effect."""
+        best = self.largest
+        ours = self.effects[self.effects["role"] == best.role]
+        same = {*ours["layer"][ours["effect"] >= best.effect - SAME]}
+        first = last = best.layer
+        while first - 1 in same:
+            first -= 1
+        while last + 1 in same:
+            last += 1
+        return first, last
 
 
 def read_traces(run: Run, relation: str = ALL_FACTS) -> Traces:

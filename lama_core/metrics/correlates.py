@@ -43,6 +43,7 @@ LABELS = {
 
 TREX = "TREx"  # the source of the paper's figure
 ALL_SOURCES = "all"
+PER_BILLION = "wordfreq (occurrences per billion words of English)"  # a source of mentions
 
 WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -183,7 +184,7 @@ def wordfreq_mentions() -> Mentions:
 
         return np.array([word_frequency(name, "en") * 1e9 for name in names], dtype=np.float64)
 
-    return Mentions("wordfreq (occurrences per billion words of English)", count)
+    return Mentions(PER_BILLION, count)
 
 
 def mentions_of(model: str) -> Mentions:

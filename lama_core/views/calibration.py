@@ -9,7 +9,7 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
-from lama_core.views.conclusions import as_points, as_share
+from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+MOST = 0.5  # of a run's facts: if more are in the lowest bin, the conclusion says so
 CALIBRATED = ("confidence", "accuracy")  # columns that are equal in a calibrated run
 
 
@@ -84,9 +85,12 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
         if best == worst:
             return each[0]
         errors_of = (
-            f"{as_points(known[best])} (error of {shown.names[worst]}: {as_points(known[worst])})"
+            f"{as_share(known[best])} (error of {shown.names[worst]}: {as_share(known[worst])})"
         )
-        return f"{shown.names[best]} is best calibrated, with an error of {errors_of}; {each[1]}"
+        why = _mostly_low(shown.frame, best)
+        return (
+            f"{shown.names[best]} is best calibrated, with an error of {errors_of}{why}; {each[1]}"
+        )
 
     def figure(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Figure:
         """Return the reliability diagram; the area of a point grows with its number of facts."""
@@ -132,6 +136,16 @@ def _bias(frame: "pd.DataFrame", run: str) -> str:
         f"is {way}confident, with a mean probability of {as_share(mean)} where {as_share(right)} "
         "are right"
     )
+
+
+def _mostly_low(frame: "pd.DataFrame", run: str) -> str:
+    """Return that most of a run's facts are in the lowest bin; empty if they aren't."""
+    bins = frame[frame["run"] == run].sort_values("low")
+    share = bins["n"].iloc[0] / bins["n"].sum()
+    if share <= MOST:
+        return ""
+    lowest = _bin(bins.iloc[0].to_dict())
+    return f", as {as_share(share)} of its first answers have a probability of {lowest}"
 
 
 def errors(shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> dict[str, float]:

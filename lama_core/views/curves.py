@@ -86,13 +86,14 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
         at = ", ".join(f"{as_share(ours.loc[k, 'p_at_k'])} among the first {k}" for k in ks[1:])
         name = shown.names[first["run"]]
         start = with_interval(first["p_at_k"], first["low"], first["high"])
+        of = f" of the {shown.counts} on average over relations"
         if known["run"].nunique() == 1:
-            return f"{name} has the right answer first for {start} of the {shown.counts}, {at}"
+            return f"{name} has the right answer first for {start}{of}; {at}"
         if first["run"] == last["run"]:
-            return f"{name} has the right answer first most often, for {start}; {at}"
+            return f"{name} has the right answer first most often, for {start}{of}; {at}"
         end = with_interval(last["p_at_k"], last["low"], last["high"])
         return (
-            f"{name} has the right answer first most often, for {start}; "
+            f"{name} has the right answer first most often, for {start}{of}; "
             f"{shown.names[last['run']]} has it most often among the first {best.index.max()}, "
             f"for {end}"
         )
@@ -103,7 +104,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
             shown.frame,
             shown.names,
             counts=shown.counts,
-            title=shown.title_of("Mean P@k from 1 to 100"),
+            title=shown.title_of("P@k from 1 to 100, mean over relations"),
             caption=shown.caption,
         )
 
@@ -147,7 +148,7 @@ def lines_figure(
         ),
         value=Axis(
             column="p_at_k",
-            title=f"{counts} with the right answer among the first k, %",
+            title="right answer among the first k, %, mean over relations",
             share=True,
             ends=(0, 1.01),
         ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
-from lama_core.metrics.correlates import mentions_of
+from lama_core.metrics.correlates import PER_BILLION, mentions_of
 from lama_core.metrics.intervals import METHOD, share_intervals
 from lama_core.requests import option
 from lama_core.runs.info import Run
@@ -128,8 +128,18 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         """Return a row of bars for each range of mentions."""
         of = shown.request.of
         by = Axis(column="mentions", title=f"mentions of the {of}")
-        title = f"P@{shown.request.k} by mentions of the {of} in a text"
+        title = f"P@{shown.request.k} by mentions of the {of} {_counted_in(shown)}"
         return share_bars(shown, shown.frame, by, title=title)
+
+
+def _counted_in(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> str:
+    """Return where mentions are counted; names the models whose mentions are frequencies."""
+    texts = shown.frame.groupby("run", sort=False)["text"].first()
+    rates = [shown.names[str(run)] for run, text in texts.items() if text == PER_BILLION]
+    if len(rates) == len(texts):
+        return "per billion words"
+    of_others = f" (of {', '.join(rates)}: per billion words)" if rates else ""
+    return f"in the training text{of_others}"
 
 
 mentions = ViewFunction(

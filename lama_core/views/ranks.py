@@ -1,5 +1,6 @@
 """View: the ranks of the gold answers as a histogram."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -70,7 +71,8 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
         first = {run: part[part["high"] == 1]["share"].sum() for run, part in by_run.items()}
         late = {run: part[part["low"] > LATE]["share"].sum() for run, part in by_run.items()}
         return (
-            f"The right answer comes first for {listed(shown.names, first)} of the {shown.counts}; "
+            f"Of all {shown.counts}, the right answer comes first for "
+            f"{listed(shown.names, first)}; "
             f"after rank {LATE} for {listed(shown.names, late, lowest_first=True)}"
         )
 
@@ -91,7 +93,12 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
             shape="columns",
             frame=frame.assign(rank=bins, said=lines),
             by=Axis(column="rank", title="rank of the right answer, 1 = best (log axis)"),
-            value=Axis(column="share", title=f"share of the {shown.counts}, %", share=True),
+            value=Axis(
+                column="share",
+                title=f"share of all {shown.counts}, %",
+                share=True,
+                ends=(0, _end(frame["share"].max())),
+            ),
             names=shown.names,
             title=shown.title_of("Rank of the right answer"),
             caption=shown.caption,
@@ -104,6 +111,12 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
         relations = tuple(shown.request.relations)
         ends = {"rank_min": int(line["low"]), "rank_max": int(line["high"])}
         return Facts(line["run"], {"relations": relations, **ends})
+
+
+def _end(share: float) -> float:
+    """Return the end of the axis: the next tick from the highest share."""
+    ticks = 20 if share <= 0.3 else 5  # from 0 to 1
+    return max(1, math.ceil(ticks * share)) / ticks
 
 
 def _bin(line: Line) -> str:

@@ -12,7 +12,7 @@ from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import TopRequest
-from lama_core.views.conclusions import with_interval
+from lama_core.views.conclusions import listed
 from lama_core.views.figure import (
     LEAST_CHANCE,
     Axis,
@@ -76,7 +76,7 @@ class TypesView(View[TypesRequest, Types]):
 
     name = "types"
     title = "Relation types"
-    question = "Do models do better if a subject has only one right answer?"
+    question = "On which type of relation are models better: 1-1, N-1 or N-M?"
     example = "results types starter-minilm_mlm-manual"
 
     def compute(self, runs: Sequence[Run], request: TypesRequest) -> Types:
@@ -140,17 +140,17 @@ class TypesView(View[TypesRequest, Types]):
         )
 
     def conclusion(self, shown: Shown[TypesRequest, Types]) -> str:
-        """Return the types of relation on which the best run has the highest and lowest P@k."""
+        """Return the types of relation with the highest and lowest P@k, averaged over the runs."""
         means = shown.frame[shown.frame["relation"].isna() & shown.frame["p_at_k"].notna()]
-        if means["type"].nunique() < 2:
+        by_type = means.groupby("type", sort=False)["p_at_k"].mean()
+        if len(by_type) < 2:
             return ""
-        best = str(means.groupby("run", sort=False)["p_at_k"].mean().idxmax())
-        ours = means[means["run"] == best].sort_values("p_at_k", ascending=False, kind="stable")
-        high, *_, low = (
-            f"{line['type']} relations, {with_interval(line['p_at_k'], line['low'], line['high'])}"
-            for line in ours.to_dict("records")
+        high, low = (
+            _said_type(means[means["type"] == name], shown)
+            for name in (by_type.idxmax(), by_type.idxmin())
         )
-        return f"{shown.names[best]} is best on {high}, and worst on {low}"
+        average = f"On average over {len(shown.infos)} models, " * (len(shown.infos) > 1)
+        return f"{average}P@{shown.request.k} is highest on {high}; lowest on {low}"
 
     def figure(self, shown: Shown[TypesRequest, Types]) -> Figure:
         """Return a column for each run and type, with points for the relations."""
@@ -159,6 +159,7 @@ class TypesView(View[TypesRequest, Types]):
         lines = [_said(line, shown) for line in frame.to_dict("records")]
         is_mean = frame["relation"].isna()
         source = frame["source"].iloc[0]
+        typed = tuple(frame["relation"].dropna().unique())
         return Figure(
             shape="columns",
             frame=frame.assign(said=lines, is_relation=~is_mean).assign(
@@ -176,7 +177,7 @@ class TypesView(View[TypesRequest, Types]):
                 ),
             ),
             title=f"P@{k} by type of relation, {source}",
-            caption=shown.caption,
+            caption=shown.asking(relations=typed).caption,
         )
 
     def facts(self, shown: Shown[TypesRequest, Types], line: Line, column: str = "") -> Facts:
@@ -192,6 +193,13 @@ class TypesView(View[TypesRequest, Types]):
 def _places(types: "pd.Series[str]") -> "pd.Series[int]":
     """Return the place of each type in the order of `TYPES`."""
     return types.map({kind: place for place, kind in enumerate(TYPES)})
+
+
+def _said_type(means: "pd.DataFrame", shown: Shown[TypesRequest, Types]) -> str:
+    """Return the number of relations of a type, and P@k of each run on them."""
+    values = listed(shown.names, means.set_index("run")["p_at_k"])
+    first = means.iloc[0]
+    return f"{first['type']} ({counted(int(first['n_relations']), 'relation')}): {values}"
 
 
 def _said(line: Line, shown: Shown[TypesRequest, Types]) -> str:

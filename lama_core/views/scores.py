@@ -386,7 +386,7 @@ def bars(
             Baseline(column="freq", name="Freq baseline", mark="tick"),
             Baseline(column="chance", name="chance", mark="diamond", least=LEAST_CHANCE),
         ),
-        title=shown.title_of(f"{measure.label} by source and relation"),
+        title=shown.title_of(f"{measure.label} by source and relation, mean over relations"),
         caption=shown.caption,
     )
 

@@ -100,7 +100,7 @@ class WordingView(View[WordingRequest, Wordings]):
             share("overlap", "same first", "Facts with the same first answer to both queries."),
             number("spearman", 2, "Spearman", "Mean correlation of the candidates' ranks."),
             share("plain", "P@1 plain", "P@1 of the plain queries."),
-            share("altered", "P@1", "P@1 of the altered queries."),
+            share("altered", "P@1 altered", "P@1 of the altered queries."),
             count("n", "facts", "Facts with both queries."),
         )
 
@@ -127,15 +127,16 @@ class WordingView(View[WordingRequest, Wordings]):
     def conclusion(self, shown: Shown[WordingRequest, Wordings]) -> str:
         """Return how often the first answer stays the same, as means over relations."""
         parts = (
-            ("The plain and the altered query", shown.found.altered, "overlap", "facts"),
+            ("the plain and the altered query", shown.found.altered, "overlap", "facts"),
             ("two wordings", shown.found.agreement, "consistency", "pairs"),
         )
-        return "; ".join(
+        said = "; ".join(
             f"{what} give the same first answer for "
             f"{listed(shown.names, table.groupby('run')[name].mean())} of the {of}"
             for what, table, name, of in parts
             if len(table)
         )
+        return said[:1].upper() + said[1:]
 
     def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
         """Return both tables by their names."""

@@ -72,7 +72,6 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
         ("Curves", "a random order of the answers"),
         ("Ranks", "among the answers"),
         ("Margins", "Margin = score of the right answer"),
-        ("Types", "a random order of the answers"),
         ("Calibration", "softmax over all answers' scores"),
         ("Slices", "percent of all facts of a slice"),
         ("Compare", "On the 8 facts of 2 relations that both are scored on"),
@@ -84,6 +83,14 @@ def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], tab: str, text: str)
     assert "Scored on the 8 facts" in said(app)
     assert "each relation's own, at most 4" in said(app)
     assert "whole vocabulary" not in said(app)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("chart", ["Relation types", "Correlations"])
+def test_a_chart_of_some_facts_has_no_line_on_all_facts(runs: tuple[Run, Run], chart: str) -> None:
+    app = open_page("results", data="stated", runs=both(runs), tab="More", chart=chart)
+    assert chart != "Relation types" or "a random order of the answers" in said(app)
+    assert "Scored on the 8 facts" not in said(app)
 
 
 @pytest.mark.usefixtures("here")

@@ -1,8 +1,10 @@
 """The chart Causal traces on Results, on the bundled runs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import pandas as pd
 import pytest
 import streamlit as st
 from opening import open_page, said
@@ -28,13 +30,26 @@ def open_traces(**params: str) -> AppTest:
 
 def test_the_chart_names_the_largest_effect_and_its_facts(home: Path) -> None:
     app = open_traces(trace_relation=RELATION.name)
-    best = read_traces(RUN, RELATION.name).largest
+    found = read_traces(RUN, RELATION.name)
+    best, (first, last) = found.largest, found.best_layers
     assert best.role != "blank"
-    assert f"restoring layer {best.layer} at the {best.role} raises" in said(app)
+    layers = f"one of the layers {first} to {last}" if last > first else f"layer {first}"
+    assert f"restoring {layers} at the {best.role} raises" in said(app)
     assert f"Mean over {RELATION.n} facts" in said(app)
     facts = app.dataframe[0].value
     assert len(facts) == best.n
     assert facts["effect"].mean() == pytest.approx(best.effect, abs=1e-4)
+
+
+def test_layers_with_the_same_effect_are_named_together() -> None:
+    found = read_traces(RUN, RELATION.name)
+    effects = pd.DataFrame(
+        {"role": "subject, last token", "layer": range(1, 7), "low": 0.0, "high": 1.0, "n": 9}
+    ).assign(
+        relation=RELATION.name, model="m", restore="states",
+        effect=[0.1, 0.395, 0.4, 0.392, 0.2, 0.399],
+    )  # fmt: skip
+    assert replace(found, effects=effects).best_layers == (2, 4)
 
 
 def test_all_relations_are_averaged_together(home: Path) -> None:

@@ -1,12 +1,15 @@
 """The sentences that say what a view shows: the numbers of the table, for the right runs."""
 
 from lama_core.rounding import percent
+from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare
 from lama_core.views.conclusions import as_share, listed
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
+from lama_core.views.mentions import mentions
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
+from lama_core.views.slices import slices
 from lama_core.views.view import Shown, show
 
 A, B = "starter-minilm_mlm-manual-9295c55a27", "starter-smollm2_135m-manual-a31de53809"
@@ -36,13 +39,49 @@ def test_ranks_say_how_often_the_answer_is_first_and_late() -> None:
     assert f"after rank 100 for {as_share(late)}" in shown.conclusion
 
 
-def test_types_name_the_best_and_the_worst_one_of_the_best_run() -> None:
+def test_types_name_the_best_and_the_worst_one_with_their_relations() -> None:
     shown = show(relation_types.view, relation_types.request(runs=(A, B)))
     means = shown.frame[shown.frame["relation"].isna()]
-    best = means.groupby("run")["p_at_k"].mean().idxmax()
-    ours = means[means["run"] == best].set_index("type")["p_at_k"]
-    assert f"best on {ours.idxmax()} relations" in shown.conclusion
-    assert f"worst on {ours.idxmin()} relations" in shown.conclusion
+    by_type = means.groupby("type")["p_at_k"].mean()
+    high, low = by_type.idxmax(), by_type.idxmin()
+    n = {name: means.loc[means["type"] == name, "n_relations"].iloc[0] for name in (high, low)}
+    assert f"P@1 is highest on {high} ({n[high]} relations): " in shown.conclusion
+    assert f"; lowest on {low} ({n[low]} relations): " in shown.conclusion
+    assert all(shown.conclusion.count(shown.names[run]) == 2 for run in (A, B))
+
+
+def test_types_count_the_facts_of_their_source() -> None:
+    shown = show(relation_types.view, relation_types.request(runs=(A,)))
+    rows = shown.frame[shown.frame["relation"].notna()]
+    assert f"{rows['n'].sum():,} facts" in shown.figure.caption
+    assert f"{len(rows)} relations" in shown.figure.caption
+
+
+def test_slices_state_both_ends_of_each_run() -> None:
+    shown = show(slices.view, slices.request(runs=(A, B)))
+    assert all(shown.conclusion.count(f"({shown.names[run]})") == 2 for run in (A, B))
+
+
+def test_calibration_says_if_most_facts_are_in_the_lowest_bin() -> None:
+    shown = show(calibration.view, calibration.request(runs=(A, B)))
+    best = min(errors(shown), key=errors(shown).__getitem__)
+    n = shown.frame[shown.frame["run"] == best].set_index("low")["n"]
+    lowest = f"{as_share(n.iloc[0] / n.sum())} of its first answers have a probability of 0.0 to 0"
+    assert (lowest in shown.conclusion) == (n.iloc[0] > n.sum() / 2)
+    assert "points" not in shown.conclusion
+
+
+def test_mentions_name_the_models_whose_mentions_are_frequencies() -> None:
+    shown = show(mentions.view, mentions.request(runs=(A, B)))
+    assert f"(of {shown.names[B]}: per billion words)" in shown.figure.title
+    alone = show(mentions.view, mentions.request(runs=(B,)))
+    assert "object per billion words" in alone.figure.title
+
+
+def test_the_axis_of_ranks_ends_above_every_column() -> None:
+    shown = show(ranks.view, ranks.request(runs=(A, B)))
+    (start, end), most = shown.figure.value.ends or (1, 0), shown.frame["share"].max()
+    assert start == 0 and most <= end <= most + 0.2
 
 
 def test_known_by_states_shares_of_all_facts() -> None:

@@ -26,7 +26,7 @@ from lama_core.views.view import Shown
 from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_behind
 from pages.ui.shared import cache, links
 from pages.ui.shared.messages import draw_headline, plain, show_note
-from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.run_choice import RunChoice, draw_question
 from pages.ui.shared.url_state import BOUND
 
 if TYPE_CHECKING:
@@ -155,6 +155,7 @@ def draw_margins(choice: RunChoice) -> None:
 
 def draw_correlates(choice: RunChoice) -> None:
     """Draw the correlations of one run next to the paper's (Petroni et al. 2019, Figure 3)."""
+    draw_question(choice)
     which, of, vectors_field = st.columns([2, 1, 3], vertical_alignment="bottom")
     titles = dict(zip(choice.names, choice.titles, strict=True))
     links.replace_values("of", titles)

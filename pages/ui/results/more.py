@@ -59,7 +59,7 @@ class Chart:
         question: The question that the chart answers.
         draw: Draws the chart.
         needs: Returns what is missing for the chart, in words; empty if nothing is missing.
-        of_runs: Whether the chart shows the chosen runs.
+        of_runs: Whether the chart counts all facts of the chosen runs, which a line above it says.
         of_ranks: Whether the chart shows ranks, which runs with generated answers don't have.
     """
 
@@ -140,9 +140,9 @@ CHARTS = dict(
     (
         _of_view(curves, lambda choice, _: draw_curves(choice)),
         _of_view(ranks, draw_ranks),
-        _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs),
+        _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs, of_runs=False),
         _of_view(calibration, lambda choice, _: draw_calibration(choice)),
-        _of_view(correlations, lambda choice, _: draw_correlates(choice)),
+        _of_view(correlations, lambda choice, _: draw_correlates(choice), of_runs=False),
         _of_view(known_by, _draw_known_by, _known_by_needs),
         _of_view(mentions, _draw_mentions),
         _of_view(slices, lambda choice, _: draw_slices(choice)),
@@ -163,7 +163,7 @@ CHARTS = dict(
                 of_runs=False,
             ),
         ),
-        _of_view(wording, draw_wording, _wording_needs),
+        _of_view(wording, draw_wording, _wording_needs, of_runs=False),
         (
             "LAMA T-REx",
             Chart(

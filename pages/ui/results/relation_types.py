@@ -5,12 +5,13 @@ import streamlit as st
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.views.relation_types import relation_types
 from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
-from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.run_choice import RunChoice, draw_question
 from pages.ui.shared.url_state import pick
 
 
 def draw_types(choice: RunChoice) -> None:
     """Draw P@k by type of relation (Petroni et al. 2019, section 5)."""
+    draw_question(choice)
     shown = choice.view(relation_types)
     sources = shown.found.sources
     if len(sources) > 1:

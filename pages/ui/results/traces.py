@@ -101,9 +101,12 @@ def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
 def _draw_headline(info: RunInfo, found: Traces) -> None:
     """Draw the largest effect at the subject or the context, and what is averaged."""
     how, best, n = found.options, found.largest, int(found.effects["n"].max())
+    first, last = found.best_layers
+    layers = f"one of the layers {first} to {last}" if last > first else f"layer {first}"
+    up_to = "up to " * (last > first)
     draw_headline(
-        f"{title_of(info.model)}: restoring layer {best.layer} at the {best.role} raises the right "
-        f"answer's probability by {fixed(best.effect, 2)}",
+        f"{title_of(info.model)}: restoring {layers} at the {best.role} raises the right "
+        f"answer's probability by {up_to}{fixed(best.effect, 2)}",
         help=explain("Causal trace"),
     )
     few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)

@@ -9,7 +9,7 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
-from lama_core.tables import count
+from lama_core.tables import count, number
 from lama_core.views.wording import wording
 from pages.ui.results.draw_view import draw_rows, draw_view_export, open_behind
 from pages.ui.shared.messages import draw_headline, plain
@@ -76,7 +76,11 @@ def _draw(choice: RunChoice, what: str) -> None:
         **{n: (n, "sum")},
         **{name: (name, "mean") for name in names.split()},
     )
-    draw_rows(means.reset_index(), [*head, count("relations"), *measures])
+    of_means = [
+        number("n_prompts", 1, one.label, one.help) if one.name == "n_prompts" else one
+        for one in measures
+    ]
+    draw_rows(means.reset_index(), [*head, count("relations"), *of_means])
     st.caption("Above: means over relations. Below: each relation. Tick a row to see its facts.")
     picked = draw_rows(
         frame.assign(relation=frame["relation"].map(choice.labels)),
