@@ -4,12 +4,12 @@
     share    n / facts with this gold answer that have a first answer
 
 Words are compared ignoring case. The matrix has a row for each of the most frequent gold answers
-and columns for these words, as far as they are first answers, and for the most frequent other first
-answers. All others share one row and one column, so that the cells add up to all facts. Words with
-both a row and a column come first, so right answers are a diagonal from the top left.
+and columns for all of these words that are first answers, and for the most frequent other first
+answers; the most frequent wrong pair is always among them. All others share one row and one column,
+so that the cells add up to all facts. Words with both a row and a column come first, so right
+answers are a diagonal from the top left.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +47,7 @@ class Confusion:
 
     def conclusion(self, title: str) -> str:
         """Return how often a run is right, and its most frequent wrong pair. title: the run's."""
-        is_right = self.pairs["gold"].str.lower() == self.pairs["answer"].str.lower()
+        is_right = _are_right(self.pairs)
         n_right = int(self.pairs.loc[is_right, "n"].sum())
         said = f"{title} is right on {percent(n_right / self.n)} % of {self.n:,} facts"
         if is_right.all():
@@ -60,8 +60,9 @@ class Confusion:
 
 
 def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORDS) -> Confusion:
-    """Return the confusion matrix of run number `of` on these rows, with n words per axis.
+    """Return the confusion matrix of run number `of` on these rows.
 
+    It has n columns and three quarters as many rows, which leaves columns for other answers.
     Rows without an answer (excluded, or not in this run) aren't counted. Words with a row and a
     column come first, by the gold answer's frequency; then the others by frequency.
     """
@@ -82,17 +83,24 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
             "share": counts / per_gold[at_gold],
         }
     )
-    named: list[str] = golds[:n].tolist()
-    shown = _columns(named, answers.tolist(), n)
-    places = {str(answers[at]).lower(): place for place, at in enumerate(shown)}
-    shown_golds = sorted(range(len(named)), key=lambda at: places.get(named[at].lower(), n))
+    named = list(range(min(n - n // 4, len(golds))))
+    frequent = list(range(len(answers)))
+    for worst in np.flatnonzero(~_are_right(pairs))[:1]:
+        if at_gold[worst] not in named:
+            named[-1] = int(at_gold[worst])
+        frequent.insert(0, frequent.pop(at_answer[worst]))
+    places = {str(answers[at]).lower(): at for at in frequent}
+    diagonal = [places[word] for word in (str(golds[at]).lower() for at in named) if word in places]
+    shown = list(dict.fromkeys([*diagonal, *frequent]))[:n]
+    named.sort(key=lambda at: str(golds[at]).lower() not in places)
     lines, columns = np.full(len(golds), len(named)), np.full(len(answers), len(shown))
-    lines[shown_golds], columns[shown] = np.arange(len(named)), np.arange(len(shown))
-    grid = np.zeros((min(n + 1, len(golds)), min(n + 1, len(answers))), dtype=np.int64)
+    lines[named], columns[shown] = np.arange(len(named)), np.arange(len(shown))
+    size = (min(len(named) + 1, len(golds)), min(n + 1, len(answers)))
+    grid = np.zeros(size, dtype=np.int64)
     np.add.at(grid, (lines[at_gold], columns[at_answer]), counts)
     return Confusion(
         pairs,
-        tuple(named[at] for at in shown_golds),
+        tuple(str(golds[at]) for at in named),
         tuple(str(answers[at]) for at in shown),
         len(golds),
         len(answers),
@@ -100,15 +108,9 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
     )
 
 
-def _columns(golds: Sequence[str], answers: Sequence[str], n: int) -> list[int]:
-    """Return which answers have a column: first the golds among them, then the most frequent.
-
-    A third of the n columns is for other answers than these golds.
-    """
-    at = {answer.lower(): number for number, answer in enumerate(answers)}
-    diagonal = [at[gold.lower()] for gold in golds if gold.lower() in at][: n - n // 3]
-    others = [number for number in range(len(answers)) if number not in diagonal]
-    return [*diagonal, *others[: n - len(diagonal)]]
+def _are_right(pairs: pd.DataFrame) -> pd.Series:
+    """Return for each pair of gold and answer whether they are the same word."""
+    return pairs["gold"].str.lower() == pairs["answer"].str.lower()
 
 
 def _by_frequency(words: pd.Categorical, rows: Ints) -> tuple[NDArray[np.object_], Ints]:

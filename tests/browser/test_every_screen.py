@@ -36,7 +36,7 @@ TABS = {
 VIEWS = {
     "Answers": ("Whole sentences",),
     "Analogy": ("Score",),
-    "Wrong answers": ("Confusion", "Wrong answers"),
+    "Wrong answers": ("Confusion", "Frequent answers"),
     "Prompts": ("Prompts", "Ensembles", "One fact", "Analyses and the paper"),
 }
 PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs": DATA,

@@ -1,5 +1,8 @@
 """Answers side by side, on the eight facts worked by hand in test_hand_worked."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -147,6 +150,20 @@ def test_answers_stand_in_the_order_of_their_golds(joined: JoinedAnswers) -> Non
     assert found.counts.tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
     nothing = confusion(joined, joined.select(AnswerFilter(gold="Vienna")))
     assert nothing.pairs.empty and nothing.n == 0
+
+
+@pytest.mark.parametrize("n", [4, 8, 20])
+def test_every_row_has_its_right_answers_and_the_worst_pair_is_shown(n: int) -> None:
+    # Each of 24 golds has six facts with different answers, one right; "rare" has Z five times.
+    words = [f"w{number}" for number in range(24)]
+    golds = [*words * 6, *["rare"] * 5]
+    said = [word for step in range(6) for word in np.roll(words, step).tolist()] + ["Z"] * 5
+    runs = (SimpleNamespace(answer=pd.Categorical(said)),)
+    answers = SimpleNamespace(facts=pd.DataFrame({"object": pd.Categorical(golds)}), runs=runs)
+    found = confusion(cast(JoinedAnswers, answers), np.arange(len(golds)), n=n)
+    assert set(found.golds) - {"rare"} <= set(found.answers) and len(found.answers) == n
+    assert found.counts[found.golds.index("rare"), found.answers.index("Z")] == 5
+    assert found.n == len(golds) and "“Z” instead of “rare” (5 times)" in found.conclusion("A")
 
 
 def test_slices_are_worked_by_hand(joined: JoinedAnswers) -> None:

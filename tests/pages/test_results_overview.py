@@ -264,3 +264,14 @@ def test_the_confusion_matrix_has_right_answers_whatever_is_filtered() -> None:
     assert found_facts(matrix).split()[0] == found_facts(every).split()[0]
     assert found_facts(wrong).split()[0] != found_facts(every).split()[0]
     assert f"{title_of('gpt2')} is right on" in headline(matrix)
+
+
+def test_frequent_answers_have_a_conclusion_and_one_axis(runs: dict[str, Run]) -> None:
+    app = open_page("results", **WRONG, view="Wrong answers")  # its name in older URLs
+    (view,) = [one for one in app.button_group if one.key == "view"]
+    assert view.value == "Frequent answers"
+    assert headline(app).startswith("The most frequent wrong answer: ") or headline(app).startswith(
+        "The most frequent wrong word: "
+    )
+    specs = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    assert len({tuple(spec["layout"]["xaxis"]["range"]) for spec in specs}) == 1 < len(specs)

@@ -351,12 +351,13 @@ def diverging() -> Style:
     return {"colorscale": scale, "textfont_color": None}
 
 
-def words(table: pd.DataFrame, colour: str) -> go.Figure:
+def words(table: pd.DataFrame, colour: str, most: int) -> go.Figure:
     """Draw a run's most frequent wrong answers.
 
     Args:
         table: Columns answer, n, share, n_relations, right_type.
         colour: The run's colour.
+        most: The greatest number of facts on the axis.
 
     Returns:
         The chart; customdata is [answer].
@@ -375,8 +376,8 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
     axis = {"type": "category", "range": rows_down(table), "showgrid": False, "ticksuffix": "  "}
     return figure.update_layout(
         xaxis={
-            "title": "facts with this wrong first answer",
-            "range": [0, 1.2 * table["n"].max()],  # with room for the percentages
+            "title": "facts with this answer",
+            "range": [0, 1.2 * most],  # with room for the percentages
         },
         yaxis={"title": "answer"} | axis,
         height=90 + 24 * max(1, len(table)),

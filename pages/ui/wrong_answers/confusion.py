@@ -26,12 +26,13 @@ def draw_confusion(
     title = choice.titles[chosen.filter.of]
     head.markdown(f"### Right answers and the first answers of {plain(title)}")
     size = pick(
-        "Words on each side",
+        "First answers",
         SIZES,
         key="words",
         first=N_WORDS,
         place=box,
-        help="How many of the most frequent words; the rest are grouped as **Other**.",
+        help="Number of columns. There are three quarters as many rows; the other words are "
+        "grouped.",
     )
     found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
     if not found.n:
@@ -41,13 +42,15 @@ def draw_confusion(
         )
         return
     draw_headline(found.conclusion(title))
-    points = charts.draw_chart(
-        charts.confusion(found),
-        "confusion chart",
-        title=f"Right and first answers of {title}",
-        footnote=choice.footnote(),
-        picture=choice.picture,
-    )
+    with st.container(key="confusion-large"):
+        points = charts.draw_chart(
+            charts.confusion(found),
+            "confusion chart",
+            title=f"Right and first answers of {title}",
+            footnote=choice.footnote(),
+            picture=choice.picture,
+        )
+        st.caption(_describe(found, title))
     # On phones `style.css` shows this smaller chart instead.
     with st.container(key="confusion-small"):
         small = confusion(joined, rows, of=chosen.filter.of, n=N_NARROW)
@@ -57,7 +60,7 @@ def draw_confusion(
             title=f"The most frequent right and first answers of {title}",
             picture=choice.picture,
         )
-    st.caption(_describe(found, title))
+        st.caption(_describe(small, title))
     for point in points:
         gold, answer = point["customdata"][:2]
         if gold and answer:
@@ -78,7 +81,7 @@ def _describe(found: Confusion, title: str) -> str:
     text = f"{counted(found.n, 'fact')} with a first answer of {plain(title)}: "
     text += (
         f"{found.n_golds:,} different right answers, {found.n_answers:,} different first answers. "
-        "Green: right answers, which the matrix always includes."
+        "Green: right answers."
     )
     golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     if golds or answers:
@@ -99,9 +102,8 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
             "answer": st.column_config.TextColumn("first answer"),
             "n": number("facts", format="localized"),
             "share": number(
-                "share, %",
+                "% of the right answer's facts",
                 format="%.1f",
-                help="Percent of the chosen facts with this right answer.",
             ),
         },
         key="confusion pairs",

@@ -378,11 +378,19 @@ def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
     return parts
 
 
-def draw_active(chosen: FactsChoice, choice: RunChoice, n: int, n_all: int) -> None:
-    """Draw the number of facts, the filters that are set, and a button that removes them."""
+def draw_active(chosen: FactsChoice, choice: RunChoice, joined: JoinedAnswers, n: int) -> None:
+    """Draw the number of facts, the filters that are set, and a button that removes them.
+
+    n: the number of facts that pass the filters.
+    """
     parts = describe(chosen, choice)
     with st.container(horizontal=True, vertical_alignment="center"):
-        text = f"**{n:,}** of {n_all:,} facts"
+        f, n_all = chosen.filter, len(joined.facts)
+        n_of = len(joined.select(AnswerFilter(of=f.of, counting=f.counting)))
+        scored = f.counting == "counted" and n_of < n_all
+        kind = "scored " if scored else "excluded " if f.counting == "excluded" else ""
+        text = f"**{n:,}** of {n_of:,} {kind}facts"
+        text += f" ({n_all - n_of:,} excluded)" * scored
         st.markdown(text + "".join(f" · {plain(part)}" for part in parts), width="content")
         if parts and st.button("Show all", icon=":material/filter_alt_off:", type="tertiary"):
             params = {**choice.params(), **screens.ALL_FACTS, "relations": []}

@@ -14,12 +14,12 @@ from lama_core.glossary import explain
 from lama_core.metrics.fact_answers import JoinedAnswers, fallbacks
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
-from lama_core.rounding import fixed
+from lama_core.rounding import fixed, percent
 from lama_core.runs.info import RunInfo
 from lama_core.views.scores import measures, scores
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.model_columns import make_boxes
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
@@ -168,8 +168,12 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     rows = sort_rows(joined, rows, chosen.filter.of, sort)
     key = st.query_params.get("fact", "")
     row = find_fact(joined, key) if key and not several else None
-    with st.container(key="facts-and-panel" if row is not None else "facts-and-weakest"):
-        list_box, panel = st.columns([3, 2] if row is not None else [5, 1], gap="medium")
+    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
+        _draw_weakest(choice)
+    list_box = st.container()
+    if row is not None:
+        with st.container(key="facts-and-panel"):
+            list_box, panel = st.columns([3, 2], gap="medium")
     table_box = list_box.container(gap=None)
     page = 1
     if n_pages > 1:  # below the table, whose toolbar would cover it
@@ -215,7 +219,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         table,
         place=table_box,
         column_config=config,
-        column_order=[name for name in map(str, table) if not name.endswith(" log-prob")],
+        column_order=_columns(table, is_opened=row is not None),
         key=widget,
         on_pick=open_row,
         picks="multi-row" if several else "rows-or-cell" if tags else "single-row",
@@ -231,14 +235,18 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
             "between."
         )
-    with panel:
-        if row is not None:
+    if row is not None:
+        with panel:
             draw_fact(joined, row, rows, chosen, choice)
-        else:
-            _draw_weakest(choice)
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+
+
+def _columns(table: pd.DataFrame, *, is_opened: bool) -> list[str]:
+    """Return the columns on screen; next to an opened fact, which has the numbers, only words."""
+    hidden = (" log-prob", *(("gold in data", " prob", " rank", " margin") if is_opened else ()))
+    return [name for name in map(str, table) if not name.endswith(hidden)]
 
 
 def _draw_weakest(choice: RunChoice) -> None:
@@ -397,19 +405,26 @@ def draw_fallbacks(
 ) -> None:
     """Draw each model's most frequent wrong first answers; a click shows their facts."""
     noun = "word" if any(run.ranks_words for run in choice.runs) else "answer"
-    st.markdown(f"### Most frequent wrong {noun}s")
-    st.caption(
-        f"Wrong first answers on the facts chosen above. If one {noun} has a large share, the "
-        "model answers by relation and ignores the subject. Click a bar to see the facts."
-    )
     table = fallbacks(joined, rows, n=N_WORDS)
     if table.empty:
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
+    top = table.iloc[table["share"].astype(float).argmax()]
+    draw_headline(
+        f"The most frequent wrong {noun}: “{top['answer']}” by {choice.titles[top['number']]} on "
+        f"{counted(int(top['n']), 'fact')}, {percent(top['share'])} % of its wrong answers"
+    )
+    st.caption(
+        f"Percentages: share of the model's wrong first answers on the facts chosen above. If one "
+        f"{noun} has a large share, the model answers by relation and ignores the subject. Click a "
+        "bar to see the facts."
+    )
     for number, (name, box) in enumerate(make_boxes(choice.names, per_row=3, border=False).items()):
         with box:
             points = charts.draw_chart(
-                charts.words(table[table["number"] == number], choice.colours[name]),
+                charts.words(
+                    table[table["number"] == number], choice.colours[name], int(table["n"].max())
+                ),
                 f"words {name}",
                 title=f"Wrong answers of {choice.titles[number]}",
                 footnote="",

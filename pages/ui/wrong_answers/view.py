@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.shared import cache
+from pages.ui.shared import cache, links
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import pick
 from pages.ui.wrong_answers.confusion import draw_confusion
@@ -17,12 +17,13 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     open_on_wrong(choice.names)
     chosen = choose_filters(choice, joined)
     active = st.container()
-    views = {"Facts": draw_rows, "Confusion": draw_confusion, "Wrong answers": draw_fallbacks}
+    views = {"Facts": draw_rows, "Confusion": draw_confusion, "Frequent answers": draw_fallbacks}
+    links.replace_values("view", {"Wrong answers": "Frequent answers"})
     view = pick("View", tuple(views), key="view", label_visibility="collapsed")
     if view == "Confusion":
         chosen = chosen.with_right_answers()
     rows = joined.select(chosen.filter)
     with active:
-        draw_active(chosen, choice, len(rows), len(joined.facts))
+        draw_active(chosen, choice, joined, len(rows))
         draw_verdicts(joined, rows, choice)
     views[view](joined, rows, chosen, choice)
