@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALL_FACTS = "all relations"  # instead of a relation, for averages over the facts of all relations
-SAME = 0.01  # effects that differ by less are called the same
+SAME = 0.02  # effects that differ by less are called the same
 
 
 def trace_runs(dataset: str) -> tuple[RunInfo, ...]:

@@ -118,9 +118,10 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         )
         way = "rises" if changes[most] > 0 else "falls"
         n_alike = sum(change * changes[most] > 0 for change in changes.values())
-        of_all = f"; it {way} in {n_alike} of {len(changes)} models" * (len(changes) > 1)
+        few = " with facts in several ranges" * (len(changes) < len(shown.infos))
+        of_all = f"; it {way} in {n_alike} of {len(changes)} models{few}" * (len(changes) > 1)
         return (
-            f"P@{shown.request.k} of {shown.names[most]} {way} with the mentions of the "
+            f"For {shown.names[most]}, P@{shown.request.k} {way} with the mentions of the "
             f"{shown.request.of}, from {first} to {last}{of_all}"
         )
 

@@ -13,7 +13,7 @@ from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
-from lama_core.views.conclusions import listed, with_interval
+from lama_core.views.conclusions import with_interval
 from lama_core.views.figure import CHANCE, Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -164,14 +164,13 @@ class SlicesView(View[SlicesRequest, Slices]):
         ends = ours[ours["by"] == way].sort_values("p_at_k", ascending=False, kind="stable")
         if len(ends) < 2:
             return ""
-        ours_and_others = table[table["by"] == way]
         high, low = (
-            f"{_values(ours_and_others, line, shown.names)} for “{line['slice']}”"
+            f"{with_interval(line['p_at_k'], line['low'], line['high'])} for “{line['slice']}”"
             for line in ends.iloc[[0, -1]].to_dict("records")
         )
         most = "" if shown.request.slice_by else " most"
         return (
-            f"P@{shown.request.k} of {shown.names[best]} differs{most} by "
+            f"For {shown.names[best]}, P@{shown.request.k} differs{most} by "
             f"{slicing_label(way)}: {high} and {low}"
         )
 
@@ -195,14 +194,6 @@ class SlicesView(View[SlicesRequest, Slices]):
         if column in KINDS:
             fields["wrong_kind"] = KINDS[column]
         return Facts(line["run"], fields)
-
-
-def _values(rows: "pd.DataFrame", line: Line, names: Mapping[str, str]) -> str:
-    """Return P@k of each run on a slice; of a single run, with its interval."""
-    rows = rows[rows["slice"] == line["slice"]]
-    if len(rows) == 1:
-        return with_interval(line["p_at_k"], line["low"], line["high"])
-    return listed(names, rows.set_index("run")["p_at_k"])
 
 
 slices = ViewFunction(

@@ -57,9 +57,11 @@ def test_types_count_the_facts_of_their_source() -> None:
     assert f"{len(rows)} relations" in shown.figure.caption
 
 
-def test_slices_state_both_ends_of_each_run() -> None:
-    shown = show(slices.view, slices.request(runs=(A, B)))
-    assert all(shown.conclusion.count(f"({shown.names[run]})") == 2 for run in (A, B))
+def test_slices_and_mentions_say_for_which_run() -> None:
+    for view in (slices, mentions):
+        shown: Shown = show(view.view, view.request(runs=(A, B)))
+        rest = shown.conclusion.removeprefix("For ")
+        assert any(rest.startswith(f"{shown.names[run]}, P@1 ") for run in (A, B))
 
 
 def test_calibration_says_if_most_facts_are_in_the_lowest_bin() -> None:
