@@ -57,9 +57,10 @@ def test_tokens_are_coloured_by_what_they_add_and_the_sum_is_checked() -> None:
 def test_a_changed_word_stands_beside_the_answers_before() -> None:
     app = opened(look="What if", changed="The capital of Sweden is ___.")
     table = html(app).rsplit('<table class="lx">', 1)[1]
-    words = [one.split("<")[0] for one in table.split('<td class="word">')[1:]]
+    words = [one.split("<")[0].removesuffix(" ✓") for one in table.split('<td class="word">')[1:]]
     above = html(app).split('<td class="word">')[1].split("<")[0]
     assert words[0] == above, "the first before is the first above"
+    assert table.count(">oslo ✓<") == 1, "the right answer of the sentence is marked before"
     line = table.split("Log-prob. of <b>")[1]
     before, after = (float(part.split(" (")[0]) for part in (line.split(": ")[1], line.split(
         "before, ")[1]))  # fmt: skip
@@ -109,7 +110,7 @@ def test_a_trace_starts_with_a_click_and_restores_the_answer() -> None:
     next(one for one in app.button if one.label == "Trace").click().run(timeout=120)
     assert not app.error and len(app.get("plotly_chart")) == 1
     assert "Noise on <b>Norway</b> takes the probability of" in html(app)
-    assert "brings it back to" in html(app)
+    assert "brings it back most, to" in html(app)
     table = app.dataframe[0].value
     assert list(table["layer"]) == [6, 5, 4, 3, 2, 1]
     assert table.columns[5].endswith("norway *")

@@ -102,13 +102,21 @@ class ModelTrace(LensResult):
     in_subject: tuple[bool, ...]
     restored: tuple[tuple[float | None, ...], ...]
 
+    @property
+    def read_at(self) -> int:
+        """Index of the token at which the probability is read: the blank, or the last token."""
+        return self.tokens.index(BLANK) if BLANK in self.tokens else len(self.tokens) - 1
+
     def best(self) -> tuple[float, int, int] | None:
-        """Return the largest restored probability with its layer and token; None without any."""
+        """Return the largest restored probability with its layer and token; None without any.
+
+        Not that at `read_at`, where the last layer always brings back the whole probability.
+        """
         cells = (
             (value, layer, token)
             for layer, values in enumerate(self.restored, start=1)
             for token, value in enumerate(values)
-            if value is not None
+            if value is not None and token != self.read_at
         )
         return max(cells, key=lambda cell: (cell[0], -cell[1]), default=None)
 
@@ -170,7 +178,10 @@ class ModelTrace(LensResult):
         )
         if best := self.best():
             value, layer, token = best
-            yield f"Largest: {fixed(value, 3)}, layer {layer}, token {self.tokens[token]}."
+            yield (
+                f"Largest, apart from the blank's position: {fixed(value, 3)}, layer {layer}, "
+                f"token {self.tokens[token]}."
+            )
 
 
 def trace_answer(inspection: Inspection[TracedRequest]) -> ModelTrace:

@@ -16,6 +16,7 @@ from lama_core.queries.batch_lines import (
     read_file,
     write_lines,
 )
+from lama_core.rounding import percent
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.tab import Tab
@@ -116,8 +117,13 @@ def _draw_upload(models: Sequence[str]) -> None:
 
 
 def _draw_summary(_: AskedLines, column: Column[BatchModelAnswers]) -> None:
-    """Draw a model's P@1."""
-    predictions.draw_conclusion(escape(column.answer.summary()))
+    """Draw a model's P@1, and below it what it counts."""
+    share, rest = column.answer.precision_at_1, column.answer.summary()
+    if share is not None:
+        headline = f"P@1 {percent(share)} %"
+        predictions.draw_conclusion(f"<b>{headline}</b>")
+        rest = rest.removeprefix(headline)
+    st.html(f'<div class="lx-muted">{escape(rest)}</div>')
 
 
 FORM = Form(

@@ -217,7 +217,7 @@ def _make_table(
     labels = {}
     for name, answers in known.items():
         if any(answers):
-            columns[name] = [_first(_ranked_list(one)) if one else "" for one in answers]
+            columns[name] = [_first(_ranked_list(one)) if one else "–" for one in answers]
             labels[name] = predictions.short_title(name)
     return pd.DataFrame(columns), labels
 
@@ -245,7 +245,8 @@ def _ranked_list(answer: ModelAnswer) -> RankedList:
         if gold.in_candidates and gold.rank <= len(blank.predictions):
             right = gold.rank - 1
         note = "" if gold.in_candidates else ", not among the candidates"
-        rank = f"rank {gold.rank:,}, {gold.shown_log_prob()}{note}"
+        value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
+        rank = f"rank {gold.rank:,}, {value}{note}"
     words = tuple((item.token, item.log_prob) for item in blank.predictions)
     return RankedList(words, right, rank, f"over {blank.shown_over()}")
 

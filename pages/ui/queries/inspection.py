@@ -199,13 +199,13 @@ def _most_added(found: ModelAttribution) -> str:
 def _draw_trace(text: str, asked: ClozeRequest) -> None:
     left, middle, right = st.columns(3, vertical_alignment="bottom")
     name, _ = _known_name(text)
-    url_state.follow_query(text, {"subject": name})
-    subject = left.text_input(
+    subject = _type_for_query(
+        left,
         "Subject",
+        text,
+        "subject",
         name,
-        key="subject",
-        bind=url_state.BOUND,
-        help="The words of the sentence whose embeddings get noise.",
+        "The words of the sentence whose embeddings get noise.",
     )
     tracked = _choose_tracked(middle, text)
     restored = url_state.pick(
@@ -274,16 +274,26 @@ def _choose_tracked(place: DeltaGenerator, text: str) -> str:
     return " ".join((typed or "").split())
 
 
+def _type_for_query(
+    place: DeltaGenerator, label: str, text: str, key: str, first: str, help: str
+) -> str | None:
+    """Draw a line of text that starts with `first` for each query; return what it has."""
+    is_set = url_state.follow_query(text, {key: first})
+    # Streamlit warns of a default next to a value that was just set.
+    default = "" if is_set else first
+    return place.text_input(label, default, key=key, bind=url_state.BOUND, help=help)
+
+
 def _draw_edit(text: str, asked: ClozeRequest) -> None:
     example = _example_edit(text)
-    url_state.follow_query(text, {"changed": example})
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    edited = left.text_input(
+    edited = _type_for_query(
+        left,
         "Edited sentence",
+        text,
+        "changed",
         example,
-        key="changed",
-        bind=url_state.BOUND,
-        help="Change any word of the sentence to see how the answers change.",
+        "Change any word of the sentence to see how the answers change.",
     )
     tracked = _choose_tracked(right, text)
     check_gold(tracked, TRACKED_ANSWER)
@@ -311,7 +321,7 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
     )
     for column in columns.values():
         with column.place.container():
-            st.html(_before_and_after(*column.answer))
+            st.html(_before_and_after(*column.answer, (asked.gold or "").lower()))
     if columns:
         texts = dict.fromkeys((text, edited or ""))
         requests = tuple(
@@ -352,17 +362,20 @@ def _known_name(text: str) -> tuple[str, str]:
     return name, next((other for other in others if other != name), name)
 
 
-def _before_and_after(before: ModelAnswer, after: ModelAnswer) -> str:
-    """HTML of a model's answers before and after the edit, and of the tracked answer's change."""
+def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str:
+    """HTML of a model's answers before and after the edit, and of the tracked answer's change.
+
+    gold: The right answer before the edit in lower case, which is marked; "" if there is none.
+    """
     blanks = before.blanks[0], after.blanks[0]
     rows = [
         f'<tr><td class="rank">{rank}</td>'
         + "".join(
-            f'<td class="word">{escape(item.token)}</td>'
+            f'<td class="word">{escape(item.token)}{mark * (item.token.lower() == gold)}</td>'
             f'<td class="num">{predictions.probability(item.prob)}</td>'
             if item
             else "<td></td><td></td>"
-            for item in pair
+            for item, mark in zip(pair, (" ✓", ""), strict=True)
         )
         + "</tr>"
         for rank, pair in enumerate(zip_longest(*(blank.predictions for blank in blanks)), start=1)

@@ -49,8 +49,8 @@ def _largest(found: ModelTrace) -> str:
         return ""
     value, layer, token = best
     return (
-        f" Restoring layer {layer} at <b>{escape(found.tokens[token])}</b> brings it back to "
-        f"{fixed(value, 3)}, the most."
+        f" Apart from the blank's position, restoring layer {layer} at "
+        f"<b>{escape(found.tokens[token])}</b> brings it back most, to {fixed(value, 3)}."
     )
 
 

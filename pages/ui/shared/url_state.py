@@ -419,7 +419,7 @@ class ExampleField:
 SENTENCE = ExampleField()
 
 
-def follow_query(query: object, values: Mapping[str, Any]) -> None:
+def follow_query(query: object, values: Mapping[str, Any]) -> bool:
     """Reset fields that belong to a query when another query is shown; call before drawing them.
 
     A new URL has its own values of the fields.
@@ -427,11 +427,16 @@ def follow_query(query: object, values: Mapping[str, Any]) -> None:
     Args:
         query: The query, or what identifies it.
         values: A field's key -> its value for a new query.
+
+    Returns:
+        Whether the fields were reset.
     """
     mark = f"{OF} {next(iter(values))}"
-    if not links.is_new_url() and st.session_state.get(mark) != query:
+    resets = not links.is_new_url() and st.session_state.get(mark) != query
+    if resets:
         st.session_state.update(values)
     st.session_state[mark] = query
+    return resets
 
 
 def choose_precision() -> Precision:

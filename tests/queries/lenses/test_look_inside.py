@@ -242,6 +242,8 @@ def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
         assert "".join(written).replace("\u2011", "") == "France"
         best = found.best()
         assert best and found.restored[best[1] - 1][best[2]] == best[0]
+        assert found.restored[-1][found.read_at] == pytest.approx(found.prob, rel=1e-3)
+        assert best[2] != found.read_at, "the last layer there always restores the answer"
 
 
 def test_a_trace_ends_when_its_time_is_over(
