@@ -134,7 +134,8 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
     line = table[table["slice"] == ORIGINS[2]].iloc[0]
     facts = open_page("facts", data="made-up", origins=ORIGINS[2])
     n = line[f"{title_of('minilm-mlm')} n"]
-    assert f"**{n:,}** of 600 facts" in facts.markdown[0].value
+    n_scored = int(run.facts["excluded"].isna().sum())
+    assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
     assert n == int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
 
 
@@ -147,8 +148,11 @@ def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
         .dropna()
         .drop("all facts")
     )
-    assert sum(lines) == run.facts["excluded"].isna().sum()
+    n_scored = int(run.facts["excluded"].isna().sum())
+    assert sum(lines) == n_scored
     assert not any("isn't known" in caption.value for caption in app.caption)
     for name, n in lines.items():
         facts = open_page("facts", data="made-up", wording=str(name))
-        assert f"**{n:,}** of 600 facts · {plain(f'wording {name}')}" in facts.markdown[0].value
+        said = facts.markdown[0].value
+        assert f"**{n:,}** of {n_scored} scored facts" in said
+        assert f"· {plain(f'wording {name}')}" in said
