@@ -35,19 +35,22 @@ def draw_departures() -> None:
 def draw_glossary() -> None:
     """Draw the terms that match the search, those with a match in their name first."""
     st.subheader("Glossary", anchor=False)
-    terms = read_terms(glossary_text()) | read_terms(figures_text())
+    every = read_terms(glossary_text()) | read_terms(figures_text())
     typed = st.text_input(
         "Search the glossary", key="term", bind=BOUND, placeholder="P@1, candidates, ..."
     )
     wanted = (typed or "").strip().lower()
-    found = {term: text for term, text in terms.items() if wanted in f"{term} {text}".lower()}
+    found = {term: text for term, text in every.items() if wanted in f"{term} {text}".lower()}
     named = {term: text for term, text in found.items() if wanted in term.lower()}
     if not found:
-        st.caption(f"None of the {len(terms)} terms contains {plain(repr(wanted[:60]))}.")
-    place = st.container(gap="xxsmall")
-    for term, text in {**named, **found}.items():
-        with place.expander(plain(term), expanded=[term] == list(named)):
-            st.markdown(text)
+        st.caption(f"None of the {len(every)} terms contains {plain(repr(wanted[:60]))}.")
+    shown = [*sorted(named, key=str.casefold), *sorted(found.keys() - named, key=str.casefold)]
+    half = -(-len(shown) // 2)
+    for column, terms in zip(st.columns(2), (shown[:half], shown[half:]), strict=True):
+        with column.container(gap="xxsmall"):
+            for term in terms:
+                with st.expander(plain(term), expanded=[term] == list(named)):
+                    st.markdown(found[term])
 
 
 def main() -> None:

@@ -144,7 +144,7 @@ def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentenc
     field = page.get_by_role("textbox", name="Sentence with a blank")
     pick_row(page, 1, field)
     expect(field).to_have_value("A trip to Narnia is a trip to ___.")
-    expect(page).to_have_url(re.compile("models=minilm-mlm"))
+    expect(page).to_have_url(re.compile("models=MiniLM-MLM"))
     expect(page).to_have_url(re.compile("context=left"))
     expect(page.locator("table.lx tbody tr")).to_have_count(5)
     page.go_back()

@@ -33,7 +33,7 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(
     page.get_by_role("link", name="Ask", exact=True).click()
     field = page.get_by_role("textbox", name="Sentence with a blank")
     expect(field).to_be_visible()
-    expect(page.locator("[data-tag]").get_by_text("minilm-mlm-twin")).to_be_visible()
+    expect(page.locator("[data-tag]").get_by_text("MiniLM-MLM twin")).to_be_visible()
     expect(page.get_by_text("No model is chosen")).to_have_count(0)
     with gates.closed("query"):
         page.goto(f"{app_url}/?text=The+number+{uuid4().int}+is+a+___.")  # no answer is cached

@@ -34,13 +34,13 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     page.wait_for_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
     wait_until_drawn(page)
     click_bar(page, 3)  # the relation's other model
-    page.wait_for_url(re.compile("models=smollm2-135m(?!.*models=)"))
+    page.wait_for_url(re.compile(r"models=SmolLM2\+135M\+Instruct(?!.*models=)"))
     wait_until_drawn(page)
     click_bar(page, 0)  # the only one that is left
     page.wait_for_url(FACTS)
     wait_until_drawn(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
-    expect(page).to_have_url(re.compile("models=smollm2-135m"))
+    expect(page).to_have_url(re.compile(r"models=SmolLM2\+135M\+Instruct"))
     expect(page.get_by_text(re.compile(f"{OF_FACTS} · P101 made-up relation 1"))).to_be_visible()
 
     opened = page.get_by_role("button", name="Ask it")

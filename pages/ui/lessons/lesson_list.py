@@ -22,13 +22,19 @@ def draw_overview(listing: LessonListing) -> None:
     for first in range(0, len(listing.lessons), PER_ROW):
         row = listing.lessons[first : first + PER_ROW]
         for lesson, column in zip(row, st.columns(PER_ROW), strict=False):
-            with column.container(border=True, height="stretch"):
-                _draw_card(listing.lessons.index(lesson) + 1, lesson)
+            number = listing.lessons.index(lesson) + 1
+            with column.container(
+                border=True,
+                height="stretch",
+                vertical_alignment="distribute",
+                key=f"lesson-card-{number}",
+            ):
+                _draw_card(number, lesson)
     if visitors.may("paths"):
-        st.caption(
-            f"To add your own lessons, put a file for each into `{own_lessons()}`; docs/lessons.md "
-            "describes the format."
-        )
+        with st.expander("Add your own lessons", icon=":material/add:"):
+            st.markdown(
+                f"Put a file for each into `{own_lessons()}`; docs/lessons.md describes the format."
+            )
 
 
 def _draw_card(number: int, lesson: Lesson) -> None:

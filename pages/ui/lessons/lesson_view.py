@@ -189,6 +189,7 @@ def _draw_navigation(lesson: Lesson, number: int, progress: Progress) -> None:
             type="secondary" if waits else "primary",
             icon=":material/arrow_forward:",
             disabled=waits,
+            help="Choose a prediction first." if waits else None,
         ):
             links.go(screens.LESSONS, address_of(lesson, number + 1))
         if st.button("All lessons", icon=":material/apps:", type="tertiary"):
