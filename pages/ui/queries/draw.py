@@ -21,7 +21,7 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
     """Draw the tab."""
     with errors_shown():
         if tab.caption:
-            st.caption(tab.caption)
+            st.container(key="tab-intro").caption(tab.caption)
         request = tab.form.draw()
         unable = tuple(name for name in request.models if not tab.can_answer(name))
         asked_models = tuple(name for name in request.models if name not in unable)
