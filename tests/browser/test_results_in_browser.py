@@ -135,7 +135,7 @@ def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url:
     page.wait_for_url(FACTS)
     wait_until_drawn(page)
     expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
-    expect(page.get_by_text(re.compile("rank 3 to 5 in gpt2"))).to_be_visible()
+    expect(page.get_by_text(re.compile("rank 3 to 5 in GPT-2 small"))).to_be_visible()
 
 
 @pytest.mark.slow

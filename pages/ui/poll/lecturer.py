@@ -28,7 +28,7 @@ def draw(room: Room) -> None:
     links.set_param("key", [room.secret])
     st.html(LARGE)
     with st.container(horizontal=True, vertical_alignment="bottom", key="poll-head"):
-        st.subheader("Class poll", anchor=False)
+        st.header("Class poll", anchor=False)
         reveal = st.empty()
         if st.button(
             "Next question",
