@@ -184,7 +184,7 @@ def test_asking_all_examples_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> 
     app.button(key="ask examples").click().run()
     app.button(key="stop examples").click().run()
     assert [one for one in app.button if one.key == "ask examples"]
-    assert app.dataframe[0].value[MODEL].tolist().count("") >= 8
+    assert app.dataframe[0].value[MODEL].tolist().count("–") >= 8
 
 
 def ranked(**params: str) -> AppTest:

@@ -135,9 +135,9 @@ def test_what_is_ranked_is_called_what_it_is(runs: tuple[Run, Run], words: Run) 
     app = open_page("facts", data="stated", runs=words.info.id, fact=key)
     (table,) = [one.body for one in app.get("html") if "prob. of" in one.body]
     assert "<th>word</th>" in table
-    for shown, heading in ((runs[0], "answers"), (words, "words")):
+    for shown, heading in ((runs[0], "answer"), (words, "word")):
         app = open_page("facts", data="stated", runs=shown.info.id, view="Wrong answers")
-        assert f"### Most frequent wrong {heading}" in said(app)
+        assert f"The most frequent wrong {heading}: " in said(app)
 
 
 def test_bars_mark_the_gold_and_other_right_answers(runs: tuple[Run, Run]) -> None:
