@@ -37,15 +37,7 @@ COMBINATIONS: dict[str, tuple[Origin, ...]] = {
     "user": ("user",),
     "all": ORIGINS,
 }
-TITLES = {
-    "manual": "Manual",
-    "mine": "Mined",
-    "mine+man": "Mined + manual",
-    "mine+para": "Mined + paraphrased",
-    "man+para": "Manual + paraphrased",
-    "user": "Own",
-    "all": "All",
-}
+TITLES = {name: name.title() for name in COMBINATIONS} | {"user": "Own"}
 MEANINGS = {
     "manual": "the dataset's template",
     "mine": "mined from sentences with a subject and its object",
@@ -163,7 +155,7 @@ def check_templates(templates: Sequence[str], *, others: Iterable[str] = ()) -> 
     for template in templates:
         fault = template_fault(template)
         if fault:
-            raise UserError(f"The prompt{fault.removeprefix('the template')}.")
+            raise UserError(f"{fault[0].upper()}{fault[1:]}.")
         twin = seen.get(normalise_template(template))
         if twin is not None:
             raise UserError(

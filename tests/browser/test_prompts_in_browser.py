@@ -48,7 +48,7 @@ def test_the_papers_values_stand_apart_from_another_models(page: Page, app_url: 
 
 def test_a_typed_prompts_accuracy_grows_and_stops(page: Page, app_url: str) -> None:
     open_tab(page, app_url, "Try a prompt")
-    field = page.get_by_role("textbox", name="Prompt", exact=True)
+    field = page.get_by_role("textbox", name="Your prompt")
     field.fill("The chief city of [X] is [Y] .")
     field.press("Enter")
     expect(page.get_by_text(re.compile(r"; \d+ of \d+ test facts$")).first).to_be_visible()
