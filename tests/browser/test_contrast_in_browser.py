@@ -40,7 +40,7 @@ def test_a_primary_button_and_a_chosen_model_are_readable(
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{app_url}/data?tab=New+run")
-    start = page.get_by_test_id("stBaseButton-primary")
+    start = page.get_by_role("button", name="Start")
     start.wait_for()
     wait_until_drawn(page)
     page.evaluate(FADED_IN)
