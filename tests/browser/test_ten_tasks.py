@@ -177,7 +177,9 @@ def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, url: str) -> None
     low = min(bars, key=lambda box: box["width"])
     page.mouse.click(low["x"] + low["width"] / 2, low["y"] + low["height"] / 2)
     shown_button(page, re.compile("Wrong answers$")).click()
-    expect(page.get_by_text(re.compile("^[0-9,]+ of [0-9,]+ (scored )?facts.* · wrong in"))).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("^[0-9,]+ of [0-9,]+ (scored )?facts.* · wrong in"))
+    ).to_be_visible()
 
 
 def test_10_twenty_sentences_are_filtered_and_exported(page: Page, url: str) -> None:

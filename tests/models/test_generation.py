@@ -15,7 +15,7 @@ from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models import generators
 from lama_core.models.cache import load_model
 from lama_core.models.hf.generation import generate, prompt_ids, shared_prefixes
-from lama_core.models.protocols import Chat, Message
+from lama_core.models.protocols import Chat, GeneratedText, Message
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
 
@@ -32,10 +32,16 @@ SHARED = [f"{SHOTS}The capital of {name} is" for name in ("Italy", "Spain", "Jap
 BORN = "Question: Where was the singer born?\nAnswer: London\n\nQuestion: Where was the "
 TWO = [*SHARED, *(f"{BORN}{name} born?\nAnswer:" for name in ("painter", "king"))]
 N = 12
+# Two logits may trade places if they differ by less: the last digits of float32, through the layers,
+# move a logit by up to 2e-5 from CPU to CPU. The texts after that are of other beginnings.
+TIE = 1e-4
 
 
-def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str, list[float]]:
-    """What `transformers.generate` gives for one prompt: the text, each token's log-probability."""
+def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str | None, list[float]]:
+    """What `transformers.generate` gives for one prompt: the text, each token's log-probability.
+
+    Where two tokens tie, there is no text, and the log-probabilities are those before the tie.
+    """
     ids = torch.tensor([prompt_ids(model, prompt)])
     found = with_transformers(folder, model.kind).generate(
         ids,
@@ -54,7 +60,20 @@ def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str, list[float
     ]
     ends = generation_ends(model)
     kept = next((at for at, token in enumerate(tokens.tolist()) if token in ends), len(tokens))
+    best = [row[0].float().topk(2).values.tolist() for row in found.logits]
+    tie = next((at for at, (first, second) in enumerate(best) if first - second < TIE), None)
+    if tie is not None and tie <= kept:
+        return None, log_probs[:tie]
     return model.tokenizer.decode(tokens[:kept]).partition("\n")[0], log_probs
+
+
+def check_text(
+    text: GeneratedText, expected: str | None, log_probs: list[float], atol: float
+) -> None:
+    if expected is not None:
+        assert text.text == expected
+    n = min(len(text.tokens), len(log_probs))
+    np.testing.assert_allclose(text.log_probs[:n], log_probs[:n], atol=atol)
 
 
 @cache
@@ -79,10 +98,7 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
     model = open_family(family, tmp_path / "model")
     found = generate(model, prompts, N)
     for prompt, text in zip(prompts, found, strict=True):
-        expected, log_probs = alone(model, prompt, tmp_path / "model")
-        assert text.text == expected
-        known = log_probs[: len(text.tokens)]
-        np.testing.assert_allclose(text.log_probs, known, atol=1e-4)
+        check_text(text, *alone(model, prompt, tmp_path / "model"), atol=1e-4)
 
 
 @pytest.mark.slow
@@ -96,9 +112,7 @@ def test_smollm2s_tokens_are_those_of_transformers(shots: int) -> None:
     model = load_model("smollm2-135m", precision="fp32")
     prompts = chats(24, shots)[::4]  # of two relations
     for prompt, text in zip(prompts, generate(model, prompts, N), strict=True):
-        expected, log_probs = alone(model, prompt, folder)
-        assert text.text == expected
-        np.testing.assert_allclose(text.log_probs, log_probs[: len(text.tokens)], atol=1e-3)
+        check_text(text, *alone(model, prompt, folder), atol=1e-3)
 
 
 def test_beginnings_are_shared_where_that_saves_tokens() -> None:
