@@ -32,8 +32,8 @@ SHARED = [f"{SHOTS}The capital of {name} is" for name in ("Italy", "Spain", "Jap
 BORN = "Question: Where was the singer born?\nAnswer: London\n\nQuestion: Where was the "
 TWO = [*SHARED, *(f"{BORN}{name} born?\nAnswer:" for name in ("painter", "king"))]
 N = 12
-# Two logits may trade places if they differ by less: the last digits of float32, through the layers,
-# move a logit by up to 2e-5 from CPU to CPU. The texts after that are of other beginnings.
+# Two logits may trade places if they differ by less: the last digits of float32, through the
+# layers, move a logit by up to 2e-5 from CPU to CPU. The texts after that are of other beginnings.
 TIE = 1e-4
 
 
