@@ -1,0 +1,1 @@
+"""Results that other tools made, read into runs: one reader a format, and one table of them."""

@@ -1,0 +1,29 @@
+"""The known formats of results, in the order in which they are recognised.
+
+To add one, write a reader in this folder and add a row. "table" is last: the lines of other tools
+are tables, too.
+"""
+
+from pathlib import Path
+
+from lama_core.errors import UserError, did_you_mean
+from lama_core.runs.importers.results import Format
+
+FORMATS: tuple[Format, ...] = ()
+
+
+def find_format(name: str) -> Format:
+    """Return the format called `name`, or raise UserError with the most similar name."""
+    for form in FORMATS:
+        if form.name == name:
+            return form
+    known = [form.name for form in FORMATS]
+    raise UserError(
+        f"No format of results is called {name!r}{did_you_mean(name, known)}; "
+        f"known: {', '.join(known)}."
+    )
+
+
+def recognize(path: Path) -> Format | None:
+    """Return the format of the results at a path, None if there are none."""
+    return next((form for form in FORMATS if form.recognizes(path)), None)

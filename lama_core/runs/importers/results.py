@@ -1,0 +1,157 @@
+"""The records that readers of other tools' results return.
+
+A reader turns files into `ImportedResults`, one for each model. It computes nothing but what the
+files' own numbers say: a rank is the file's, or follows from the scores of all answers
+(`matching`, when `all_scores` and `options` are given).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from lama_core.progress import OnProgress
+
+MAX_PREDICTIONS = 10  # predictions of a row that are kept
+MAX_DROPPED = 20  # dropped rows of one reason that are named; the others are only counted
+MAX_ROWS = 2_000_000  # rows of one import
+MAX_BYTES = 1 << 30  # size of one file
+
+# The columns of `ImportedResults.rows`; all but the first three may be missing.
+ANSWERS = pa.schema(
+    [
+        ("relation", pa.string()),
+        ("subject", pa.string()),
+        ("object", pa.string()),
+        ("query", pa.string()),
+        ("rank", pa.int32()),
+        ("log_prob", pa.float32()),
+        ("predictions", pa.list_(pa.string())),
+        ("scores", pa.list_(pa.float32())),
+        ("correct", pa.bool_()),
+        ("all_scores", pa.list_(pa.float32())),
+    ]
+)
+REQUIRED = ("relation", "subject", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Rows that an import leaves out, for one reason.
+
+    Attributes:
+        where: The first places as text: `samples_x.jsonl line 7`, `facts.csv line 3, 8, 9 …`.
+        reason: Why, as a short clause: `no right answer`.
+        n: How many rows.
+    """
+
+    where: str
+    reason: str
+    n: int = 1
+
+
+@dataclass(frozen=True)
+class ImportedResults:
+    """The results of one model, as its tool wrote them.
+
+    Attributes:
+        model: The model's name as the tool wrote it; "" if unknown (the user has to give it).
+        tool: Name of the tool: `lm-pub-quiz`; "" for a plain table.
+        version: The tool's version, "" if unknown.
+        dataset: Name of the data as the tool wrote it; "" if unknown.
+        created: When the results were made, ISO date or time; "" if unknown.
+        rows: One row a query, with columns of `ANSWERS`. `relation`, `subject` and `object` have no
+            nulls and no empty text; every other column may be missing or null in some rows.
+            query: the text that the model was asked.
+            rank: 1 is best, at least 1. Tools store one rank: it is kept as both the raw and the
+            filtered one.
+            log_prob: natural logarithm of the object's probability, at most 0, or the score of the
+            whole answer if the tool ranks whole answers. Never NaN or infinite: null instead.
+            predictions: best first; at most 10 are kept. scores: of these predictions, natural
+            logarithms, as many as predictions, or null.
+            correct: whether the tool counts the answer as right. It matters only in rows without a
+            rank; then right is rank 1 and wrong is not ranked.
+            all_scores: scores of all answers to the relation, in the order of `options`, for tools
+            that score a fixed list; then ranks, log-probability and predictions follow from them
+            and the reader leaves those columns out. NaN isn't allowed; -inf is an answer that the
+            model can't write. The list has exactly as many items as `options[relation]`.
+        options: Relation -> its possible answers in a fixed order, each once; {} if unknown. In a
+            relation with options, each object is one of them.
+        templates: Relation -> the templates that were used, with `[X]` and `[Y]`; {} if unknown.
+        dropped: The rows that were left out, a record for each reason.
+    """
+
+    model: str
+    tool: str
+    version: str
+    dataset: str
+    created: str
+    rows: pa.Table
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    templates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    dropped: tuple[Dropped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user says about the files.
+
+    Attributes:
+        model: Name of the model, or, for files with several models, the only one to read; "" if not
+            given.
+        dataset: Name of the data; "" if not given.
+        columns: Role -> name of the table's column, for the table format; {} guesses all.
+    """
+
+    model: str = ""
+    dataset: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of results.
+
+    Attributes:
+        name: For `--format`: `lm-pub-quiz`.
+        title: For users, after "a" or "an" or alone in a list: `lm-pub-quiz results folder`.
+        recognizes: Whether a file, or a folder (an archive is unpacked before), is in this format.
+            Cheap: reads at most the beginning of a few files. It may answer True for a damaged
+            file that is clearly meant to be in this format; it never raises.
+        read: Read a file or folder; one `ImportedResults` for each model. Raises UserError with one
+            clear sentence if nothing is usable; single unusable rows are `dropped`.
+    """
+
+    name: str
+    title: str
+    recognizes: Callable[[Path], bool]
+    read: Callable[[Path, ReadOptions, OnProgress], list[ImportedResults]]
+
+
+class DropList:
+    """Collects dropped rows by reason, with the first places of each."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[str]] = {}
+        self._n: dict[str, int] = {}
+
+    def add(self, where: str, reason: str, n: int = 1) -> None:
+        """Add `n` rows at one place."""
+        places = self._places.setdefault(reason, [])
+        if len(places) < MAX_DROPPED:
+            places.append(where)
+        self._n[reason] = self._n.get(reason, 0) + n
+
+    def add_lines(self, file: str, lines: Iterable[int], reason: str) -> None:
+        """Add the rows at some lines of a file."""
+        for line in lines:
+            self.add(f"{file} line {line}" if reason not in self._places else str(line), reason)
+
+    def records(self) -> tuple[Dropped, ...]:
+        """Return a record for each reason."""
+        return tuple(
+            Dropped(", ".join(places) + (" …" if self._n[reason] > len(places) else ""), reason,
+                    self._n[reason])
+            for reason, places in self._places.items()
+        )  # fmt: skip
