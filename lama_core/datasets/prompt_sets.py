@@ -37,7 +37,15 @@ COMBINATIONS: dict[str, tuple[Origin, ...]] = {
     "user": ("user",),
     "all": ORIGINS,
 }
-TITLES = {name: name.title() for name in COMBINATIONS} | {"user": "Own"}
+TITLES = {
+    "manual": "Manual",
+    "mine": "Mined",
+    "mine+man": "Mined + manual",
+    "mine+para": "Mined + paraphrased",
+    "man+para": "Manual + paraphrased",
+    "user": "Own",
+    "all": "All",
+}
 MEANINGS = {
     "manual": "the dataset's template",
     "mine": "mined from sentences with a subject and its object",
@@ -155,7 +163,7 @@ def check_templates(templates: Sequence[str], *, others: Iterable[str] = ()) -> 
     for template in templates:
         fault = template_fault(template)
         if fault:
-            raise UserError(f"{fault[0].upper()}{fault[1:]}.")
+            raise UserError(f"The prompt{fault.removeprefix('the template')}.")
         twin = seen.get(normalise_template(template))
         if twin is not None:
             raise UserError(

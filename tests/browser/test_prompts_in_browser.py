@@ -28,7 +28,9 @@ def test_the_same_fact_stands_side_by_side_through_several_prompts(
 def test_moving_a_weight_changes_the_address_and_the_accuracy(page: Page, app_url: str) -> None:
     open_tab(page, app_url, "Ensembles")
     expect(page.get_by_test_id("stMetricValue")).to_contain_text("%")
+    page.get_by_text("Your own weights", exact=False).click()
     slider = page.get_by_role("slider").first
+    expect(slider).to_be_visible()
     slider.focus()
     for _ in range(5):
         slider.press("ArrowLeft")
@@ -48,7 +50,7 @@ def test_the_papers_values_stand_apart_from_another_models(page: Page, app_url: 
 
 def test_a_typed_prompts_accuracy_grows_and_stops(page: Page, app_url: str) -> None:
     open_tab(page, app_url, "Try a prompt")
-    field = page.get_by_role("textbox", name="Your prompt")
+    field = page.get_by_role("textbox", name="Prompt", exact=True)
     field.fill("The chief city of [X] is [Y] .")
     field.press("Enter")
     expect(page.get_by_text(re.compile(r"; \d+ of \d+ test facts$")).first).to_be_visible()

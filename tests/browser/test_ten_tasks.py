@@ -112,7 +112,7 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ur
 def test_3_an_own_prompt_against_the_manual_one(page: Page, url: str) -> None:
     """3: Results, Prompts, the prompt."""
     open_page(page, url, "Results", "Prompts")
-    prompt = page.get_by_role("textbox", name="Your prompt")
+    prompt = page.get_by_role("textbox", name="Prompt", exact=True)
     prompt.fill("[X] lies on the continent of [Y] .")
     prompt.press("Enter")
     result = page.get_by_text(re.compile("on the same 100 facts .95 % interval of the paired"))

@@ -160,7 +160,7 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     right = relation.ranks == 1
     gained, lost = (right[own] & ~right[manual]).sum(), (right[manual] & ~right[own]).sum()
     points = 100 * (gained - lost) / len(relation.test)
-    (said,) = (one.value for one in app.markdown if "Your prompt is better" in one.value)
+    (said,) = (one.value for one in app.markdown if "This prompt is better" in one.value)
     assert f"is {points:.1f} points higher" in said and f"same {len(relation.test)} facts" in said
     values = [metric.value for metric in app.metric]
     assert values == [f"{100 * right[one].mean():.1f} %" for one in (own, manual)]
@@ -169,7 +169,7 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     place = list(board["prompt"]).index(template)
     assert board["difference"].iloc[place] == pytest.approx(points, abs=0.06)
     assert any(f"number {place + 1} of {len(board)}" in one.value for one in app.markdown)
-    assert flips["your prompt"].str.endswith(" ✓").sum() == gained
+    assert flips["this prompt"].str.endswith(" ✓").sum() == gained
     assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
 
 
@@ -210,8 +210,16 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
 
 def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
     app = open_on(lambda _: True, "Prompts", set="Mine+Man")
-    said = "**Mine+Man**: the mined prompts and the manual one"
+    said = "**Mined + manual**: the mined prompts and the manual one"
     assert said in [caption.value for caption in app.caption]
+
+
+def test_the_papers_tables_are_of_all_relations_and_sets() -> None:
+    for view, part in (("Prompts", None), (screens.FOLDED, "In the paper")):
+        parts = {"prompts_part": part} if part else {}
+        app = open_page("results", tab="Prompts", prompts_view=view, **parts)
+        assert app.selectbox(key="relation").disabled is bool(part)
+        assert any("candidates (" in one.value for one in app.caption) is not bool(part)
 
 
 def test_every_tab_of_a_filtered_study_is_filtered(

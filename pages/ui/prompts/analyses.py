@@ -61,8 +61,8 @@ def draw_analyses(choice: PromptsChoice) -> None:
         f"{choice.study.ranking} ranking",
     )
     st.caption(
-        "Box: lower to upper quartile of the pairs; line: median; dashed: mean; whiskers: to the "
-        "furthest pair within 1.5 times the box's height."
+        "Box: lower to upper quartile of the pairs; line: median; dashed: mean; whiskers: "
+        "lowest to highest pair."
     )
     _draw_transfer(choice)
     draw_export(
@@ -113,4 +113,4 @@ def _draw_transfer(choice: PromptsChoice) -> None:
             f"**This model with ensemble weights fitted on other models, {name}** "
             f"({choice.study.ranking} ranking)"
         )
-        draw_table(pd.DataFrame(rows))
+        draw_table(pd.DataFrame(rows), placeholder="–")

@@ -64,7 +64,7 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 
 def draw_ensembles(choice: PromptsChoice) -> None:
     """Draw the bars, the sliders for custom weights, and the curve over K."""
-    left, right = st.columns(2)
+    left, right = st.columns(2, vertical_alignment="bottom")
     averaging = pick(
         "Average",
         AVERAGES,
@@ -156,7 +156,10 @@ def _bars(
     top = max(rows["value"].max(), rows["published"].fillna(0).max(), 5)
     return figure.update_layout(
         xaxis_title="method of combining prompts",
-        yaxis={"title": f"P@1, {averaging}, % of test facts", "range": [0, 1.12 * top]},
+        yaxis={
+            "title": f"P@1, {averaging}, % of {rows['facts'].max():,} test facts",
+            "range": [0, 1.12 * top],
+        },
         height=380,
         barmode="group",
     )

@@ -44,6 +44,7 @@ def draw_fact(choice: PromptsChoice) -> None:
     )
     order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
     st.html(_ensemble_chips(choice, fact))
+    st.caption("Bars: probability; numbers: log-probability.")
     for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):
         row = order[first : min(first + PER_ROW, MOST_PROMPTS)]
         for column, prompt in zip(st.columns(PER_ROW), row, strict=False):

@@ -79,11 +79,11 @@ def draw_published(choice: PromptsChoice) -> None:
         if ours.empty:
             st.caption("This study has no data for this table.")
         else:
-            draw_table(_rounded(ours), column_config=_columns(ours))
+            draw_table(_rounded(ours), column_config=_columns(ours), placeholder="–")
             st.caption(f"{view.counts} {plain(_describe_facts(choice, relations))}")
     has_ours = not ours.empty
     st.markdown("**In the paper**")
-    draw_table(paper, column_config=_columns(paper))
+    draw_table(paper, column_config=_columns(paper), placeholder="–")
     st.caption(plain(f"{table.title}. {table.note}"))
     st.markdown(_differences(choice, table, has_ours=has_ours))
     draw_export(

@@ -17,11 +17,13 @@ from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import shows_subject
 from lama_core.views.colours import model_colours
-from pages.ui.shared import cache
+from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import plain, show_error
 from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
 
 T = TypeVar("T")
+IN_PAPER = "In the paper"
+PARTS = ("prompts_view", "prompts_part")  # URL parameters of the open view and its part
 MADE_STUDY_KEY = "study made"  # session key: the study that the user just made
 
 
@@ -112,7 +114,7 @@ def choose_study() -> PromptsChoice | None:
     first_study = default_study(made or list(studies.values())).info.id
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
-        left, middle, right = st.columns([2, 2, 3])
+        left, middle, right = st.columns([3, 3, 5], vertical_alignment="bottom")
     name = choose(
         "Model and facts",
         list(studies),
@@ -124,6 +126,8 @@ def choose_study() -> PromptsChoice | None:
         "is the study with the largest gain over the manual prompts.",
     )
     whole = studies[name]
+    open_parts = {st.session_state.get(key, st.query_params.get(key)) for key in PARTS}
+    idle = open_parts == {screens.FOLDED, IN_PAPER}  # its tables are of all relations and sets
     names = whole.relations
     gain = _gain(whole)
     first = gain.relation if gain else names[0]
@@ -137,12 +141,14 @@ def choose_study() -> PromptsChoice | None:
         format_func=titles.__getitem__,
         key="relation",
         bind=BOUND,
+        disabled=idle,
     )
     mark = (str(whole.info.folder), whole.info.digest, relation)
     study = _cached("prompts study", mark, lambda: whole.relation(relation))
     sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
     sets = sets or ["all"]
     first_set = gain.combination if gain and gain.combination in sets else sets[-1]
+    links.replace_values("set", {key.title(): TITLES[key] for key in sets})  # in older URLs
     drop_stale("set", sets)
     with right:
         combination = pick(
@@ -152,6 +158,7 @@ def choose_study() -> PromptsChoice | None:
             first=first_set,
             format_func=TITLES.__getitem__,
             help=explain("Sets of prompts"),
+            disabled=idle,
         )
     st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
     choice = PromptsChoice(whole, study, combination)
@@ -165,17 +172,22 @@ def choose_study() -> PromptsChoice | None:
     return choice
 
 
-def describe(choice: PromptsChoice) -> str:
-    """Describe the ranking, facts and candidates that every number of the tab uses."""
-    study, model = choice.study, plain(title_of(choice.info.model))
+def describe_ranking(study: RelationStudy) -> str:
+    """Describe the ranking that every number of the tab uses."""
     meaning = {
         "raw": "all candidates are ranked, including other valid objects",
         "filtered": "other valid objects of the subject are excluded",
     }[study.ranking]
+    return f"This tab uses the **{study.ranking} ranking** ({meaning})."
+
+
+def describe(choice: PromptsChoice) -> str:
+    """Describe the ranking, and the relation's facts and candidates."""
+    study, model = choice.study, plain(title_of(choice.info.model))
     text = (
-        f"This tab uses the **{study.ranking} ranking** ({meaning}). "
-        f"{plain(study.relation.name)}: {len(study.train):,} training and {len(study.test):,} test "
-        f"facts, {study.n_candidates:,} candidates ({plain(choice.info.candidates)})."
+        f"{describe_ranking(study)} {plain(study.relation.name)}: {len(study.train):,} "
+        f"training and {len(study.test):,} test facts, {study.n_candidates:,} candidates "
+        f"({plain(choice.info.candidates)})."
     )
     trained = n_from_training(choice.info.model, (fact.origin for fact in study.test))
     if trained:

@@ -30,8 +30,8 @@ HIDES_SUBJECT = "no: [Y] before [X]"
 ORIGIN_TITLES = {
     "manual": "manual",
     "mined": "mined",
-    "mined-paraphrased": "paraphrase of a mined one",
-    "manual-paraphrased": "paraphrase of the manual one",
+    "mined-paraphrased": "paraphrased mined",
+    "manual-paraphrased": "paraphrased manual",
     "user": "own",
 }
 
@@ -117,13 +117,13 @@ def _headline(choice: PromptsChoice) -> str:
     return f"Test P@1, {study.ranking} ranking: {', '.join(parts)}"
 
 
-def draw_leaderboard(choice: PromptsChoice, prompt: str) -> None:
-    """Draw the leaderboard with the place of a prompt, and its export."""
+def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
+    """Draw the leaderboard with the place of a prompt, and its export. name: the prompt's."""
     table = leaderboard_of(choice)
     (place, *_), n = (*table.index[table["prompt"] == prompt], -1), len(table)
     st.markdown("### Leaderboard of the relation's prompts")
     if place >= 0:
-        st.markdown(f"**Your prompt is number {place + 1:,} of {n:,}.**")
+        st.markdown(f"**{name} is number {place + 1:,} of {n:,}.**")
     _draw_table(prompt_rows(choice)[list(BOARD)], height=320 if n > MOST_ROWS else "content")
     _draw_export(choice)
 
@@ -166,8 +166,7 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
         "prompt": words("Prompt", width="medium"),
         "from": words(
             "From",
-            help="Source of the prompt: manual (LAMA's), mined, a paraphrase of one of these, or "
-            "yours.",
+            help="Source of the prompt: manual, mined, a paraphrase of one of these, or yours.",
         ),
         "test": st.column_config.ProgressColumn(
             "Test P@1",
@@ -178,9 +177,9 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
         ),
         "interval": words("95 %", help=f"95 % interval of the test P@1: {METHOD}."),
         "difference": number(
-            "Minus LAMA's",
+            "Minus manual",
             format="%+.1f",
-            help="Test P@1 minus that of LAMA's (manual) prompt on the same facts, in points.",
+            help="Test P@1 minus that of the manual prompt on the same facts, in points.",
         ),
         "its interval": words(
             "95 % ", help=f"95 % interval of this difference: {METHOD_OF_DIFFERENCES}."

@@ -46,7 +46,7 @@ def draw_try(choice: PromptsChoice) -> None:
     _fill_in(example_of(choice))
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")
     template = box.text_input(
-        "Your prompt",
+        "Prompt",
         key="try",
         bind=BOUND,
         placeholder="[X] is a city in [Y] .",
@@ -182,11 +182,12 @@ def _draw_result(
     `facts` holds the indexes of the queried facts among the test facts.
     """
     study = choice.study
-    shown = {"Your prompt": growth}
+    name = "This prompt" if study.pool.find(growth.template) is not None else "Your prompt"
+    shown = {name: growth}
     manual = study.pool.manual
     if manual is not None:
         shown["Manual prompt"] = other = stored_trial(study, manual, facts)
-        st.markdown(_headline(growth, other))
+        st.markdown(_headline(growth, other, name))
     for column, (title, result) in zip(st.columns(2), shown.items(), strict=False):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{title}**: {plain(result.template)}")
@@ -203,34 +204,34 @@ def _draw_result(
             )
     if running:
         return
-    draw_leaderboard(choice, growth.template)
+    draw_leaderboard(choice, growth.template, name)
     if manual is not None:
-        _draw_flips(choice, growth, other, facts)
+        _draw_flips(choice, growth, other, facts, name)
 
 
-def _headline(own: PromptTrial, manual: PromptTrial) -> str:
+def _headline(own: PromptTrial, manual: PromptTrial, name: str) -> str:
     """Return in a sentence which of the two prompts is better."""
     found = own.less(manual)
     low, high = found.interval.low, found.interval.high
     ahead = "higher" if found.difference >= 0 else "lower"
     comparison = (
-        f"P@1 of your prompt is {percent(abs(found.difference))} points {ahead} than that of the "
-        f"manual prompt on the same {found.n:,} facts (95 % interval of the paired difference: "
+        f"P@1 of {name.lower()} is {percent(abs(found.difference))} points {ahead} than that of "
+        f"the manual prompt on the same {found.n:,} facts (95 % interval of the paired difference: "
         f"{percent(low, signed=True)} to {percent(high, signed=True)})."
     )
     if low <= 0 <= high:
         return f"**No clear difference**: {comparison}"
-    return f"**Your prompt is {'better' if low > 0 else 'worse'}**: {comparison}"
+    return f"**{name} is {'better' if low > 0 else 'worse'}**: {comparison}"
 
 
 def _draw_flips(
-    choice: PromptsChoice, own: PromptTrial, manual: PromptTrial, facts: Sequence[int]
+    choice: PromptsChoice, own: PromptTrial, manual: PromptTrial, facts: Sequence[int], name: str
 ) -> None:
     """Draw the facts that only one prompt gets right; a click opens one on the page Ask."""
     flips = np.flatnonzero(own.right != manual.right).tolist()
     gained = int(own.right[flips].sum())
     st.markdown(
-        f"**Facts where the prompts differ**: {gained:,} right only with yours, "
+        f"**Facts where the prompts differ**: {gained:,} right only with {name.lower()}, "
         f"{len(flips) - gained:,} right only with the manual prompt"
     )
     if not len(flips):
@@ -239,7 +240,7 @@ def _draw_flips(
         {
             "subject": own.asked[at].subject,
             "right answer": own.asked[at].gold,
-            "your prompt": own.asked[at].first + " ✓" * bool(own.right[at]),
+            name.lower(): own.asked[at].first + " ✓" * bool(own.right[at]),
             "manual prompt": manual.asked[at].first + " ✓" * bool(manual.right[at]),
         }
         for at in flips

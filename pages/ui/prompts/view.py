@@ -2,7 +2,13 @@
 
 import streamlit as st
 
-from pages.ui.prompts.study_choice import PromptsChoice, choose_study, describe
+from pages.ui.prompts.study_choice import (
+    IN_PAPER,
+    PromptsChoice,
+    choose_study,
+    describe,
+    describe_ranking,
+)
 from pages.ui.prompts.table import draw_prompts
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain, show_note
@@ -27,7 +33,7 @@ def draw_view(name: str, choice: PromptsChoice) -> None:
         from pages.ui.prompts.fact import draw_fact
 
         draw_fact(choice)
-    elif pick("Show", ("Analyses", "In the paper"), key="prompts_part") == "Analyses":
+    elif pick("Show", ("Analyses", IN_PAPER), key="prompts_part") == "Analyses":
         from pages.ui.prompts.analyses import draw_analyses
 
         draw_analyses(choice)
@@ -47,8 +53,10 @@ def draw_prompts_tab() -> None:
         )
         links.draw_link("Start a study", "play_arrow", screens.DATA, {"tab": "New study"})
         return
-    draw_view(pick("View", VIEWS, key="prompts_view", label_visibility="collapsed"), choice)
-    st.caption(describe(choice))
+    view = pick("View", VIEWS, key="prompts_view", label_visibility="collapsed")
+    draw_view(view, choice)
+    is_folded = view == screens.FOLDED  # its tables name their facts
+    st.caption(describe_ranking(choice.study) if is_folded else describe(choice))
     if choice.study.notes:
         with st.expander(
             f"{counted(len(choice.study.notes), 'note')} on excluded facts and prompts"

@@ -33,10 +33,16 @@ def starting_weights(choice: PromptsChoice, start: str) -> Floats:
 
 def draw_weights(choice: PromptsChoice) -> None:
     """Draw sliders for the prompts with the largest weights, and P@1 with the chosen weights."""
-    study = choice.study
     if len(choice.eligible) < 2:
         return
-    st.markdown("**Your own weights**: move the sliders to see how P@1 changes")
+    is_asked = any(key.startswith(("weight", "start")) for key in st.query_params)
+    with st.expander("Your own weights: move sliders to see how P@1 changes", expanded=is_asked):
+        _draw_sliders(choice)
+
+
+def _draw_sliders(choice: PromptsChoice) -> None:
+    """Draw a slider for each prompt, and the ensemble's P@1."""
+    study = choice.study
     start = pick(
         "Begin with",
         STARTS,
