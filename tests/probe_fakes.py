@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from data_files import write_lines
 
-from lama_core.bench.prompts import WordList
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
 from lama_core.types import Query
+from tools.bench.prompts import WordList
 
 
 class WordVocabulary(WordList):

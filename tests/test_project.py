@@ -206,7 +206,7 @@ def test_commands_stand_on_the_python_api() -> None:
         (path.stem, module)
         for path in (ROOT / "lama_core" / "cli").glob("*.py")
         for module in imports_below_the_api(path)
-        if not re.match(r"(cli|bench)(\.|$)", module)  # benchmarks stand beside the API
+        if not re.match(r"cli(\.|$)", module)
     }
     # The files of processes that were killed are removed before any command is imported.
     assert found == {("__init__", "runs.locks")}

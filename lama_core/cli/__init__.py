@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:runs", "List finished and unfinished runs; rename or delete one."),
     "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
     "app": ("app:app", "Open the web app."),
-    "bench": ("bench:bench", "Measure speed and memory, compared with alternatives."),
+    "bench": ("bench:bench", "Say where the benchmarks of speed and memory are."),
 }
 
 

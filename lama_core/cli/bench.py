@@ -1,83 +1,23 @@
-"""`bench`: run the project's benchmarks."""
+"""`bench`: say where the benchmarks are."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from lama_core.cli import commands, output
-from lama_core.errors import choose
-from lama_core.progress import Progress
-
-if TYPE_CHECKING:
-    from lama_core.bench import BenchRow
+from lama_core.cli import commands
+from lama_core.errors import UserError
 
 
-def run(
-    name: Annotated[
-        str | None, Parameter(help="Name of a benchmark, such as cloze. Default: all.")
-    ] = None,
-    /,
-    *,
-    repetitions: Annotated[
-        int | None,
-        Parameter(
-            help="Number of measurements of each method; their median is printed.",
-            validator=validators.Number(gte=1),
-        ),
-    ] = None,
-    queries: Annotated[
-        int | None,
-        Parameter(
-            help="Number of queries (or facts, statements, rows) of the workload.",
-            validator=validators.Number(gte=1),
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None,
-        Parameter(
-            help="Number of made-up runs of `bench pages`.", validator=validators.Number(gte=1)
-        ),
-    ] = None,
-    device: commands.Device = None,
-    json: commands.Json = False,
-) -> None:
-    """Measure speed and memory, next to an alternative and the best possible value (limit)."""
-    from lama_core.api.models import find_cpu, use_device
-    from lama_core.bench.report import BENCHMARKS, measure  # slow: imports torch
+def run(*words: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]) -> None:
+    """Say where the benchmarks are: not in the package, but in a checkout of the project.
 
-    if device is not None:
-        use_device(device)
-
-    output.print_note(f"CPU: {find_cpu()}")
-    chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
-    rows: list[BenchRow] = []
-    with output.progress() as on_progress:
-        for number, benchmark in enumerate(chosen):
-            on_progress(Progress(f"Measuring {benchmark}", number, len(chosen)))
-            for row in measure(benchmark, repetitions=repetitions, n_queries=queries, n_runs=runs):
-                rows.append(row)
-                if json:
-                    output.print_note(_line(row))
-                else:
-                    print(_line(row), flush=True)
-    if json:
-        output.print_json([row.to_json() for row in rows])
+    Raises:
+        UserError: Always.
+    """
+    raise UserError(
+        "The benchmarks are in a checkout of the project. Run there: python -m tools.bench "
+        f"{' '.join(words)}".rstrip()
+    )
 
 
-def _line(row: "BenchRow") -> str:
-    """Return a row as one line: `what: 120 queries/s; pipeline 40 (3x); limit 150 (0.8x)`."""
-    ratios = row.to_json()
-    parts = [f"{row.what}: {row.ours:.3g} {row.unit}"]
-    for value, name, ratio in (
-        (row.peer, row.peer_name, ratios["ours_to_peer"]),
-        (row.limit, row.limit_name, ratios["ours_to_limit"]),
-    ):
-        if value is not None:
-            times = "" if ratio is None else f" ({ratio:.3g}x)"
-            parts.append(f"{name} {value:.3g}{times}")
-        elif name:
-            parts.append(name)
-    return "; ".join(parts)
-
-
-bench = commands.make_group("bench", run, "bench cloze --json")
+bench = commands.make_group("bench", run)

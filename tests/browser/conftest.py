@@ -17,7 +17,7 @@ from gates import Gates
 from load.clients import running_app
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from lama_core.bench.made_up import make_runs
+from tools.bench.made_up import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 expect.set_options(timeout=MAX_WAIT)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lama_core.bench.prompts import WordList as Words
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import (
     STOP_WORDS,
@@ -19,6 +18,7 @@ from lama_core.candidates.lists import (
 )
 from lama_core.candidates.spelling import AFTER_SPACE, START
 from lama_core.errors import UserError
+from tools.bench.prompts import WordList as Words
 
 CASED = Words(["Paris", "paris", "the", "PARIS", "London", "a", "!", "x1"])
 UNCASED = Words(["paris", "london", "of", "rome"], cased=False)

@@ -7,11 +7,8 @@ import pytest
 from calling import invoke, options
 from probe_fakes import CITIES, HashFiller
 
-from lama_core.api import models
-from lama_core.bench import report
 from lama_core.cli import make_app
 from lama_core.errors import UserError
-from lama_core.models.cpu import Cpu
 from lama_core.models.devices import VARIABLE
 from lama_core.scoring import shared_fields
 from tools.documentation.site import commands_of
@@ -19,7 +16,7 @@ from tools.documentation.site import commands_of
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
     "cloze", "relation", "rank", "grid", "inspect", "batch", "sentences", "probe", "extract",
-    "read", "statements", "trace", "ask", "generate", "reproduce", "bench", "analogy solve",
+    "read", "statements", "trace", "ask", "generate", "reproduce", "analogy solve",
     "analogy score", "analogy questions", "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
@@ -83,9 +80,3 @@ def test_a_wrong_device_of_the_environment_is_refused(monkeypatch: pytest.Monkey
     said = invoke(["cloze", "Rome is ___ ."])
     assert isinstance(said.exception, UserError)
     assert str(said.exception).startswith("Unknown device 'tpu'. Choose auto, cpu, cuda")
-
-
-def test_a_benchmark_prints_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "measure", lambda *_, **__: [])
-    monkeypatch.setattr(models, "find_cpu", lambda: Cpu("Some CPU", ("avx2", "avx512_bf16")))
-    assert "CPU: Some CPU (avx2, avx512_bf16)\n" in invoke(["bench", "start"]).output

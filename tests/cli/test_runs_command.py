@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from calling import printed
 
-from lama_core.bench.made_up import make_runs
 from lama_core.errors import UserError
 from lama_core.runs.find import list_runs, runs_dir
+from tools.bench.made_up import make_runs
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pandas as pd
 import pytest
 
 from lama_core import metrics
-from lama_core.bench.made_up import make_runs
-from lama_core.bench.pages import run as run_benchmark
 from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
 from lama_core.runs.info import Run
+from tools.bench.made_up import make_runs
+from tools.bench.pages import run as run_benchmark
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import torch
 from tiny_models import CAUSAL, MASKED, SEQ2SEQ, open_family
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from lama_core.bench.generation import chats
 from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models import generators
 from lama_core.models.cache import load_model
@@ -18,6 +17,7 @@ from lama_core.models.hf.generation import generate, prompt_ids, shared_prefixes
 from lama_core.models.protocols import Chat, GeneratedText, Message
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
+from tools.bench.generation import chats
 
 PROMPTS = [
     "Paris",

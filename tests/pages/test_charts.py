@@ -8,7 +8,6 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from lama_core.bench.made_up import make_runs
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
@@ -30,6 +29,7 @@ from lama_core.views.view import Shown, show_runs
 from pages.ui.shared import charts, figures
 from pages.ui.shared.export import json_of, to_csv
 from pages.ui.shared.run_choice import pick_runs, run_names
+from tools.bench.made_up import make_runs
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
 

@@ -3,9 +3,9 @@
 import pytest
 from opening import open_page
 
-from lama_core.bench.made_up import make_runs
 from lama_core.runs.find import runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE
+from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 

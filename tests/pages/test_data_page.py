@@ -8,7 +8,6 @@ from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 from written_statements import write_bear
 
-from lama_core.bench.made_up import make_runs
 from lama_core.datasets.library import download
 from lama_core.probes.plan import ProbeRequest
 from lama_core.progress import Progress, Result
@@ -21,6 +20,7 @@ from pages.ui.results.new_run import WHOLE_ANSWERS
 from pages.ui.shared import jobs, links, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.messages import counted
+from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]

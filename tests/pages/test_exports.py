@@ -16,13 +16,13 @@ from opening import open_page
 from slow import slow_but
 
 import lama_core as lama
-from lama_core.bench.made_up import make_runs
 from lama_core.probes.prompts.spec import Study
 from lama_core.requests import Request, command_line, python_call
 from lama_core.runs.find import load_run
 from lama_core.runs.tags import change_tags
 from pages.ui.shared import export
 from pages.ui.shared.url_state import title_of
+from tools.bench.made_up import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"

@@ -11,7 +11,6 @@ from calling import invoke
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.bench.made_up import make_runs
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
 from lama_core.metrics.origins import Part, sentence, trained_on
@@ -21,6 +20,7 @@ from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, Run, write_info
 from pages.ui.shared.text import plain
 from pages.ui.shared.url_state import title_of
+from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 ORIGINS = ("written by hand", "WordNet 3.0", "CIA World Factbook and GeoNames, which agree")

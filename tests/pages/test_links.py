@@ -9,12 +9,12 @@ from opening import open_page
 from streamlit.proto.ClientState_pb2 import ContextInfo
 from streamlit.testing.v1 import AppTest
 
-from lama_core.bench.made_up import make_runs
 from lama_core.probes.prompts import spec as prompt_runs
 from pages.ui.prompts import study_choice as prompts_choice
 from pages.ui.shared import links, screens
 from pages.ui.shared.share import qr_code
 from pages.ui.shared.url_state import title_of
+from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]

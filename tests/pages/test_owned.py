@@ -7,7 +7,6 @@ import opening
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lama_core.bench.made_up import make_runs
 from lama_core.datasets.library import download, installed
 from lama_core.models import devices
 from lama_core.models.cache import ModelCache
@@ -15,6 +14,7 @@ from lama_core.models.devices import VARIABLE
 from lama_core.runs.find import runs_dir
 from lama_core.runs.manage import list_kept
 from pages.ui.shared import jobs, visitors
+from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,6 @@ import pytest
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.bench.made_up import SOURCES, make_runs
 from lama_core.metrics import compare
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import SLICINGS, WORDING_SEEN
@@ -26,6 +25,7 @@ from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 from pages.ui.wrong_answers.filters import params_of
+from tools.bench.made_up import SOURCES, make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120

@@ -9,7 +9,6 @@ import streamlit as st
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.bench.made_up import make_runs
 from lama_core.metrics import compare, precision_curves, score_table
 from lama_core.rounding import percent
 from lama_core.runs.alignment import align
@@ -18,6 +17,7 @@ from lama_core.runs.info import Run
 from pages.ui.results.more import CHARTS
 from pages.ui.shared import links, screens
 from pages.ui.shared.url_state import title_of
+from tools.bench.made_up import make_runs
 
 TWO = ["gpt2", "minilm-mlm"]
 CAPITAL = "P101 made-up relation 1"

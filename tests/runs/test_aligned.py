@@ -9,12 +9,12 @@ import pytest
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core import metrics
-from lama_core.bench.made_up import make_runs
 from lama_core.candidates.columns import Candidates
 from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run, read_info, write_info
+from tools.bench.made_up import make_runs
 
 
 @pytest.fixture(scope="module")

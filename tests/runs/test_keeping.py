@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from calling import call
 
-from lama_core.bench.made_up import make_runs
 from lama_core.errors import UserError
 from lama_core.files import work_folder
 from lama_core.runs.find import bundled_dir, list_runs, load_run, runs_dir
@@ -20,6 +19,7 @@ from lama_core.runs.info import FACTS_FILE, RUN_FILE, write_info
 from lama_core.runs.locks import locked
 from lama_core.runs.manage import delete_run, list_kept, rename_run
 from lama_core.runs.tags import read_tags
+from tools.bench.made_up import make_runs
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.bench.made_up import make_runs
 from lama_core.errors import UserError
 from lama_core.runs.info import Run, RunInfo, read_info
 from lama_core.runs.tags import MOST_TAGS, change_tags, clean_tag, known_tags, read_tags, tags_path
+from tools.bench.made_up import make_runs
 
 ROW = ("P100:0", 0)
 

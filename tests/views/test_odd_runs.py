@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from lama_core.bench.made_up import make_runs
 from lama_core.cli import output
 from lama_core.errors import UserError
 from lama_core.runs.find import load_run
@@ -14,6 +13,7 @@ from lama_core.runs.info import Run
 from lama_core.views.choice import RunsRequest
 from lama_core.views.table import VIEWS
 from lama_core.views.view import narrowed, show_runs
+from tools.bench.made_up import make_runs
 
 OF_FACTS = [one for one in VIEWS if issubclass(one.request, RunsRequest)]
 RELATIONS = {"every fact excluded": ("date_of_birth",)}

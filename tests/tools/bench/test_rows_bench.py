@@ -1,6 +1,6 @@
 """The benchmark of rows writes and reads the tables that runs have."""
 
-from lama_core.bench import rows
+from tools.bench import rows
 
 
 def test_what_is_written_is_smaller_and_every_way_of_reading_counts_the_same() -> None:

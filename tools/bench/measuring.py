@@ -104,7 +104,7 @@ def called_in_a_fresh_process(function: Callable[..., Any], *args: Any) -> tuple
     """Call a function in a new process; return its JSON result and the process's peak bytes."""
     printed = in_a_fresh_process(
         f"import json; from {function.__module__} import {function.__name__} as call; "
-        f"from lama_core.bench import peak_bytes; "
+        f"from tools.bench.measuring import peak_bytes; "
         f"print(json.dumps([call(*{args!r}), peak_bytes()]))"
     )
     value, peak = json.loads(printed.splitlines()[-1])

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from lama_core.bench import BenchRow, called_in_a_fresh_process, rates
-from lama_core.bench.passes import bare_passes, batched
-from lama_core.bench.workload import CAUSAL, MASKED
 from lama_core.models.cache import load_model
 from lama_core.models.protocols import Encoded, TracedPart
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
 from lama_core.scoring.blanks import parse_query
+from tools.bench.measuring import BenchRow, called_in_a_fresh_process, rates
+from tools.bench.passes import bare_passes, batched
+from tools.bench.workload import CAUSAL, MASKED
 
 TEXT = "It is widely known that the capital of Norway is the old city of ___."
 N_TOKENS, N_DRAWS = 12, 2

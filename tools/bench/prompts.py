@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.bench import TARGET, BenchRow, called_in_a_fresh_process
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
@@ -26,6 +25,7 @@ from lama_core.probes.prompts.ensemble import RELEASED, Fit, combine_log_linear,
 from lama_core.probes.prompts.fact_queries import make_prepared_facts
 from lama_core.probes.prompts.shortlist import make_shortlist
 from lama_core.types import Fact, Prompt, Query, Relation
+from tools.bench.measuring import TARGET, BenchRow, called_in_a_fresh_process
 
 PROMPTS, FACTS, CANDIDATES = 40, 1000, 21_000
 GIGABYTES = 2.0  # this project's target: maximum memory

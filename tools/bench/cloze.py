@@ -13,24 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from lama_core.bench import (
-    TARGET,
-    BenchRow,
-    Way,
-    in_a_fresh_process,
-    medians,
-    rates,
-    seconds_in_a_fresh_process,
-)
-from lama_core.bench.passes import bare_passes, batched, planned
-from lama_core.bench.workload import (
-    CAUSAL,
-    MASKED,
-    base_sized_model,
-    first_answers,
-    plain_base_sized_model,
-    trex_like_queries,
-)
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.sources.catalog import find_model
@@ -39,6 +21,24 @@ from lama_core.paths import APP_FILE
 from lama_core.queries.blank_answers import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
+from tools.bench.measuring import (
+    TARGET,
+    BenchRow,
+    Way,
+    in_a_fresh_process,
+    medians,
+    rates,
+    seconds_in_a_fresh_process,
+)
+from tools.bench.passes import bare_passes, batched, planned
+from tools.bench.workload import (
+    CAUSAL,
+    MASKED,
+    base_sized_model,
+    first_answers,
+    plain_base_sized_model,
+    trex_like_queries,
+)
 
 PIPELINE_BATCH = 32
 # This project's targets: maximum values.
@@ -234,7 +234,7 @@ def first_answer(repetitions: int) -> list[BenchRow]:
         f"print(pipeline('fill-mask', model={str(fetch(find_model(MASKED)).folder)!r})"
         f"({WARM_TEXT!r}))\n"
     )
-    print_peak = "from lama_core.bench import peak_bytes\nprint(peak_bytes())"
+    print_peak = "from tools.bench.measuring import peak_bytes\nprint(peak_bytes())"
     seconds = medians(
         [partial(seconds_in_a_fresh_process, code) for code in (command, pipeline)], repetitions
     )

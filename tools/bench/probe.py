@@ -20,9 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.bench import TARGET, BenchRow, called_in_a_fresh_process, rates
-from lama_core.bench.passes import bare_passes, planned
-from lama_core.bench.workload import base_sized_model, write_lama
 from lama_core.candidates.columns import Columns
 from lama_core.datasets import load_dataset
 from lama_core.models.protocols import Encoded, Scores
@@ -35,6 +32,9 @@ from lama_core.scoring.batches import MAX_ROWS
 from lama_core.scoring.preparation import prepare
 from lama_core.scoring.queries import gather_knowledge, make_questions
 from lama_core.scoring.top_answers import ROW, to_table
+from tools.bench.measuring import TARGET, BenchRow, called_in_a_fresh_process, rates
+from tools.bench.passes import bare_passes, planned
+from tools.bench.workload import base_sized_model, write_lama
 
 N_MEMORY_FACTS = 34_000
 EVERY = 40  # when memory is measured, one of this many batches goes through the model

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lama_core.bench import analogy
+from tools.bench import analogy
 
 Models = Callable[..., Any]
 

@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lama_core.bench import TARGET, BenchRow, medians
-from lama_core.bench.made_up import make_runs
-from lama_core.bench.start import run_python, seconds_of_children
 from lama_core.paths import IMPORT_ROOT
+from tools.bench.made_up import make_runs
+from tools.bench.measuring import TARGET, BenchRow, medians
+from tools.bench.start import run_python, seconds_of_children
 
 N_FACTS = 1_000_000
 CPU_SECONDS = 3

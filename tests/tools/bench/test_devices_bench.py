@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lama_core.bench import devices
-from lama_core.bench.workload import trex_like_queries
 from lama_core.models import devices as known
 from lama_core.models.devices import VARIABLE
+from tools.bench import devices
+from tools.bench.workload import trex_like_queries
 
 Models = Callable[..., Any]
 

@@ -13,9 +13,6 @@ from pathlib import Path
 from statistics import median
 
 from lama_core import metrics
-from lama_core.bench import TARGET, BenchRow, Way, medians
-from lama_core.bench.made_up import N_FACTS, SOURCES, make_runs
-from lama_core.bench.start import run_python, seconds_of_children
 from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
 from lama_core.metrics.confusion import confusion
 from lama_core.metrics.fact_answers import AnswerFilter, fallbacks, join_answers
@@ -23,6 +20,9 @@ from lama_core.metrics.score_tables import RelationPrecision
 from lama_core.metrics.slices import slice_table
 from lama_core.paths import IMPORT_ROOT
 from lama_core.runs.info import Run, read_info
+from tools.bench.made_up import N_FACTS, SOURCES, make_runs
+from tools.bench.measuring import TARGET, BenchRow, Way, medians
+from tools.bench.start import run_python, seconds_of_children
 
 CLICK_SECONDS = 0.3
 FIRST_SECONDS = 1.5

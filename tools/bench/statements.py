@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.bench import BenchRow, called_in_a_fresh_process
-from lama_core.bench.passes import batched, copy_passes, full_passes
-from lama_core.bench.workload import plain_model
 from lama_core.datasets import load_dataset, relation_objects
 from lama_core.models.cache import load_model
 from lama_core.models.hf.both_sides import TokenHidingModel
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.statement_scores import Scoring, make_statement, score_answers
 from lama_core.types import Query
+from tools.bench.measuring import BenchRow, called_in_a_fresh_process
+from tools.bench.passes import batched, copy_passes, full_passes
+from tools.bench.workload import plain_model
 
 RELATIONS = ("P36", "P69", "P20")
 MODELS = ("smollm2-135m", "minilm-mlm")

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.dataset import dataset, field
 
-from lama_core.bench import BenchRow, Way, rates
-from lama_core.bench.made_up import make_runs
 from lama_core.files import atomic_file
 from lama_core.runs.facts_table import read_columns, write_facts
 from lama_core.runs.info import FACTS_FILE
+from tools.bench.made_up import make_runs
+from tools.bench.measuring import BenchRow, Way, rates
 
 COLUMN = "rank_filtered"
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 
-from lama_core.bench import BenchRow, rates
-from lama_core.bench.passes import copy_passes, full_passes
-from lama_core.bench.workload import CAUSAL, MASKED
 from lama_core.datasets.dataset import AnalogyRelation
 from lama_core.models.cache import load_model
 from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, make_probe
 from lama_core.probes.analogy.scorers import ModelPairScorer
 from lama_core.queries.analogy_templates import TEMPLATES, fill_template
+from tools.bench.measuring import BenchRow, rates
+from tools.bench.passes import copy_passes, full_passes
+from tools.bench.workload import CAUSAL, MASKED
 
 N_EACH = 10
 LIMIT = "bare forward passes, scored positions only"

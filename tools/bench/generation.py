@@ -13,12 +13,12 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from lama_core.bench import BenchRow, Way, rates
-from lama_core.bench.workload import plain_model
 from lama_core.models.hf.chat_templates import render_chat
 from lama_core.models.hf.generation import generate, prompt_ids
 from lama_core.models.hf.products import use_faster_products
 from lama_core.models.protocols import Chat
+from tools.bench.measuring import BenchRow, Way, rates
+from tools.bench.workload import plain_model
 
 MODEL = "smollm2-135m"
 ROWS = 32

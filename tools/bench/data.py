@@ -14,8 +14,8 @@ from pathlib import Path
 
 import orjson
 
-from lama_core.bench import BenchRow, called_in_a_fresh_process, medians
 from lama_core.datasets import lama
+from tools.bench.measuring import BenchRow, called_in_a_fresh_process, medians
 
 N_RELATIONS = 41
 N_FACTS = 34_039
@@ -25,7 +25,7 @@ N_EVIDENCES = 10
 def run(*, n_facts: int = N_FACTS, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure the seconds and the peak memory of reading the facts."""
     # A local import: the process whose memory is measured imports this module, too.
-    from lama_core.bench.workload import write_lama
+    from tools.bench.workload import write_lama
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

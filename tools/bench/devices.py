@@ -13,9 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from lama_core.bench import BenchRow, Way, rates
-from lama_core.bench.passes import bare_passes, batched, planned
-from lama_core.bench.workload import CAUSAL, MASKED, SUBJECTS, TEMPLATES, trex_like_queries
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.models.cache import CACHE, Precision, load_model
@@ -32,6 +29,9 @@ from lama_core.models.sources.locations import locate
 from lama_core.scoring.batches import encode_queries, score_cloze
 from lama_core.scoring.blanks import fill
 from lama_core.types import Query
+from tools.bench.measuring import BenchRow, Way, rates
+from tools.bench.passes import bare_passes, batched, planned
+from tools.bench.workload import CAUSAL, MASKED, SUBJECTS, TEMPLATES, trex_like_queries
 
 N_TEXTS = 12
 SENTENCES_PER_TEXT = 4

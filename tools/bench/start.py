@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from lama_core.bench import TARGET, BenchRow, medians
-from lama_core.bench.workload import CAUSAL, MASKED
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
 from lama_core.paths import IMPORT_ROOT
+from tools.bench.measuring import TARGET, BenchRow, medians
+from tools.bench.workload import CAUSAL, MASKED
 
 TEXT = "Paris is the capital of ___."
 # Model -> the imports that it needs, and the target: command time divided by import time.

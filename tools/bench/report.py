@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from inspect import signature
 
-from lama_core.bench import (
-    BenchRow,
+from tools.bench import (
     analogy,
     cloze,
     data,
@@ -19,6 +18,7 @@ from lama_core.bench import (
     study,
     trace,
 )
+from tools.bench.measuring import BenchRow
 
 BENCHMARKS: dict[str, Callable[..., Iterator[BenchRow]]] = {
     "analogy": analogy.run,
