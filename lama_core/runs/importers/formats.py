@@ -7,9 +7,29 @@ are tables, too.
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
+from lama_core.runs.importers import lama_scripts, lm_evaluation_harness, lm_pub_quiz
 from lama_core.runs.importers.results import Format
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "lm-pub-quiz",
+        "lm-pub-quiz results folder",
+        lm_pub_quiz.recognizes,
+        lm_pub_quiz.read,
+    ),
+    Format(
+        "lm-evaluation-harness",
+        "lm-evaluation-harness output folder with samples",
+        lm_evaluation_harness.recognizes,
+        lm_evaluation_harness.read,
+    ),
+    Format(
+        "lama",
+        "file of LAMA's or OptiPrompt's predictions",
+        lama_scripts.recognizes,
+        lama_scripts.read,
+    ),
+)
 
 
 def find_format(name: str) -> Format:

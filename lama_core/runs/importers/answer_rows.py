@@ -1,0 +1,148 @@
+"""Rows of imported results, collected as Arrow columns, and the checks that readers share."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import msgspec
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object
+from lama_core.errors import UserError
+from lama_core.files import read_file
+from lama_core.progress import OnProgress, Progress
+from lama_core.runs.importers.results import (
+    ANSWERS,
+    MAX_PREDICTIONS,
+    MAX_ROWS,
+    REQUIRED,
+    DropList,
+)
+
+BATCH = 20_000  # rows that are plain Python values at a time
+MAX_TEXT = 4000  # letters of a subject, object or query that are kept
+MAX_OPTIONS = 10_000  # answers to one query
+MAX_SCORES = 1 << 26  # scores of all answers in one import: 256 MB
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass
+class AnswerRows:
+    """The rows of one model: finished batches of columns, and the values of the next one."""
+
+    on_progress: OnProgress
+    stage: str
+    n: int = 0
+    n_scores: int = 0
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    values: dict[str, list[Any]] = field(default_factory=lambda: {n: [] for n in ANSWERS.names})
+
+    def add(self, **row: Any) -> None:
+        """Add a row with columns of `ANSWERS`. Raises UserError for too many."""
+        self.n += 1
+        self.n_scores += len(row.get("all_scores") or ())
+        if self.n > MAX_ROWS or self.n_scores > MAX_SCORES:
+            raise UserError(
+                f"The results have more than {MAX_ROWS:,} rows or {MAX_SCORES:,} scores: import "
+                "fewer relations at a time."
+            )
+        for name, column in self.values.items():
+            column.append(row.get(name))
+        if self.n % BATCH == 0:
+            self._flush()
+            self.on_progress(Progress(self.stage, self.n, unit="rows"))
+
+    def _flush(self) -> None:
+        arrays = [pa.array(self.values[one.name], one.type) for one in ANSWERS]
+        self.batches.append(pa.record_batch(arrays, schema=ANSWERS))
+        for column in self.values.values():
+            column.clear()
+
+    def table(self) -> pa.Table:
+        """Return all rows, without optional columns that have no value."""
+        self._flush()
+        table = pa.Table.from_batches(self.batches, ANSWERS)
+        names = [
+            name
+            for name in ANSWERS.names
+            if name in REQUIRED or table[name].null_count < len(table)
+        ]
+        return table.select(names)
+
+
+def read_json_object(path: Path, max_bytes: int) -> JsonObject:
+    """Return the object in a JSON file. Raises UserError for anything else."""
+    try:
+        return as_object(orjson.loads(read_file(path, max_bytes).removeprefix(BOM)))
+    except orjson.JSONDecodeError as error:
+        raise UserError(
+            f"{path.name} is not valid JSON ({error.msg}, line {error.lineno})."
+        ) from error
+    except Rejected as reason:
+        raise UserError(f"{path.name}: {reason}.") from reason
+
+
+def first_object(path: Path) -> JsonObject:
+    """Return the object in a file's first line; {} if there is none, or it is too long."""
+    try:
+        line = Reading(path).head(path).removeprefix(BOM).lstrip().partition(b"\n")[0]
+        return as_object(orjson.loads(line))
+    except (UserError, Rejected, orjson.JSONDecodeError):
+        return {}
+
+
+def converted(value: object, kind: Any, what: str) -> Any:
+    """Return plain JSON as a typed value. Raises Rejected, naming the field."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        where = str(error).partition(" - at ")[2].strip("`$.") or what
+        raise Rejected(f"{where[:60]} has the wrong type") from error
+
+
+def drop_lines(drops: DropList, reading: Reading) -> None:
+    """Add the lines that were dropped while reading."""
+    for one in reading.dropped:
+        drops.add_lines(one.file, [one.line], one.reason)
+
+
+def short(text: str, most: int = MAX_TEXT) -> str:
+    """Return the text without control zeros and surrounding space, and not longer than `most`."""
+    return text.replace("\0", "").strip()[:most]
+
+
+def model_of(name: str) -> str:
+    """Return a model's name; of a path to a folder, only the folder's name."""
+    name = name.strip()
+    path = PureWindowsPath(name) if "\\" in name else PurePosixPath(name)
+    is_path = path.is_absolute() or name.startswith((".", "~")) or "\\" in name
+    return path.name if is_path else name.rstrip("/")
+
+
+def log_probability(number: object, what: str) -> float:
+    """Return a natural logarithm of a probability. Raises Rejected for any other value."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise Rejected(f"the {what} isn't a number")
+    if not math.isfinite(number) or number > 1e-3:
+        raise Rejected(f"the {what} isn't a finite log-probability")
+    return min(float(number), 0.0)
+
+
+def ranked(words: Sequence[str], scores: Sequence[float], gold: int) -> Mapping[str, Any]:
+    """Return the columns that follow from the scores of a query's own answers.
+
+    The earlier answer wins a tie. words: distinct. scores: finite, of each word. gold: index of the
+    right answer.
+    """
+    order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
+    best = order[:MAX_PREDICTIONS].tolist()
+    return {
+        "rank": int(np.flatnonzero(order == gold)[0]) + 1,
+        "log_prob": scores[gold],
+        "predictions": [words[at] for at in best],
+        "scores": [scores[at] for at in best],
+    }
