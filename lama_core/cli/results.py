@@ -32,7 +32,9 @@ def runs_json(runs: "Runs") -> object:
 
 
 def print_view(shown: Shown[Any, Any]) -> None:
-    """Print the tables, lines and notes of a view."""
+    """Print the conclusion, tables, lines and notes of a view."""
+    if shown.conclusion:
+        print(f"{shown.conclusion}\n")
     output.print_parts(shown.view.tables(shown))
     for note in shown.view.notes(shown):
         output.print_note(note)

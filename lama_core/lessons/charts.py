@@ -145,7 +145,7 @@ def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     shown = _show(mentions, runs, step, of=step.of)
     models = {run.info.id: run.info.model for run in runs}
     notes = shown.frame["run"].map(models) + ": " + shown.frame["text"] + "."
-    return figure_rows(shown.figure).assign(note=notes)
+    return shown.frame.assign(row=shown.frame["mentions"], value=shown.frame["p_at_k"], note=notes)
 
 
 def _rankings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:

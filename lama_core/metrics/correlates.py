@@ -32,12 +32,12 @@ from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.ranking import Ranking
 
 LABELS = {
-    "SM": "subject mentions",
-    "OM": "object mentions",
-    "LPFP": "log-probability of the first prediction",
+    "SM": "mentions of the subject",
+    "OM": "mentions of the object",
+    "LPFP": "log-probability of the first answer",
     "SOCS": "cosine of subject and object vectors",
-    "ST": "subject tokens",
-    "SWP": "subject word pieces",
+    "ST": "words of the subject",
+    "SWP": "subword tokens of the subject",
     "P@1": "right first answer",
 }
 

@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
 RIGHT = "P@1"  # the measure of a right first answer
 MEASURES = tuple(LABELS)
+NAMES = {  # of measures on the axes of the figure
+    "SM": "subject mentions",
+    "OM": "object mentions",
+    "LPFP": "log-probability",
+    "SOCS": "similar vectors",
+    "ST": "subject words",
+    "SWP": "subject tokens",
+    RIGHT: "right answer",
+}
 # Labels of the scale of colours; larger correlations have the colours of its ends.
 SCALE = {-0.6: "≤ −0.6", -0.3: "−0.3", 0.0: "0", 0.3: "0.3", 0.6: "≥ 0.6"}
 
@@ -217,11 +226,12 @@ def triangle(
             cells.append(
                 {
                     "row": row,
-                    "measure": name,
+                    "measure": NAMES[name],
                     "r": r,
                     "text": fixed(r, 2) if known else "",
                     "said": said(
-                        f"{row} with {name}: " + (f"r = {fixed(r, 3)}" if known else "unknown"),
+                        f"{NAMES[row]} with {NAMES[name]}: "
+                        + (f"r = {fixed(r, 3)}" if known else "unknown"),
                         about,
                     ),
                 }
@@ -229,11 +239,15 @@ def triangle(
     return Figure(
         shape="heat map",
         frame=pd.DataFrame(cells).assign(**more or {}),
-        by=Axis(column="measure", title="measure", order=tuple(names[:-1])),
+        by=Axis(
+            column="measure",
+            title="property of a fact",
+            order=tuple(NAMES[name] for name in names[:-1]),
+        ),
         value=Axis(column="r", title="Pearson's r", ends=(-0.6, 0.6), ticks=SCALE),
-        rows="measure",
+        rows="property of a fact",
         series="row",
-        names={name: name for name in names[1:]},
+        names={name: NAMES[name] for name in names[1:]},
         text="text",
         title=title,
         caption=caption,

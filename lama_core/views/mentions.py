@@ -1,7 +1,7 @@
 """View: P@k by how often a text mentions the fact's object or subject."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Numbers of mentions: minimum and maximum of each row; None is unlimited.
-MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
+MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, 9999), (10000, None))
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,24 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         )
 
     def figure(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Figure:
-        """Return a row of bars for each range of mentions."""
-        of = shown.request.of
-        by = Axis(column="mentions", title=f"mentions of the {of}")
-        title = f"P@{shown.request.k} by mentions of the {of} {_counted_in(shown)}"
-        return share_bars(shown, shown.frame, by, title=title)
+        """Return a line for each run over the ranges of mentions with enough facts."""
+        of, frame = shown.request.of, shown.frame
+        names = dict.fromkeys(frame["mentions"])
+        enough = frame[frame["n"] >= LEAST_FACTS]
+        drawn = share_bars(
+            shown,
+            enough if len(enough) else frame,
+            Axis(
+                column="mentions",
+                title=f"mentions of the {of}",
+                order=tuple(names),
+                ticks={name: name.removesuffix(" times") for name in names},
+            ),
+            title=f"P@{shown.request.k} by mentions of the {of} {_counted_in(shown)}",
+        )
+        few = f"; ranges of fewer than {LEAST_FACTS} {shown.counts} aren't drawn"
+        few *= 0 < len(enough) < len(frame)
+        return replace(drawn, shape="lines", caption=drawn.caption + few)
 
 
 def _counted_in(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> str:

@@ -65,6 +65,21 @@ def slicing_label(name: str) -> str:
     return name.replace("gold", "right answer")
 
 
+def _best(table: "pd.DataFrame") -> str:
+    """Return the run with the highest P@k on all facts; empty if there is none."""
+    every = table[table["by"] == "all"].set_index("run")["p_at_k"].dropna()
+    return "" if every.empty else str(every.idxmax())
+
+
+def most_different(table: "pd.DataFrame", run: str) -> str:
+    """Return the way of slicing on which a run's P@k depends most; empty if there is none."""
+    ours = table[(table["by"] != "all") & (table["run"] == run) & (table["n"] >= LEAST_FACTS)]
+    if ours.empty:
+        return ""
+    by_way = ours.groupby("by", sort=False)["p_at_k"]
+    return str((by_way.max() - by_way.min()).idxmax())
+
+
 class SlicesView(View[SlicesRequest, Slices]):
     """P@k and kinds of wrong answers, by frequency of the answer, length of the subject, ..."""
 
@@ -152,16 +167,10 @@ class SlicesView(View[SlicesRequest, Slices]):
     def conclusion(self, shown: Shown[SlicesRequest, Slices]) -> str:
         """Return the way of slicing on which the best run depends most, with both ends."""
         table = shown.frame
-        every = table[table["by"] == "all"].set_index("run")["p_at_k"].dropna()
-        if every.empty:
-            return ""
-        best = str(every.idxmax())
-        ours = table[(table["by"] != "all") & (table["run"] == best) & (table["n"] >= LEAST_FACTS)]
-        if ours.empty:
-            return ""
-        by_way = ours.groupby("by", sort=False)["p_at_k"]
-        way = str((by_way.max() - by_way.min()).idxmax())
-        ends = ours[ours["by"] == way].sort_values("p_at_k", ascending=False, kind="stable")
+        best = _best(table)
+        way = most_different(table, best)
+        ours = table[(table["by"] == way) & (table["run"] == best) & (table["n"] >= LEAST_FACTS)]
+        ends = ours.sort_values("p_at_k", ascending=False, kind="stable")
         if len(ends) < 2:
             return ""
         high, low = (
@@ -175,9 +184,10 @@ class SlicesView(View[SlicesRequest, Slices]):
         )
 
     def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:
-        """Return a row of bars for each slice of the chosen way, or of the first one."""
-        way = shown.request.slice_by or next(name for name in shown.found.slicings if name != "all")
+        """Return bars for each slice of the chosen way, or of the one with the largest effect."""
         table = by_slice(shown.found)
+        way = shown.request.slice_by or most_different(table, _best(table))
+        way = way or next(name for name in shown.found.slicings if name != "all")
         table = table[(table["by"] == way) & (table["n"] > 0)]
         return share_bars(
             shown,

@@ -229,12 +229,7 @@ class TrainingView(View[TrainingRequest, Found]):
 
     def conclusion(self, shown: Shown[TrainingRequest, Found]) -> str:
         """Return how many facts each series has learned and forgotten at its last step."""
-        return "; ".join(
-            f"{series_title(one.series.name)}: {one.training.n_learned:,} of "
-            f"{counted(len(one.training.facts), 'fact')} are right at the last step, "
-            f"{one.training.n_forgotten:,} are forgotten"
-            for one in shown.found
-        )
+        return "; ".join(_conclusion(one) for one in shown.found)
 
     def figure(self, shown: Shown[TrainingRequest, Found]) -> Figure:
         """Return the measure against training steps, with a line for each group."""
@@ -268,6 +263,9 @@ class TrainingView(View[TrainingRequest, Found]):
             ),
             "log_prob": Axis(column="log_prob", title="mean log-probability of the right answer"),
         }
+        # Whiskers of several lines would hide each other; those of the last step are enough.
+        has_whiskers = (table["step"] == steps[-1]) | (len(set(lines)) == 1)
+        whiskers = table.where(has_whiskers)
         n = sum(len(one.training.facts) for one in shown.found)
         data = ", ".join(dict.fromkeys(info.dataset for info in shown.infos))
         ranking = shown.request.ranking_of(shown.infos[-1])
@@ -275,6 +273,8 @@ class TrainingView(View[TrainingRequest, Found]):
             shape="lines",
             frame=table.assign(
                 line=lines,
+                low=whiskers[f"{measure}_low"],
+                high=whiskers[f"{measure}_high"],
                 place=table["step"].map(places),
                 said=[
                     said(
@@ -295,9 +295,9 @@ class TrainingView(View[TrainingRequest, Found]):
             ),
             value=axes[measure],
             series="line",
-            names={name: name for name in dict.fromkeys(lines)},
-            low=f"{measure}_low",
-            high=f"{measure}_high",
+            names={name: name for name in _best_first(table.assign(line=lines), measure)},
+            low="low",
+            high="high",
             title=f"{names[measure]} over training, "
             + ", ".join(series_title(one.series.name) for one in shown.found),
             caption=f"{data}; {n:,} facts that count at all steps; {ranking} ranking",
@@ -307,13 +307,7 @@ class TrainingView(View[TrainingRequest, Found]):
         self, shown: Shown[TrainingRequest, Found], of_runs: Mapping[str, str]
     ) -> dict[str, str]:
         """Return colours of all lines; of many lines, only of the best at the last step."""
-        figure, measure = shown.figure, shown.request.measure
-        lines = list(figure.names)
-        if len(lines) > MOST_COLOURED:
-            last = figure.frame[figure.frame["step"] == figure.frame["step"].max()]
-            best = last.sort_values(measure, ascending=measure == "mean_rank", kind="stable")
-            lines = list(best["line"][:MOST_COLOURED])
-        return dict(zip(lines, COLOURS, strict=False))
+        return dict(zip(list(shown.figure.names)[:MOST_COLOURED], COLOURS, strict=False))
 
     def facts(
         self, shown: Shown[TrainingRequest, Found], line: Line, column: str = ""
@@ -330,6 +324,26 @@ class TrainingView(View[TrainingRequest, Found]):
         elif shown.request.by == "source":
             fields["sources"] = (line["group"],)
         return Facts(line["run"], fields)
+
+
+def _best_first(table: "pd.DataFrame", measure: Measure) -> list[str]:
+    """Return the lines of a chart, those with the best value at their last step first."""
+    last = table.drop_duplicates("line", keep="last")
+    best = last.sort_values(measure, ascending=measure == "mean_rank", kind="stable")
+    return list(best["line"])
+
+
+def _conclusion(found: TrainedSeries) -> str:
+    """Return how many facts a series has learned, when, and how many it has forgotten."""
+    training = found.training
+    steps = training.fates["learned"].dropna().sort_values()
+    half = int(steps.iloc[(len(steps) - 1) // 2]) if len(steps) else 0
+    since = f" (half of them stay right from step {half:,})" * (len(steps) > 0)
+    return (
+        f"{series_title(found.series.name)}: {training.n_learned:,} of "
+        f"{counted(len(training.facts), 'fact')} are right at the last step{since}, "
+        f"{training.n_forgotten:,} are forgotten"
+    )
 
 
 def series_title(name: str) -> str:

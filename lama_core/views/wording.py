@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics.score_tables import stacked
+from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
 from lama_core.views.conclusions import listed
+from lama_core.views.figure import RELATION, Axis, Figure, right_title, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MEAN = "mean over relations"
+MOST_RELATIONS = 12  # of the figure
+# The two columns of the figure, and what hollow and full points mean.
+ALTERED = (("plain", "altered"), "plain query", "altered query")
+SEVERAL = (("consistent_accuracy", "accuracy"), "right in every wording", "mean of the wordings")
 
 
 @dataclass(frozen=True)
@@ -145,9 +153,70 @@ class WordingView(View[WordingRequest, Wordings]):
             "contrast": shown.found.altered.to_dict("records"),
         }
 
+    def figure(self, shown: Shown[WordingRequest, Wordings]) -> Figure:
+        """Return P@1 of the relations that the wording changes most, from a hollow to a full point.
+
+        Altered queries are compared with plain ones; several wordings with every wording.
+        """
+        altered = len(shown.found.altered) > 0
+        frame = shown.found.altered if altered else shown.found.agreement
+        columns, hollow, full = ALTERED if altered else SEVERAL
+        marks = _ends_of(frame, *columns)
+        n_relations = frame["relation"].nunique()
+        few = f"; the {MOST_RELATIONS} of {n_relations} relations that change most"
+        return Figure(
+            shape="points",
+            frame=marks.assign(
+                said=[
+                    said(
+                        f"{shown.names[line['run']]}, {shown.labels.get(line['by'], line['by'])}",
+                        f"{hollow if line['hollow'] else full}: {percent(line['value'])} %",
+                        counted(int(line["n"]), "fact"),
+                    )
+                    for line in marks.to_dict("records")
+                ],
+                by=marks["by"].map(lambda name: shown.labels.get(name, name)),
+            ),
+            by=Axis(column="by", title=RELATION),
+            value=Axis(column="value", title=right_title(1), share=True),
+            names=shown.names,
+            bold=frozenset([MEAN]),
+            hollow="hollow",
+            hollow_name=hollow,
+            title=shown.title_of("P@1 by wording"),
+            caption=shown.caption + few * (n_relations > MOST_RELATIONS),
+        )
+
     def facts(self, shown: Shown[WordingRequest, Wordings], line: Line, column: str = "") -> Facts:
-        """Return the facts of a relation."""
-        return Facts(line["run"], {"relations": (line["relation"],)})
+        """Return the facts of a relation, or of all for the mean."""
+        names = [line["relation"]] if line["relation"] else shown.request.relations
+        return Facts(line["run"], {"relations": tuple(names)})
+
+
+def _ends_of(frame: "pd.DataFrame", before: str, after: str) -> "pd.DataFrame":
+    """Return two marks for each run: of its mean, and of the relations that change most.
+
+    Args:
+        frame: A table of `Wordings`.
+        before: The column with the values of the hollow marks.
+        after: The column with the values of the others.
+
+    Returns:
+        Columns run, relation (empty for the mean), by, value, hollow, n.
+    """
+    count_name = "n" if "n" in frame else "n_facts"
+    table = frame.rename(columns={count_name: "n"})[["run", "relation", before, after, "n"]]
+    means = table.groupby("run", sort=False, as_index=False).agg(
+        {before: "mean", after: "mean", "n": "sum"}
+    )
+    change = (table[after] - table[before]).abs().groupby(table["relation"]).mean()
+    most = list(change.sort_values(ascending=False, kind="stable").index[:MOST_RELATIONS])
+    table = table[table["relation"].isin(most)].sort_values(
+        "relation", key=lambda names: names.map(most.index), kind="stable"
+    )
+    drawn = stacked([means.assign(relation="", by=MEAN), table.assign(by=table["relation"])])
+    ends = ((before, True), (after, False))
+    return stacked(drawn.assign(value=drawn[name], hollow=hollow) for name, hollow in ends)
 
 
 def _chosen(tables: Sequence["pd.DataFrame"], request: WordingRequest) -> "pd.DataFrame":

@@ -183,7 +183,7 @@ def test_mentions_are_counted_in_rows_that_leave_nothing_out(
     table = chart_table([plain], step).set_index("row")
     assert table["n"].to_dict() == {
         "0 to 9 times": 2, "10 to 99 times": len(facts) - 4, "100 to 999 times": 1,
-        "1,000 or more times": 1,
+        "1,000 to 9,999 times": 1,
     }  # fmt: skip
     assert table.loc["0 to 9 times", "value"] == right[[none, few]].mean()
     rest = right.drop([none, few, many, most])

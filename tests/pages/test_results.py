@@ -119,7 +119,7 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("tab", "n_charts"),
-    [("P@k", 3), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 0), ("Calibration", 1),
+    [("P@k", 3), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 1), ("Calibration", 1),
      ("Correlations", 2), ("Compare", 2), ("New run", 0)],
 )  # fmt: skip
 def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts: int) -> None:

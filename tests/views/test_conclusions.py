@@ -1,16 +1,22 @@
 """The sentences that say what a view shows: the numbers of the table, for the right runs."""
 
+import pytest
+from calling import printed
+from test_every_view import STEPS
+
 from lama_core.rounding import percent
 from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare
 from lama_core.views.conclusions import as_share, listed
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
-from lama_core.views.mentions import mentions
+from lama_core.views.mentions import LEAST_FACTS, mentions
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.slices import slices
+from lama_core.views.training import training
 from lama_core.views.view import Shown, show
+from lama_core.views.wording import MEAN, MOST_RELATIONS, wording
 
 A, B = "starter-minilm_mlm-manual-9295c55a27", "starter-smollm2_135m-manual-a31de53809"
 
@@ -96,3 +102,50 @@ def test_a_comparison_counts_the_relations_with_a_clear_difference() -> None:
     shown: Shown = show(compare.view, compare.request(run_a=A, run_b=B))
     clear = (shown.frame["low"] > 0).sum()
     assert f"and {shown.names[shown.infos[1].id]} in {clear:,};" in shown.conclusion
+
+
+def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> None:
+    shown = show(training.view, training.request(runs=STEPS, by="relation"))
+    (found,) = shown.found
+    learned = found.training.fates["learned"].dropna()
+    half = next(step for step in sorted(learned) if (learned <= step).mean() >= 0.5)
+    assert f"half of them stay right from step {half:,.0f})" in shown.conclusion
+    figure = shown.figure
+    ends = figure.frame.groupby("line", sort=False)["p_at_k"].last()
+    assert list(ends[list(figure.names)]) == sorted(ends, reverse=True)
+    assert set(figure.frame.loc[figure.frame["low"].notna(), "step"]) == {found.series.steps[-1]}
+
+
+def test_slices_without_a_way_show_the_way_that_the_conclusion_names() -> None:
+    shown = show(slices.view, slices.request(runs=(A,)))
+    assert f"P@1 differs most by {shown.figure.by.title}: " in shown.conclusion
+
+
+@pytest.mark.parametrize(
+    ("prompts", "ends"),
+    (("negated", ("plain", "altered")), ("paraphrases", ("consistent_accuracy", "accuracy"))),
+)
+def test_wording_draws_the_mean_and_the_relations_that_change_most(
+    prompts: str, ends: tuple[str, str]
+) -> None:
+    shown = show(wording.view, wording.request(runs=(f"starter-minilm_mlm-{prompts}",)))
+    marks, table = shown.figure.frame, shown.frame.set_index("relation")
+    assert (marks["by"].nunique(), marks["by"].iloc[0]) == (MOST_RELATIONS + 1, MEAN)
+    for name, hollow in zip(ends, (True, False), strict=True):
+        drawn = marks[marks["hollow"] == hollow].set_index("relation")["value"]
+        assert drawn.pop("") == pytest.approx(table[name].mean())
+        assert drawn.to_dict() == table.loc[drawn.index, name].to_dict()
+    change = (table[ends[1]] - table[ends[0]]).abs()
+    others = change.drop([name for name in marks["relation"] if name])
+    assert others.max() <= change[[name for name in marks["relation"] if name]].min()
+
+
+def test_mentions_of_few_facts_are_not_drawn() -> None:
+    shown = show(mentions.view, mentions.request(runs=(A, B)))
+    assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()
+    assert "aren't drawn" in shown.figure.caption
+
+
+def test_the_command_prints_the_conclusion_first() -> None:
+    shown = show(ranks.view, ranks.request(runs=(A,)))
+    assert printed("results", "ranks", A).startswith(f"{shown.conclusion}\n\n")

@@ -17,7 +17,7 @@ from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.service import queries
 from lama_core.views.calibration import calibration, errors, normalisation
-from lama_core.views.correlations import correlations, published_triangle
+from lama_core.views.correlations import NAMES, correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.margins import margins
 from lama_core.views.quartiles import BOX, quartiles
@@ -166,10 +166,10 @@ def draw_correlates(choice: RunChoice) -> None:
     run, title = choice.runs[number], choice.titles[number]
     is_model = run.model_kind in KINDS
     with_vectors = is_model and vectors_field.toggle(
-        "Include SOCS: this loads the model",
+        "Include similar vectors: this loads the model",
         key="vectors",
         bind=BOUND,
-        help="SOCS: cosine similarity of subject and object. Here it uses the model's input "
+        help="Cosine similarity of subject and object (SOCS). Here it uses the model's input "
         "embeddings, averaged over a name's subword tokens; the paper uses spaCy's vectors.",
     )
     source = of.selectbox(
@@ -204,7 +204,7 @@ def draw_correlates(choice: RunChoice) -> None:
         draw_figure(choice, published_triangle(), "published correlations")
     st.caption(
         "Pearson's correlation over facts. "
-        + ", ".join(f"**{short}**: {long}" for short, long in LABELS.items())
+        + "; ".join(f"**{NAMES[short]}** ({short}): {long}" for short, long in LABELS.items())
         + f". {plain(' '.join(shown.view.notes(shown)))}"
     )
     if mark is not None:

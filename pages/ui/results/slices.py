@@ -18,7 +18,7 @@ from pages.ui.results.draw_view import (
     draw_wide,
     open_behind,
 )
-from pages.ui.shared.messages import draw_headline, plain, show_note
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND
 
@@ -43,11 +43,7 @@ def draw_slices(choice: RunChoice) -> None:
         show_note("These relations have no facts in these runs.")
         return
     shown = whole if way == EVERY else choice.view(slices, slice_by=way)
-    mark = None
-    if way == EVERY:
-        draw_headline(shown.conclusion)
-    else:
-        mark = draw_shown(choice, shown, "slices chart")
+    mark = draw_shown(choice, shown, "slices chart")
     chosen = draw_wide(
         choice,
         shown,
@@ -55,7 +51,7 @@ def draw_slices(choice: RunChoice) -> None:
         "slices table",
         [_on_page(column) for column in _columns(shown, way)],
         hidden=_hidden(choice),
-        widths={"by": 130, "slice": 130 if way == EVERY else 220, "interval": 84},
+        widths={"by": 170, "slice": 150 if way == EVERY else 220, "interval": 84},
     )
     description = None
     if chosen is not None:

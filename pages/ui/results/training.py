@@ -37,7 +37,7 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, pick, title_of
 
 Trained = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
-MOST_STEPS = 7  # maximum number of lines in the chart of readings
+MOST_STEPS = 4  # maximum number of lines in the chart of readings
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 SOURCE, RELATION = LINES = ("source", "relation")
 MEASURES: dict[str, Measure] = {
@@ -125,7 +125,7 @@ def _draw_curves(choice: RunChoice, shown: Trained) -> None:
         "others. "
         * several
         + (
-            "Whiskers: 95 % intervals. "
+            "Whiskers: 95 % intervals of the last step. "
             if len(inks) <= charts.MOST_WHISKERS
             else "Hover for the 95 % interval. "
         )

@@ -11,8 +11,8 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import count, number
 from lama_core.views.wording import wording
-from pages.ui.results.draw_view import draw_rows, draw_view_export, open_behind
-from pages.ui.shared.messages import draw_headline, plain
+from pages.ui.results.draw_view import draw_rows, draw_shown, draw_view_export, open_behind
+from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
 
 ALTERED = ("negated", "misprimed")
@@ -63,7 +63,10 @@ def _draw(choice: RunChoice, what: str) -> None:
     except UserError as error:
         st.caption(plain(str(error)))
         return
-    draw_headline(shown.conclusion, key=f"headline {what}")
+    mark = draw_shown(choice, shown, f"{what} chart")
+    if mark is not None:
+        (clicked,) = (run for run in choice.runs if run.id == mark["run"])
+        open_behind(choice.with_runs([clicked]), shown.facts(mark))
     is_contrast = what == "contrast"
     frame = shown.found.altered if is_contrast else shown.found.agreement
     n, names = ("n", CONTRAST) if is_contrast else ("n_facts", CONSISTENCY)

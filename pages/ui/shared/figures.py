@@ -100,7 +100,7 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         drawn.add_scatter(x=ends, y=ends, name=figure.diagonal, hoverinfo="skip", **straight)
     faint = [name for name, ink in colours.items() if ink == charts.GREY]
     for name in faint:
-        thin: Style = {"mode": "lines+markers", "marker_size": 4, "line_width": 1, "opacity": 0.35}
+        thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
         thin["showlegend"] = name == faint[0]
         charts.add_runs(drawn, go.Scatter, table, {name: charts.GREY}, "at", "value", MARK, **thin)
         drawn.data[-1].update(name=f"{len(faint)} others", legendgroup="others")
@@ -227,6 +227,7 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     if figure.hollow:
         table["symbol"] = np.where(figure.frame[figure.hollow], "circle-open", "circle")
     charts.add_values(drawn, table, ours, MARK, points=not bars)
+    drawn.update_traces(cliponaxis=False, selector={"type": "scatter"})  # points at 0 are whole
     if figure.hollow:
         key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
         key["symbol"] = "circle-open"
