@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 _MODULES = {
     "api.analogy_questions": "analogy_questions",
-    "api.runs": "probe statements analogy_probe extract read load_run list_runs trace",
+    "api.runs": "probe statements analogy_probe extract read load_run list_runs import_run trace",
     "api.generation": "generate",
     "api.results": "results",
     "api.prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study "

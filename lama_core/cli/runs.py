@@ -8,6 +8,7 @@ from lama_core.api import runs as api
 from lama_core.api.runs import (
     ROLES,
     AnalogyRuns,
+    ImportedRuns,
     RoleEffect,
     RunList,
     TraceRuns,
@@ -112,6 +113,20 @@ runs = commands.make_group(
 runs.command(list_runs)
 runs.command(rename, help_epilogue='Example: lama-explorer runs rename RUN "Longer training"')
 runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes")
+
+
+def print_imported(imported: ImportedRuns) -> None:
+    """Print the name and P@1 of each imported run."""
+    for row in imported.to_json():
+        p_at_1 = "" if row["p_at_1"] is None else f", P@1 {fixed(100 * row['p_at_1'], 1)} %"
+        done = "Saved" if imported.saved else "Not saved (--dry-run)"
+        print(f"{done}: {row['run']}{p_at_1}")
+
+
+import_run = commands.make(
+    api.import_run, print_imported, "runs import results.csv --model bert-base-cased"
+)
+runs.command(import_run)
 
 
 def print_accuracies(runs: AnalogyRuns) -> None:

@@ -338,7 +338,7 @@ class _RowReader:
     def read(self, row: JsonObject, number: int) -> None:
         """Add the facts of a row with lower-case names. Raises Rejected for an unusable row."""
         row = self.columns.renamed(row)
-        name = optional_text(row, *_RELATION) or _stem(self.reading.root)
+        name = optional_text(row, *_RELATION) or table_stem(self.reading.root)
         template = optional_text(row, "template")
         if fault := template and template_fault(template):
             raise Rejected(f"{name}: {fault}")
@@ -465,6 +465,6 @@ def _name(text: str, role: str) -> str:
     return text
 
 
-def _stem(path: Path) -> str:
+def table_stem(path: Path) -> str:
     """Return a table's name without its suffixes, such as `.csv.gz`."""
     return Path(path.name.removesuffix(".gz")).stem

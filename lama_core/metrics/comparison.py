@@ -224,11 +224,8 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
 
     "" if both runs ranked the same candidates.
     """
-    if a.generates != b.generates:
-        return (
-            "The runs count differently: in one, a generated text is right if whole words of it "
-            "are a right answer; in the other, a right answer is right if it is ranked first."
-        )
+    if a.has_ranks != b.has_ranks or (a.generates != b.generates):
+        return "The runs count differently: " + "; ".join(map(_when_right, (a, b))) + "."
     if a.generates and a.version != b.version:
         old = a if a.version < b.version else b
         return (
@@ -243,6 +240,12 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
             f"likelihood of the statement, the other words at the blank ({words.n_said}). Ranks "
             "improve with fewer candidates."
         )
+    unknown = [run.label for run in (a, b) if run.imported and not run.n_candidates]
+    if unknown and a.has_ranks:
+        return (
+            f"The words or answers that were ranked aren't known: {' and '.join(unknown)}. Ranks "
+            "improve with fewer candidates."
+        )
     if differing_candidates((a, b)):
         return (
             f"The candidates differ: A ranks {a.n_said} words, B {b.n_said}. Ranks improve with "
@@ -255,6 +258,15 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
             f"predictions that a run stores. P@k is exact up to k = {min(exact_to)}."
         )
     return ""
+
+
+def _when_right(run: RunInfo) -> str:
+    """Return when an answer of a run counts as right, as a clause."""
+    if run.generates:
+        return f"in {run.label}, if whole words of the generated text are a right answer"
+    if run.has_ranks:
+        return f"in {run.label}, if a right answer is ranked first"
+    return f"in {run.label}, if the tool that made it says so"
 
 
 def _is_repeated(run: Run, pairs: pd.DataFrame) -> bool:

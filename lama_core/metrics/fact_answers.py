@@ -271,10 +271,10 @@ class JoinedAnswers:
             )
             columns[f"{name} answer"] = run.answer[rows]
             columns[f"{name} prob"] = run.confidence[rows].astype(float)
-            if run.run.info.generates:
-                columns[f"{name} right"] = self.right(number)[rows]
-            else:
+            if run.run.info.has_ranks:
                 columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+            else:
+                columns[f"{name} right"] = self.right(number)[rows]
             columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
             if run.run.info.ranks_statements:
                 columns[f"{name} margin"] = run.margin[rows].astype(float)

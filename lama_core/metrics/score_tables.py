@@ -136,6 +136,7 @@ def relation_figures(
     columns |= {name: metric.compute(rows) for name, metric in METRICS.items()}
     if run.info.generates:
         columns |= {name: metric.compute(rows) for name, metric in TEXT_METRICS.items()}
+    if not run.info.has_ranks:
         columns |= dict.fromkeys(OF_RANKS, np.nan)
     return pd.DataFrame(columns)
 

@@ -219,7 +219,7 @@ def training_of(
         columns["log_prob"],
         len(every) - len(common),
         k,
-        ranked=not any(run.info.generates for run in runs),
+        ranked=all(run.info.has_ranks for run in runs),
     )
 
 

@@ -12,6 +12,7 @@ from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.probes.prompts.spec import EnsembleSpec, StudySpec
 from lama_core.probes.statements.spec import StatementSpec
 from lama_core.probes.tracing.spec import TraceSpec
+from lama_core.runs.importers.spec import ImportedSpec
 from lama_core.runs.spec import RunSpec
 
 
@@ -43,6 +44,7 @@ KINDS: dict[str, ProbeKind] = {
         ProbeKind(EnsembleSpec, "an ensemble of prompts", True),
         ProbeKind(StatementSpec, "statements with whole answers", True),
         ProbeKind(GenerationSpec, "generated answers", True),
+        ProbeKind(ImportedSpec, "imported results", True),
         ProbeKind(TraceSpec, "causal traces", False),
         ProbeKind(AnalogySpec, "analogies", False),
         ProbeKind(StudySpec, "a study of prompts", False),

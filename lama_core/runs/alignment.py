@@ -44,9 +44,12 @@ Counted = TypeVar("Counted", RunInfo, RelationInfo)
 def group_of(info: RunInfo) -> tuple[str, str, str]:
     """Return a run's group: kind of probe, data and prompts; runs of a group have the same queries.
 
-    For runs of statements the prompts don't matter: each fact is one query.
+    Imported results belong to the kind of probe whose runs have the same numbers, and to its manual
+    prompts. For runs of
+    statements the prompts don't matter: each fact is one query.
     """
-    return (info.kind, info.data_digest, "" if info.ranks_statements else info.prompts)
+    prompts = "manual" if info.imported else info.prompts
+    return (info.way, info.data_digest, "" if info.ranks_statements else prompts)
 
 
 def align(runs: Sequence[Run]) -> tuple[Run, ...]:

@@ -47,7 +47,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pya
 # Fields of `RunInfo` that are copied from the specification.
 COPIED = (
     *("kind", "version", "digest", "data_digest", "model_identity", "model_kind", "precision"),
-    *("context", "ranking", "limit"),
+    *("context", "ranking", "limit", "imported"),
 )
 
 

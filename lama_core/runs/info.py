@@ -55,6 +55,7 @@ REMEDY = "Delete the run and make it again."
 FORM = 2
 STATEMENTS = "statements"  # the kind of probe that ranks whole answers
 GENERATION = "generation"  # the kind of probe that generates answers
+IMPORTED = "imported"  # the kind of run that another tool made
 OWN_WORDS = "relation"  # name of the candidates if they are the objects of the fact's relation
 
 
@@ -83,6 +84,35 @@ class RelationInfo:
         return cls(*named, templates, n, n_excluded, relation.domains)
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Where the numbers of an imported run come from, and which of them there are.
+
+    Attributes:
+        tool: The tool that made them; "" if unknown.
+        tool_version: Its version; "" if unknown.
+        created: When it made them, as it wrote the date; "" if unknown.
+        file: Name of the imported file or folder.
+        digest: SHA-256 of the files.
+        ranks: What the right answer is ranked among: whole answers whose scores are all known,
+            others that aren't known, or "" if it isn't ranked, only right or wrong.
+        probabilities: Whether the first answers have log-probabilities.
+    """
+
+    tool: str
+    tool_version: str
+    created: str
+    file: str
+    digest: str
+    ranks: Literal["answers", "unknown", ""]
+    probabilities: bool
+
+    @property
+    def source(self) -> str:
+        """The tool and its version, or the file's name."""
+        return f"{self.tool} {self.tool_version}".strip() or self.file
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunInfo:
     """The description of a finished run, as in `run.json`.
@@ -101,6 +131,7 @@ class RunInfo:
         files: Name and SHA-256 of each file; () in runs of earlier versions.
         checkpoint: Series and training step, if the model is a checkpoint of a training run. Not
             part of the run's identity.
+        imported: Where the numbers come from, if another tool made them.
         title: The name given by the user, or "".
         beside: The runs that this one is aligned with; see `alignment`. Not stored.
         exact_to: If alignment ranked shared candidates, the largest k for which P@k is exact; else
@@ -137,6 +168,7 @@ class RunInfo:
     device: str = ""
     files: tuple[tuple[str, str], ...] = ()
     checkpoint: Checkpoint | None = None
+    imported: Imported | None = None
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
@@ -150,7 +182,7 @@ class RunInfo:
     @property
     def ranks_statements(self) -> bool:
         """Whether the run ranks whole answers by their statements, and not words at a blank."""
-        return self.kind == STATEMENTS
+        return self.kind == STATEMENTS or (self.imported and self.imported.ranks) == "answers"
 
     @property
     def generates(self) -> bool:
@@ -160,7 +192,24 @@ class RunInfo:
     @property
     def ranks_words(self) -> bool:
         """Whether words at a blank are ranked; not whole answers, and not generated texts."""
-        return not self.ranks_statements and not self.generates
+        return not self.ranks_statements and self.has_ranks
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether right answers are ranked; else they are right (rank 1) or not ranked."""
+        return not self.generates and (self.imported is None or self.imported.ranks != "")
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the first answers have log-probabilities."""
+        return self.imported is None or self.imported.probabilities
+
+    @property
+    def way(self) -> str:
+        """The kind of probe; of imported results the kind whose runs have the same numbers."""
+        if self.imported is None:
+            return self.kind
+        return {"answers": STATEMENTS, "unknown": "cloze", "": GENERATION}[self.imported.ranks]
 
     @property
     def guessable(self) -> bool:
@@ -170,17 +219,20 @@ class RunInfo:
     @property
     def n_said(self) -> str:
         """Number of ranked words as text: `21,018`, or `at most 900` if relations differ."""
+        if self.imported and not self.n_candidates:
+            return "unknown"
         return f"{'at most ' * (self.candidates == OWN_WORDS)}{self.n_candidates:,}"
 
     @property
     def label(self) -> str:
-        """Name to show: the user's title, else model, dataset, unusual prompts and limit."""
+        """Name to show: the user's title, else model, dataset, unusual prompts, limit, tool."""
         if self.title:
             return self.title
-        prompts = "" if self.prompts == "manual" else f", {self.prompts}"
+        prompts = "" if self.prompts == "manual" or self.imported else f", {self.prompts}"
         prompts += " prompts" * (prompts != "" and self.ranks_words)
         limit = "" if self.limit is None else f", first {self.limit} a relation"
-        return f"{self.model} on {self.dataset}{prompts}{limit}"
+        made = f", imported from {self.imported.source}" if self.imported else ""
+        return f"{self.model} on {self.dataset}{prompts}{limit}{made}"
 
     def path(self, name: str) -> Path:
         """Return the path of one of the run's files after checking its digest.
@@ -459,8 +511,9 @@ def _stored_info(path: Path, _size: int, _changed: int) -> RunInfo:
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` atomically, with the digests of the files that are in the folder by now."""
     content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
-    if info.checkpoint is None:  # earlier versions don't know the field
-        del content["checkpoint"]
+    for name in ("checkpoint", "imported"):  # earlier versions don't know these fields
+        if content[name] is None:
+            del content[name]
     content["files"] = [
         (name, file_digest(folder / name)) for name in DIGESTED if (folder / name).is_file()
     ]

@@ -26,7 +26,7 @@ from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
 from lama_core.models.server.addresses import is_server
 from lama_core.progress import OnProgress, ignore
-from lama_core.runs.info import RelationInfo
+from lama_core.runs.info import Imported, RelationInfo
 from lama_core.scoring.executors import Work
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
@@ -77,6 +77,7 @@ class RunSpec(ABC):
         model_kind: A `models.protocols.Kind`, or the method of a baseline.
         ranking: Which of the two stored ranks is shown by default; not part of the identity.
         limit: Maximum number of facts per relation; None is all.
+        imported: Where the numbers come from, if another tool made them.
     """
 
     kind: ClassVar[str]
@@ -94,6 +95,7 @@ class RunSpec(ABC):
     context: Context = "both"
     ranking: Ranking = "filtered"
     limit: int | None = None
+    imported: Imported | None = None
 
     @abstractmethod
     def options(self) -> dict[str, Any]:

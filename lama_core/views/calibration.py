@@ -36,6 +36,7 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
     title = "Calibration"
     question = "Is a confident first answer right more often?"
     example = "results calibration starter-minilm_mlm-manual"
+    of_probabilities = True
 
     def compute(self, runs: Sequence[Run], request: CalibrationRequest) -> "pd.DataFrame":
         """Return the bins of `metrics.calibrate`; a bin without facts has NaN means."""

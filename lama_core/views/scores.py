@@ -144,12 +144,12 @@ class Measure:
 def measures(shown: "Shown[ScoresRequest, Scores]") -> dict[str, Measure]:
     """Return name -> measure, first `P@k`.
 
-    Measures of ranks are excluded if all runs generate texts; measures of texts are included if any
+    Measures of ranks are excluded if no run has ranks; measures of texts are included if any
     run does. Freq is excluded: it is a baseline, not a measure of a model.
     """
-    generates = [info.generates for info in shown.infos]
-    metrics = METRICS | (TEXT_METRICS if any(generates) else {})
-    hidden = {"p_at_1", "freq", *(OF_RANKS if all(generates) else ())}
+    metrics = METRICS | (TEXT_METRICS if any(info.generates for info in shown.infos) else {})
+    has_ranks = any(info.has_ranks for info in shown.infos)
+    hidden = {"p_at_1", "freq", *(() if has_ranks else OF_RANKS)}
     others = [metric for name, metric in metrics.items() if name not in hidden]
     first = Measure(P_AT_K, "p_at_k", f"P@{shown.request.k}")
     return {"P@k": first} | {one.label: Measure(one, one.name, one.label) for one in others}

@@ -65,7 +65,8 @@ class View(ABC, Generic[R, Found]):
         example: A command, without the program's name.
         aligned: Whether runs of the same data and prompts are restricted to shared facts.
         checkpoints: Whether it includes the earlier checkpoints of training runs.
-        of_ranks: Whether it needs ranks, which runs with generated answers don't have.
+        of_ranks: Whether it needs ranks, which generated answers and some imported runs don't have.
+        of_probabilities: Whether it needs probabilities, which some imported runs don't have.
         least_runs: The least number of runs.
         most_runs: The largest number of runs; None is unlimited.
     """
@@ -77,8 +78,15 @@ class View(ABC, Generic[R, Found]):
     aligned: ClassVar[bool] = True
     checkpoints: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = False
+    of_probabilities: ClassVar[bool] = False
     least_runs: ClassVar[int] = 1
     most_runs: ClassVar[int | None] = None
+
+    def lacks(self, info: RunInfo) -> str:
+        """Return what the view needs and a run doesn't have; "" if the view can show the run."""
+        if self.of_ranks and not info.has_ranks:
+            return "ranks"
+        return "probabilities" if self.of_probabilities and not info.has_probabilities else ""
 
     @abstractmethod
     def compute(self, runs: Sequence[Run], request: R) -> Found:
@@ -278,12 +286,13 @@ def show(view: View[R, Found], request: R) -> Shown[R, Found]:
             be shown together.
     """
     runs = view.load(request)
-    generated = [run.info.id for run in runs if run.info.generates]
-    if view.of_ranks and generated:
-        request.on_note(f"Not shown, because generated answers have no ranks: {_few(generated)}.")
-        runs = [run for run in runs if not run.info.generates]
+    lacks = {run.info.id: lack for run in runs if (lack := view.lacks(run.info))}
+    if lacks:
+        what = " or ".join(dict.fromkeys(lacks.values()))
+        request.on_note(f"Not shown, because they have no {what}: {_few(list(lacks))}.")
+        runs = [run for run in runs if run.info.id not in lacks]
         if not runs:
-            raise UserError(f"{view.title}: generated answers have no ranks. Choose other runs.")
+            raise UserError(f"{view.title}: these runs have no {what}. Choose other runs.")
     return show_runs(view, runs, request)
 
 

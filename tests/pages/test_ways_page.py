@@ -100,7 +100,7 @@ def test_without_two_kinds_of_runs_the_menu_says_what_is_needed(
     app = open_page("results", data="stated", runs=texts.info.id, tab="More", chart=screens.WAYS)
     assert "Needs: runs of one model in at least two ways" in said(app)
     app = open_page("results", data="stated", runs=texts.info.id, tab="More")
-    assert "generated answers have no ranks" in said(app)
+    assert "a run with ranks" in said(app)
 
 
 def test_a_text_is_shown_as_text_with_its_question(runs: tuple[Run, Run, Run]) -> None:

@@ -7,7 +7,7 @@ are tables, too.
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.runs.importers import lama_scripts, lm_evaluation_harness, lm_pub_quiz
+from lama_core.runs.importers import lama_scripts, lm_evaluation_harness, lm_pub_quiz, table
 from lama_core.runs.importers.results import Format
 
 FORMATS: tuple[Format, ...] = (
@@ -29,6 +29,7 @@ FORMATS: tuple[Format, ...] = (
         lama_scripts.recognizes,
         lama_scripts.read,
     ),
+    Format("table", "table with subject, object and rank", table.recognizes, table.read),
 )
 
 

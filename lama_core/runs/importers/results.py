@@ -14,7 +14,8 @@ import pyarrow as pa
 from lama_core.progress import OnProgress
 
 MAX_PREDICTIONS = 10  # predictions of a row that are kept
-MAX_DROPPED = 20  # dropped rows of one reason that are named; the others are only counted
+MAX_DROPPED = 5  # dropped rows of one reason that are named; the others are only counted
+MAX_REASONS = 50  # different reasons; rows dropped for further ones are counted together
 MAX_ROWS = 2_000_000  # rows of one import
 MAX_BYTES = 1 << 30  # size of one file
 
@@ -138,20 +139,24 @@ class DropList:
 
     def add(self, where: str, reason: str, n: int = 1) -> None:
         """Add `n` rows at one place."""
+        if reason not in self._n and len(self._n) >= MAX_REASONS:
+            reason = "other reasons"
         places = self._places.setdefault(reason, [])
         if len(places) < MAX_DROPPED:
             places.append(where)
         self._n[reason] = self._n.get(reason, 0) + n
 
     def add_lines(self, file: str, lines: Iterable[int], reason: str) -> None:
-        """Add the rows at some lines of a file."""
+        """Add the rows at some lines of a file; file: "" for numbers of rows."""
+        place = f"{file} line" if file else "row"
         for line in lines:
-            self.add(f"{file} line {line}" if reason not in self._places else str(line), reason)
+            self.add(f"{place} {line}" if reason not in self._places else str(line), reason)
 
     def records(self) -> tuple[Dropped, ...]:
         """Return a record for each reason."""
         return tuple(
-            Dropped(", ".join(places) + (" …" if self._n[reason] > len(places) else ""), reason,
-                    self._n[reason])
+            Dropped(
+                ", ".join(places) + " …" * (self._n[reason] > len(places)), reason, self._n[reason]
+            )
             for reason, places in self._places.items()
-        )  # fmt: skip
+        )

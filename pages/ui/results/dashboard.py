@@ -30,7 +30,7 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
     bars: the scores, with columns `run`, `source` and `relation`.
     """
     _draw_selection(choice)
-    ranked = choice.ranked()
+    ranked = choice.where(lambda run: run.has_ranks)
     is_wide = bars.frame[bars.by.column].nunique() > MOST_BESIDE
     with st.container(key="dashboard"):
         if not ranked.runs:

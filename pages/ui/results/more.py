@@ -60,19 +60,20 @@ class Chart:
         draw: Draws the chart.
         needs: Returns what is missing for the chart, in words; empty if nothing is missing.
         of_runs: Whether the chart counts all facts of the chosen runs, which a line above it says.
-        of_ranks: Whether the chart shows ranks, which runs with generated answers don't have.
+        lacks: Returns what the chart needs and a run doesn't have; see `View.lacks`.
     """
 
     question: str
     draw: Draw
     needs: Needs = lambda *_: ""
     of_runs: bool = True
-    of_ranks: bool = False
+    lacks: Callable[[RunInfo], str] = lambda _: ""
 
     def missing(self, choice: RunChoice, listing: RunListing) -> str:
         """Return what is missing for the chart, in words; empty if nothing is missing."""
-        if self.of_ranks and choice.all_generated:
-            return "a run that ranks words or answers; generated answers have no ranks"
+        lacks = dict.fromkeys(map(self.lacks, choice.runs))
+        if lacks and "" not in lacks:
+            return f"a run with {' and '.join(lacks)}"
         return self.needs(choice, listing)
 
 
@@ -133,7 +134,7 @@ def _of_view(
 ) -> tuple[str, Chart]:
     """The title of a view and its chart."""
     view = function.view
-    return view.title, Chart(view.question, draw, needs, of_runs, view.of_ranks)
+    return view.title, Chart(view.question, draw, needs, of_runs, view.lacks)
 
 
 CHARTS = dict(
@@ -199,10 +200,12 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo
         show_note(f"Needs: {missing}.")
         _draw_link_to_runs(name, choice, listing)
         return None
-    if chart.of_ranks and choice.generated:
-        hidden = plain(", ".join(choice.generated))
-        st.caption(f"Hidden, because generated answers have no ranks: {hidden}.")
-        choice = choice.ranked()
+    shown = choice.where(lambda run: not chart.lacks(run))
+    if len(shown.runs) < len(choice.runs):
+        lacks = " or ".join(filter(None, dict.fromkeys(map(chart.lacks, choice.runs))))
+        hidden = ", ".join(one for one in choice.titles if one not in shown.titles)
+        st.caption(f"Hidden, because they have no {lacks}: {plain(hidden)}.")
+        choice = shown
     if chart.of_runs:
         draw_comparison_basis(choice)
     return chart.draw(choice, listing)

@@ -148,9 +148,7 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: Measure) -> s
             a, b = found.order[1], found.order[0]
             links.go(screens.RESULTS, {**here, "tab": "Compare", "run_a": ids[a], "run_b": ids[b]})
         for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
-            if not choice.all_generated and st.button(
-                chart, icon=f":material/{icon}:", type="tertiary"
-            ):
+            if choice.any_ranked and st.button(chart, icon=f":material/{icon}:", type="tertiary"):
                 links.go(screens.RESULTS, {**here, "chart": chart})
     return plain(found.counted)
 

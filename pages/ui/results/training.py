@@ -80,7 +80,7 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     boxes = st.columns([2.4, 3.4, 1.8], vertical_alignment="bottom")
     name = choose("Series", list(named), key="series", place=boxes[0])
     series = named[name]
-    offered = list(MEASURES)[: 1 if series.last.generates else None]
+    offered = list(MEASURES)[: 1 if not series.last.has_ranks else None]
     measure = pick("Right answer's", offered, key="training_measure", place=boxes[1])
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     chosen = choice.with_runs(series.runs)

@@ -217,20 +217,14 @@ class RunChoice:
         """Whether all runs rank words at a blank."""
         return all(run.ranks_words for run in self.runs)
 
-    @cached_property
-    def generated(self) -> tuple[str, ...]:
-        """The titles of the runs with generated answers, which have no ranks beyond the first."""
-        runs = zip(self.titles, self.runs, strict=True)
-        return tuple(title for title, run in runs if run.generates)
-
     @property
-    def all_generated(self) -> bool:
-        """Whether all runs have generated answers."""
-        return all(run.generates for run in self.runs)
+    def any_ranked(self) -> bool:
+        """Whether any run has ranks: not generated answers, nor results that are right or wrong."""
+        return any(run.has_ranks for run in self.runs)
 
-    def ranked(self) -> "RunChoice":
-        """The choice without the runs with generated answers."""
-        kept = [number for number, run in enumerate(self.runs) if not run.generates]
+    def where(self, keep: Callable[[RunInfo], bool]) -> "RunChoice":
+        """The choice with the runs for which `keep` is true."""
+        kept = [number for number, run in enumerate(self.runs) if keep(run)]
         runs = tuple(self.runs[number] for number in kept)
         return replace(self, runs=runs, names=tuple(self.names[number] for number in kept))
 
@@ -255,8 +249,10 @@ class RunChoice:
 
 def _describe_prompts(run: RunInfo) -> str:
     """The prompts of a run and their meaning."""
-    if run.ranks_statements:
+    if run.ranks_statements and not run.imported:
         return f"{run.prompts} (whole answers, ranked by the likelihood of the sentence with each)"
+    if run.imported:
+        return f"imported (as {run.imported.source} asked)"
     if run.generates:
         return f"{run.prompts} (generated answers; a text that contains a right answer is right)"
     if run.prompts in PROMPT_SETS:
@@ -527,12 +523,17 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
             f"(originally {each}). Runs store their ten best words, so P@k is exact up to "
             f"k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
-    elif choice.all_generated:
-        text += " Nothing is ranked: a text that contains a right answer is right, so P@k = P@1."
-    elif choice.generated:
+    elif not choice.any_ranked:
+        text += f" Nothing is ranked: {_when_right(choice.runs)}, so P@k = P@1."
+    elif unranked := [
+        (title, run)
+        for title, run in zip(choice.titles, choice.runs, strict=True)
+        if not run.has_ranks
+    ]:
         text += (
-            " **Different things are counted**: a generated text is right if it contains a right "
-            f"answer ({plain(', '.join(choice.generated))}); the other runs rank words or answers."
+            f" **Different things are counted**: {_when_right([run for _, run in unranked])} "
+            f"({plain(', '.join(title for title, _ in unranked))}); the other runs rank words or "
+            "answers."
         )
         differ = "some models generate answers and others rank them"
     elif len({run.ranks_statements for run in choice.runs}) > 1:
@@ -553,6 +554,22 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
     else:
         text += f" All rank the same {choice.runs[0].n_candidates:,} words."
     return ComparisonBasis(text, differ)
+
+
+def _when_right(runs: Sequence[RunInfo]) -> str:
+    """When an answer without ranks is right, as a clause."""
+    rules = {
+        "a text that contains a right answer is right": any(run.generates for run in runs),
+        "the tool that made the results says what is right": any(run.imported for run in runs),
+    }
+    return "; ".join(rule for rule, applies in rules.items() if applies)
+
+
+def _candidates_of(run: RunInfo) -> str:
+    """What a run ranked, as text."""
+    if not run.has_ranks:
+        return "none"
+    return f"{run.candidates} ({run.n_said})" if run.n_candidates else run.n_said
 
 
 def draw_missing(choice: RunChoice, here: str) -> None:
@@ -581,13 +598,14 @@ def draw_runs(choice: RunChoice) -> None:
                     "made": run.made.replace("T", " ").removesuffix("Z"),
                     choice.counts: run.n,
                     "excluded": run.n_excluded,
-                    "candidates": "none" if run.generates else f"{run.candidates} ({run.n_said})",
-                    "context": run.context,
-                    "precision": run.precision,
+                    "candidates": _candidates_of(run),
+                    "context": "" if run.imported else run.context,
+                    "precision": "" if run.imported else run.precision,
                     "device": run.device or "unknown",
                     "facts per relation": "all" if run.limit is None else f"first {run.limit}",
                     "facts/s": run.n / run.seconds if run.seconds else None,
                     "comes with the project": run.bundled,
+                    "imported from": run.imported.source if run.imported else "",
                 }
                 for run in choice.runs
             ],

@@ -200,7 +200,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
             (WORDING, explain("Wording seen in training"), WORDING_SEEN, "wording", no_texts),
         )
     )
-    ranges = {} if focus.generates else _choose_range("Rank", "rank", min_value=1)
+    ranges = {} if not focus.has_ranks else _choose_range("Rank", "rank", min_value=1)
     if focus.ranks_statements:
         margin_help = (
             f"{explain('Margin')} The range excludes the lower end and includes the upper one."

@@ -136,7 +136,7 @@ def make_table(
         excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
         columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
         columns[f"{name} prob"] = run.confidence[rows]
-        if not run.run.info.generates:
+        if run.run.info.has_ranks:
             columns[f"{name} rank"] = run.rank[rows]
             columns[f"{name} log-prob"] = run.log_prob[rows]
         if run.run.info.ranks_statements:
@@ -319,8 +319,8 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     run, info, name = joined.runs[number], choice.runs[number], choice.names[number]
     at, colour = int(run.at[row]), choice.colours[name]
     detail = f"{info.prompts}{' prompts' * info.ranks_words}, {choice.ranking} rank"
-    if info.generates:
-        detail = info.prompts
+    if not info.has_ranks or info.imported:
+        detail = f"imported from {info.imported.source}" if info.imported else info.prompts
     predictions.draw_head(info.model, choice.titles[number], colour, detail)
     if at < 0:
         st.caption("This fact isn't in the run.")
@@ -330,6 +330,9 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
         return
     if info.generates:
         _draw_text(joined, row, number)
+        return
+    if info.imported and not info.ranks_statements:
+        _draw_imported(joined, row, number)
         return
     top = run.run.top
     answers = tuple(
@@ -354,6 +357,37 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     predictions.draw_answers(BlankAnswer(answers, mark, over=_over(info)), colour)
     if info.ranks_statements:
         draw_scores_of_answers(run, row, gold, colour, name, choice)
+
+
+def _draw_imported(joined: JoinedAnswers, row: int, number: int) -> None:
+    """Draw what an imported run says about a fact: predictions, and the rank or the verdict."""
+    run = joined.runs[number]
+    top, at = run.run.top, int(run.at[row])
+    pairs = zip(top.words[at], top.log_probs[at], strict=True)
+    words = [(word, log_prob) for word, log_prob in pairs if word is not None][:N_PREDICTIONS]
+    if not words and isinstance(run.answer[row], str):
+        words = [(run.answer[row], float(np.log(run.confidence[row])))]
+    lines = "".join(
+        f'<tr><td class="rank">{rank}</td><td class="word">{escape(word)}</td>'
+        f'<td class="num muted">{_log_prob(log_prob)}</td></tr>'
+        for rank, (word, log_prob) in enumerate(words, start=1)
+    )
+    gold = f"Right answer <b>{escape(str(joined.facts['object'].iloc[row]))}</b>"
+    if run.run.info.has_ranks:
+        known = _log_prob(run.log_prob[row])
+        gold += f": rank <b>{int(run.rank[row]):,}</b>" + f", log-prob. {known}" * bool(known)
+        chip = ""
+    else:
+        is_right = bool(joined.right(number)[row])
+        chip = f'<span class="lx-chip">{"✓ right" if is_right else "✗ wrong"}</span>'
+    st.html(
+        f'<table class="lx"><tbody>{lines}</tbody></table><div class="lx-gold">{gold}</div>{chip}'
+    )
+
+
+def _log_prob(value: float) -> str:
+    """A log-probability as text; empty if it isn't known."""
+    return fixed(float(value), 2) if np.isfinite(value) else ""
 
 
 def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:

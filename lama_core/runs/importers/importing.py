@@ -1,0 +1,392 @@
+"""Import results that another tool made: read, match with known facts, and save as runs.
+
+Nothing is saved before all of it was read, and each run is saved completely or not at all.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lama_core.datasets.nested_folders import files_under
+from lama_core.datasets.user_table import is_table
+from lama_core.downloads import archive
+from lama_core.errors import UserError
+from lama_core.files import folder_bytes, format_bytes, open_file, user_path, work_folder
+from lama_core.paths import data_dir
+from lama_core.progress import OnProgress, Progress
+from lama_core.requests import Request, argument, option
+from lama_core.rounding import counted
+from lama_core.runs.execute import save
+from lama_core.runs.importers.formats import FORMATS, find_format, recognize
+from lama_core.runs.importers.matching import Matched, match
+from lama_core.runs.importers.results import (
+    MAX_BYTES,
+    Dropped,
+    Format,
+    ImportedResults,
+    ReadOptions,
+)
+from lama_core.runs.importers.rows import describe_relations, make_rows, usable
+from lama_core.runs.importers.spec import ImportedSpec
+from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run
+from lama_core.runs.manage import rename_run
+from lama_core.runs.spec import Finished
+from lama_core.scoring.answer_spaces import answers_of, named_space
+
+MAX_FILES = 5000
+MAX_FOLDER = 2 << 30  # bytes of a folder or unpacked archive
+MAX_NAME = 120  # letters of a model's or dataset's name
+PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
+PICKLED = b"\x80"
+MODEL_KIND = "imported"
+
+
+@dataclass(frozen=True)
+class ImportRunRequest(Request):
+    """Results of another tool as runs: `runs import`."""
+
+    command: ClassVar[tuple[str, ...]] = ("runs", "import")
+    python: ClassVar[str] = "import_run"
+
+    path: Annotated[
+        str,
+        argument(
+            "A table (CSV, TSV, JSON, Parquet, Excel), or a folder or archive of another tool's "
+            "results."
+        ),
+    ]
+    format: Annotated[
+        str | None,
+        option(f"Default: recognised. One of {', '.join(one.name for one in FORMATS)}."),
+    ] = None
+    model: Annotated[
+        str | None,
+        option("Name of the model; of several models in the files, the only one to import."),
+    ] = None
+    dataset: Annotated[
+        str | None,
+        option(
+            "The installed dataset with the facts. Default: the one that has most of them, if it "
+            "has half of them."
+        ),
+    ] = None
+    name: Annotated[str | None, option("Title of the run.")] = None
+    column: Annotated[
+        Sequence[str],
+        option("For a table: ROLE=COLUMN, such as rank=gold_position. Can be repeated."),
+    ] = ()
+    dry_run: Annotated[bool, option("Only report what would be imported; save nothing.")] = False
+
+    def columns(self) -> dict[str, str]:
+        """Return role -> column. Raises UserError for text without `=`."""
+        found = {}
+        for text in self.column:
+            role, equals, name = text.partition("=")
+            if not (equals and role.strip() and name.strip()):
+                raise UserError(f"--column {text!r}: expected ROLE=COLUMN, such as rank=position.")
+            found[role.strip()] = name.strip()
+        return found
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Results that can be saved as a run.
+
+    Attributes:
+        matched: The results with their facts.
+        spec: The description of the run.
+        finished: Its rows.
+    """
+
+    matched: Matched
+    spec: ImportedSpec
+    finished: Finished
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.spec.model_name
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `runs import --json` prints of a run."""
+        results, rows = self.matched.results, self.finished.rows
+        right = pc.sum(pc.equal(rows["rank_raw"], 1)).as_py() or 0
+        n = sum(one.n for one in self.finished.relations)
+        return {
+            "run": self.spec.run_id,
+            "model": self.model,
+            "dataset": self.spec.dataset_name,
+            "tool": results.tool,
+            "version": results.version,
+            "created": results.created,
+            "n": n,
+            "n_excluded": sum(one.n_excluded for one in self.finished.relations),
+            "n_relations": len(self.finished.relations),
+            "n_matched": self.matched.n_matched,
+            "matched_with": self.matched.dataset.name if self.matched.dataset else None,
+            "has_ranks": bool(self.spec.imported and self.spec.imported.ranks),
+            "p_at_1": right / n if n else None,
+            "dropped": [
+                {"where": one.where, "reason": one.reason, "n": one.n} for one in results.dropped
+            ],
+        }
+
+
+def open_results(request: ImportRunRequest) -> list[Opened]:
+    """Return the runs that an import would save.
+
+    Raises:
+        UserError: If the format is unknown, the files are too large or not safe, or nothing is
+            usable.
+    """
+    given = user_path(request.path)
+    if not given.exists():
+        raise UserError(f"No such file or folder: {given}.")
+    with _unpacked(given, request.on_progress) as path:
+        try:
+            return _open(path, given, request)
+        except UserError as error:  # show the user the given path, not that of the copy
+            raise UserError(str(error).replace(str(path), given.name)) from error
+        except (pa.ArrowException, MemoryError, RecursionError, OSError) as error:
+            raise UserError(f"{given.name} can't be read: the file is damaged.") from error
+
+
+def _open(path: Path, given: Path, request: ImportRunRequest) -> list[Opened]:
+    _check_files(path)
+    chosen = find_format(request.format) if request.format else recognize(path)
+    if chosen is None and path.is_file() and is_table(path):
+        chosen = find_format("table")  # its reader says what is missing
+    if chosen is None:
+        known = ", ".join(one.title for one in FORMATS)
+        raise UserError(f"{given.name} has no results in a known format; known: {known}.")
+    options = ReadOptions(request.model or "", request.dataset or "", request.columns())
+    if options.columns and chosen.name != "table":
+        raise UserError(f"--column is for tables, and {given.name} is a {chosen.title}.")
+    found = [_named(usable(one), given, request) for one in _read(chosen, path, options, request)]
+    if any(not len(one.rows) for one in found):
+        raise UserError(f"{given.name} has no usable row: {_first_reason(found)}.")
+    if len({one.model for one in found}) < len(found):
+        raise UserError(f"{given.name} has several results of one model: import them one by one.")
+
+    def on_stage(text: str) -> None:
+        request.on_progress(Progress(text))
+
+    digest = files_digest(path)
+    opened = []
+    for one in match(found, request.dataset or "", on_stage):
+        request.on_progress(Progress(f"Ranking the answers of {one.results.model}"))
+        opened.append(as_run(one, given.name, digest))
+    return opened
+
+
+def _read(
+    chosen: Format, path: Path, options: ReadOptions, request: ImportRunRequest
+) -> list[ImportedResults]:
+    found = chosen.read(path, options, request.on_progress)
+    if not found:
+        raise UserError(f"{path} has no results of the format {chosen.name}.")
+    if request.model and len(found) > 1:
+        found = [one for one in found if one.model == request.model]
+        if not found:
+            raise UserError(f"{path} has no results of the model {request.model!r}.")
+    return found
+
+
+def _named(results: ImportedResults, given: Path, request: ImportRunRequest) -> ImportedResults:
+    """Return the results with the names of model and data, one line each."""
+    model = _one_line(request.model or results.model)
+    if not model:
+        raise UserError(f"{given.name} doesn't say which model it is of: give it with --model.")
+    data = _one_line(results.dataset) or given.name.split(".")[0] or "imported"
+    return replace(results, model=model, dataset=data)
+
+
+def _one_line(text: str) -> str:
+    return "".join(one if one.isprintable() else " " for one in text).strip()[:MAX_NAME]
+
+
+def _first_reason(found: Sequence[ImportedResults]) -> str:
+    dropped = [one for results in found for one in results.dropped]
+    return f"{dropped[0].where}: {dropped[0].reason}" if dropped else "it is empty"
+
+
+def as_run(matched: Matched, file: str, digest: str) -> Opened:
+    """Return the run of matched results."""
+    results, rows = matched.results, make_rows(matched)
+    relations = describe_relations(matched, rows)
+    has_scores = "scores" in rows.column_names
+    has_ranks = has_scores or results.rows["rank"].null_count < len(results.rows)
+    known = rows["first_log_prob"].null_count < len(rows)
+    imported = Imported(
+        _one_line(results.tool),
+        _one_line(results.version),
+        _one_line(results.created),
+        _one_line(file),
+        digest,
+        "answers" if has_scores else "unknown" if has_ranks else "",
+        known,
+    )
+    words = {one.name: results.options[one.name] for one in relations if has_scores}
+    spec = ImportedSpec(
+        dataset=matched.name,
+        dataset_name=matched.name,
+        data_digest=matched.data_digest,
+        relations=tuple(one.name for one in relations),
+        model=results.model,
+        model_name=results.model,
+        model_identity=f"imported {digest} {results.model}",
+        model_kind=MODEL_KIND,
+        imported=imported,
+        answers=_answers(matched, words),
+    )
+    n_candidates = max(map(len, words.values()), default=0)
+    return Opened(matched, spec, Finished(rows, relations, n_candidates, words=words))
+
+
+def _answers(matched: Matched, words: dict[str, tuple[str, ...]]) -> tuple[str, str]:
+    """Return name and digest of the ranked answers."""
+    if not words:
+        return "", ""
+    space = named_space(OWN_WORDS)
+    data = matched.dataset
+    names = {one.name for one in data.relations} if data else set()
+    if data and all(
+        name in names and answers_of(space, data, name) == own for name, own in words.items()
+    ):
+        return OWN_WORDS, space.digest
+    text = "\n".join(f"{name}\t{word}" for name, own in words.items() for word in own)
+    return OWN_WORDS, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def save_opened(opened: Sequence[Opened], title: str = "") -> list[Run]:
+    """Save the runs; title: their title, with the model's name if there are several.
+
+    Raises:
+        UserError: If the disk is full, or the title isn't one line.
+    """
+    if len(title) > MAX_TITLE or not title.isprintable():
+        raise UserError(f"A run's name must be one line of at most {MAX_TITLE} characters.")
+    runs = []
+    for one in opened:
+        run = save(one.spec, one.finished, "")
+        if title:
+            text = title if len(opened) == 1 else f"{title} {one.model}"[:MAX_TITLE]
+            run = replace(run, info=rename_run(run.info.id, text))
+        runs.append(run)
+    return runs
+
+
+@contextmanager
+def _unpacked(path: Path, on_progress: OnProgress) -> Iterator[Path]:
+    """Yield the path, or a temporary folder with the content of an archive."""
+    if path.is_dir() or not archive.is_archive(path):
+        yield path
+        return
+    with work_folder(data_dir() / "runs") as folder:
+        target = folder / path.name.split(".")[0]
+
+        def on_bytes(n_bytes: int) -> None:
+            on_progress(Progress(f"Unpacking {path.name}", n_bytes, unit="bytes"))
+
+        archive.unpack(path, target, max_bytes=MAX_FOLDER, on_bytes=on_bytes)
+        inner = [one for one in target.iterdir() if not one.name.startswith((".", "__MACOSX"))]
+        yield inner[0] if len(inner) == 1 and inner[0].is_dir() else target
+
+
+def _check_files(path: Path) -> None:
+    """Raise UserError for pickles, special files, and more or larger files than allowed."""
+    if path.is_file():
+        _check_file(path)
+        return
+    if not path.is_dir():
+        raise UserError(f"{path.name} is neither a file nor a folder.")
+    files = []
+    for file in files_under(path):
+        files.append(file)
+        if len(files) > MAX_FILES:
+            raise UserError(
+                f"{path.name} has more than {MAX_FILES:,} files: give one results folder."
+            )
+    if not files:
+        raise UserError(f"{path.name} is empty.")
+    if folder_bytes(path) > MAX_FOLDER:
+        raise UserError(f"{path.name} is larger than {format_bytes(MAX_FOLDER)}: split it.")
+    others = [file for file in files if not _is_pickle(file)]
+    if not others:
+        raise _refused(files[0].name)
+    for file in others:
+        if os.path.getsize(file) > MAX_BYTES:
+            raise UserError(f"{file.name} is larger than {format_bytes(MAX_BYTES)}: split it.")
+
+
+def _check_file(path: Path) -> None:
+    if _is_pickle(path):
+        raise _refused(path.name)
+    if path.stat().st_size > MAX_BYTES:
+        raise UserError(f"{path.name} is larger than {format_bytes(MAX_BYTES)}: split it.")
+    if not path.stat().st_size:
+        raise UserError(f"{path.name} is empty.")
+
+
+def _is_pickle(path: Path) -> bool:
+    if path.name.lower().endswith(PICKLES):
+        return True
+    with open_file(path) as file:
+        head = file.read(2) or b""
+    return head[:1] == PICKLED and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+
+
+def _refused(name: str) -> UserError:
+    return UserError(
+        f"{name} is a pickle, which can run code when it is opened: save the results as CSV or "
+        "JSON."
+    )
+
+
+def files_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, or of all files of a folder with their names."""
+    digest = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(files_under(path))
+    for file in files:
+        if path.is_dir():
+            digest.update(f"{file.relative_to(path).as_posix()}\n".encode("utf-8", "replace"))
+        with open_file(file) as content:
+            while chunk := content.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def report(opened: Opened) -> Iterator[str]:
+    """Yield what an import found, a sentence each: facts, matched facts, dropped rows."""
+    about = opened.to_json()
+    tool = f" by {about['tool']} {about['version']}".rstrip() if about["tool"] else ""
+    rows = opened.finished.rows.num_rows
+    yield (
+        f"{about['model']} on {about['dataset']}{tool}: {counted(rows, 'row')} of "
+        f"{counted(about['n_relations'], 'relation')}"
+    )
+    if about["matched_with"]:
+        rest = rows - about["n_matched"]
+        yield (
+            f"{about['n_matched']:,} of {counted(rows, 'row')} are facts of {about['matched_with']}"
+            + (f"; the other {rest:,} are kept with the run" if rest else "")
+        )
+    else:
+        yield "No installed dataset has these facts: they are kept with the run"
+    if not about["has_ranks"]:
+        yield "No ranks: an answer is right or wrong, so only P@1 is shown"
+    if about["n_excluded"]:
+        yield f"{about['n_excluded']:,} excluded: the results have no rank for them"
+    yield from map(dropped_line, opened.matched.results.dropped)
+
+
+def dropped_line(dropped: Dropped) -> str:
+    """Return dropped rows as a line."""
+    return f"{counted(dropped.n, 'row')} dropped: {dropped.reason} ({dropped.where})"

@@ -1,0 +1,164 @@
+"""Results of other tools as the rows of a run: their facts are those of an installed dataset.
+
+A row's fact is that of the dataset with the same relation, subject and object. The dataset is the
+one given, or the installed one with the most of the results' facts, if it has half of them. Other
+rows, and results of unknown facts, bring their own facts, which the run keeps.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lama_core.datasets.dataset import Dataset
+from lama_core.datasets.library.installed import dataset_names, load_dataset
+from lama_core.datasets.user_table import SOURCE
+from lama_core.errors import UserError
+from lama_core.runs.importers.results import ImportedResults
+from lama_core.types import Relation
+
+SHARE = 0.5  # of the facts that an installed dataset must have, if no dataset is given
+_BETWEEN = "\x1f"  # not part of any name
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Results and the facts that they are about.
+
+    Attributes:
+        results: The results.
+        name: Name of the dataset.
+        dataset: The installed dataset that has the facts; None if none has.
+        at: Index of each row's fact in the dataset, int64 [row]; -1 if it isn't there.
+    """
+
+    results: ImportedResults
+    name: str
+    dataset: Dataset | None
+    at: Ints
+
+    @property
+    def n_matched(self) -> int:
+        """How many rows are about facts of the dataset."""
+        return int((self.at >= 0).sum())
+
+    @cached_property
+    def relations(self) -> dict[str, Relation]:
+        """Name -> relation, of the dataset or of the results."""
+        known = {one.name: one for one in self.dataset.relations} if self.dataset else {}
+        names = self.results.rows["relation"].unique().to_pylist()
+        return {name: known.get(name) or Relation(name, SOURCE) for name in names}
+
+    @property
+    def data_digest(self) -> str:
+        """The dataset's digest, or one of the results' own facts, whatever their order."""
+        if self.dataset:
+            return self.dataset.digest
+        digest = hashlib.sha256()
+        keys = keys_of(self.results.rows)
+        for key in pc.sort_indices(distinct := keys.unique()).to_numpy():
+            digest.update(distinct[key].as_buffer())
+            digest.update(b"\n")
+        return digest.hexdigest()
+
+    @cached_property
+    def fact_ids(self) -> pa.Array:
+        """The id of each row's fact."""
+        rows = self.results.rows
+        pair = pc.binary_join_element_wise(rows["subject"], rows["object"], "|")
+        own = pc.binary_join_element_wise(rows["relation"], pair, ":").combine_chunks()
+        if not self.dataset or not self.n_matched:
+            return own
+        ids = pa.array([fact.id for fact in self.dataset.facts], pa.string())
+        known = ids.take(pa.array(self.at, mask=self.at < 0))
+        return pc.coalesce(known, own)
+
+    @cached_property
+    def origins(self) -> pa.Array:
+        """Where each row's fact comes from, null if unknown."""
+        facts = self.dataset.facts if self.dataset else ()
+        known = pa.array([*(fact.origin or None for fact in facts), None], pa.string())
+        return known.take(pa.array(np.where(self.at < 0, len(facts), self.at)))
+
+    @cached_property
+    def facts(self) -> pa.Table:
+        """All known facts, each once: relation, subject and object."""
+        names = ["relation", "subject", "object"]
+        own = self.results.rows.select(names).filter(pa.array(self.at < 0))
+        tables = [own, _table(self.dataset)] if self.dataset else [own]
+        return pa.concat_tables(tables).group_by(names).aggregate([])
+
+
+def keys_of(table: pa.Table, *names: str) -> pa.Array:
+    """Return one text for each row: relation, subject and object, or the columns named."""
+    columns = [table[name] for name in names or ("relation", "subject", "object")]
+    return pc.binary_join_element_wise(*columns, _BETWEEN).combine_chunks()
+
+
+def _table(dataset: Dataset) -> pa.Table:
+    names = ("relation", "subject", "object")
+    columns = {name: [getattr(fact, name) for fact in dataset.facts] for name in names}
+    return pa.table(columns, pa.schema([(name, pa.string()) for name in names]))
+
+
+def match(
+    results: Sequence[ImportedResults], dataset: str, on_stage: Callable[[str], None]
+) -> list[Matched]:
+    """Return the results with their facts; all results of an import share one dataset.
+
+    Args:
+        results: The results.
+        dataset: Name or path of the dataset; "" to look among the installed ones.
+        on_stage: Called with the current activity.
+
+    Raises:
+        UserError: If there is no such dataset, or it has none of the facts.
+    """
+    keys = [keys_of(one.rows) for one in results]
+    total = sum(map(len, keys))
+    best: tuple[Dataset | None, list[Ints]] = (None, [np.full(len(one), -1) for one in keys])
+    for one in _datasets(dataset):
+        on_stage(f"Comparing the facts with {one.name}")
+        known = keys_of(_table(one))
+        found = [_find(some, known) for some in keys]
+        if _n_found(found) > max(_n_found(best[1]), 0 if dataset else SHARE * total - 1):
+            best = (one, found)
+        if _n_found(best[1]) == total:
+            break
+    if dataset and best[0] is None:
+        raise UserError(
+            f"{dataset} has none of these facts: relation, subject and object must be the same. "
+            "Import without --dataset to keep the facts with the run."
+        )
+    return [
+        Matched(one, best[0].name if best[0] else one.dataset, best[0], at)
+        for one, at in zip(results, best[1], strict=True)
+    ]
+
+
+def _n_found(found: Sequence[Ints]) -> int:
+    return sum(int((one >= 0).sum()) for one in found)
+
+
+def _find(keys: pa.Array, known: pa.Array) -> Ints:
+    at = pc.index_in(keys, value_set=known)
+    return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _datasets(name: str) -> Iterator[Dataset]:
+    """Yield the dataset of that name, or all installed ones that can be read."""
+    if name:
+        yield load_dataset(name)
+        return
+    for one in dataset_names():
+        try:
+            yield load_dataset(one)
+        except UserError:  # the list of datasets shows why it can't be read
+            continue

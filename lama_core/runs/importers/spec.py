@@ -1,0 +1,48 @@
+"""The description of an imported run, in the place of a specification: it is never made again.
+
+The rows have the columns of every run (`facts_table`). Tools store one rank, so that the raw and
+the filtered rank are equal. A run whose tool says only what is right has rank 1 or `UNRANKED`, like
+generated answers. If the scores of all answers are known, the ranks, the margin and the
+log-probabilities over the answers follow from them as in runs of statements.
+
+Departure: Ranks of imported results
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lama_core.errors import UserError
+from lama_core.runs.info import IMPORTED
+from lama_core.runs.spec import RunSpec, ScoringJob
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedSpec(RunSpec):
+    """An imported run.
+
+    answers: Name and digest of the ranked answers, empty if they aren't known.
+    """
+
+    kind: ClassVar[str] = IMPORTED
+    version: ClassVar[int] = VERSION
+
+    answers: tuple[str, str] = ("", "")
+
+    def options(self) -> dict[str, Any]:
+        """Return the digest of the files."""
+        return {"files": self.imported.digest if self.imported else ""}
+
+    def prompt_name(self) -> str:
+        """Return `imported`: the prompts are the tool's own."""
+        return IMPORTED
+
+    def candidate_list(self) -> tuple[str, str, bool]:
+        """Return name and digest of the answers; case counts."""
+        return (*self.answers, False)
+
+    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
+        """Refuse: only the tool that made the results can make them again."""
+        raise UserError("An imported run can't be made again here: import its files again.")
