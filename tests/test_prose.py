@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def of_values(value: Any) -> Iterator[str]:
             yield from of_values(one)
 
 
+@cache
 def texts(path: Path) -> list[str]:
     """The texts of a module, a page of documentation or a lesson."""
     if path.suffix == ".py":

@@ -181,6 +181,11 @@ def _count_added(path: Path, size: int, changed: int) -> int:
         return 0  # the reader of tokenizers explains what is wrong
 
 
+def check_weights_fit(folder: Path) -> None:
+    """Raise UserError if a folder's weights are larger than this machine's memory."""
+    check_memory(str(folder), sum((folder / name).stat().st_size for name in weight_files(folder)))
+
+
 def check_memory(name: str, n_bytes: int) -> None:
     """Raise UserError for weights that are larger than this machine's memory."""
     memory = psutil.virtual_memory().total
@@ -241,7 +246,7 @@ def check_contents(folder: Path) -> None:
             f"{folder} has the weights of a model and of an adapter. If the two are merged, move "
             f"{ADAPTER} and {ADAPTER_WEIGHTS}.* to another folder; else merge them first."
         )
-    check_memory(str(folder), sum((folder / name).stat().st_size for name in weight_files(folder)))
+    check_weights_fit(folder)
     _check_config(folder / CONFIG, config, stored_tensors(folder))
 
 

@@ -51,6 +51,7 @@ from lama_core.models.model_folder import (
     check_files,
     check_lfs,
     check_memory,
+    check_weights_fit,
     file_digest,
     folder_digest,
     has_weights,
@@ -283,6 +284,7 @@ def _folder_fault(path: Path) -> str:
 
 def _located(folder: Path) -> LocatedModel:
     check_files(folder)
+    check_weights_fit(folder)  # before their digest, which would take minutes
     return LocatedModel(folder, folder_digest(folder))
 
 
