@@ -1,4 +1,4 @@
-"""Build the embedded model's training text, and search it for facts and probe sentences."""
+"""Search a corpus for a dataset's facts and probe sentences."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,25 +7,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lama_core.corpus import build
-from lama_core.corpus.build import Corpus
-from lama_core.corpus.source_forms import corpus_forms
-from lama_core.corpus.source_list import all_but
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import STARTER as STARTER
-from lama_core.datasets.passages import read_lines
+from lama_core.datasets.passages import load_corpus, paragraphs_of
+from lama_core.errors import UserError, choose
 from lama_core.metrics import cooccurrence
 from lama_core.metrics.cooccurrence import STATED_FILE as STATED_FILE
 from lama_core.metrics.cooccurrence import Pair, PairIndex
-from lama_core.metrics.sentence_forms import FORMS_FILE as FORMS_FILE
 from lama_core.metrics.sentence_forms import (
+    FORMS_FILE,
     SentenceForms,
     SentenceIndex,
+    load_forms,
     query_template,
-    save_forms,
     template_form,
 )
-from lama_core.paths import training_dir
+from lama_core.paths import model_dir
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.scoring.prompt_choice import make_prompt_set
 from lama_core.scoring.queries import make_questions
@@ -35,7 +32,9 @@ SENTENCES = "(sentences without the subject)"
 
 @dataclass(frozen=True)
 class SearchedSource:
-    """Numbers of pairs and probe sentences found in the passages of one source.
+    """Numbers of pairs and probe sentences found in one file of the corpus.
+
+    The files of `starter` are the sources of the embedded model's training text.
 
     Attributes:
         n_pairs: Pairs whose subject and object co-occur in a passage.
@@ -101,23 +100,6 @@ class CorpusSearch:
         }
 
 
-def build_corpus(*, on_progress: OnProgress = ignore) -> Corpus:
-    """Return the embedded model's training text, built in the cache from fetched sources if needed.
-
-    Args:
-        on_progress: Called with a `Progress` for each step.
-
-    Raises:
-        UserError: If a source can't be downloaded.
-    """
-    return build.build_corpus(corpus_dir(), report=lambda stage: on_progress(Progress(stage)))
-
-
-def corpus_dir() -> Path:
-    """Return the folder of the corpus."""
-    return training_dir() / "corpus"
-
-
 Wording = tuple[str, str]
 """A relation and a template of it."""
 
@@ -125,37 +107,37 @@ Wording = tuple[str, str]
 def find_cooccurring(
     out: Path | None = None,
     *,
+    corpus: str = STARTER,
     dataset: str = STARTER,
     prompts: str = "paraphrases",
     without: Sequence[str] = (),
-    forms: Path | None = None,
     on_progress: OnProgress = ignore,
 ) -> CorpusSearch:
-    """Search the embedded model's training text for a dataset's facts and probe sentences.
+    """Search a corpus for a dataset's facts and probe sentences.
 
     A pair co-occurs if a passage contains its subject and its object. A probe sentence is a query
     with the gold answer in its blank. Passages are read one by one, so memory depends on the number
     of facts, not on the size of the text.
 
     Args:
-        out: Write which pairs co-occur to this file, `STATED_FILE` in the model's folder.
+        out: Write which pairs co-occur to this file, `STATED_FILE` in a model's folder.
+        corpus: `starter`, the embedded model's training text, or a folder or file of texts.
         dataset: Name of a dataset, or a folder in LAMA's layout.
         prompts: A prompt set, or a folder of LPAQA's prompts.
-        without: Sources that weren't in the model's training.
-        forms: Write the sources' sentence forms to this file, `FORMS_FILE` in the model's folder.
-        on_progress: Called with a `Progress` for each source.
+        without: Names of the corpus's files that aren't searched, without `.txt` or `.jsonl`.
+        on_progress: Called with a `Progress` for each file.
 
     Returns:
-        The numbers of pairs and sentences found, by source and by wording.
+        The numbers of pairs and sentences found, by file and by wording.
 
     Raises:
-        UserError: If the dataset, the prompts or a source is unknown, or the text can't be built.
+        UserError: If the corpus, the dataset, the prompts or a file is unknown.
     """
     data = load_dataset(dataset)
     sentences = _probe_sentences(data, prompts)
-    sources = {source.name: source for source in all_but(without)}
-    sentence_forms = corpus_forms(tuple(sources.values()))
-    form_in = {wording: _sources_of(wording, sentence_forms) for wording in sentences}
+    files = _files_of(corpus, without)
+    forms = _forms_of(corpus, list(files))
+    form_in = {wording: _sources_of(wording, forms) for wording in sentences}
     pairs = [(fact.subject, fact.object) for fact in data.facts]
     pair_index = PairIndex(pairs)
     sentence_index = SentenceIndex(text for texts in sentences.values() for text in texts)
@@ -163,19 +145,17 @@ def find_cooccurring(
     verbatim: set[str] = set()
     almost: set[str] = set()
     searched = []
-    for name, _, path in build_corpus(on_progress=on_progress).train:
-        if name not in sources:
-            continue
-        on_progress(Progress(f"searching: {sources[name].title}"))
-        found_pairs = pair_index.find(read_lines(path))
-        found = sentence_index.find(read_lines(path))
+    for name, path in files.items():
+        on_progress(Progress(f"searching: {name}"))
+        found_pairs = pair_index.find(paragraphs_of(path))
+        found = sentence_index.find(paragraphs_of(path))
         cooccurring |= found_pairs
         verbatim |= found.verbatim
         almost |= found.almost
         searched.append(
             SearchedSource(
                 name,
-                n_passages=sum(1 for _ in read_lines(path)),
+                n_passages=sum(1 for _ in paragraphs_of(path)),
                 n_pairs=len(found_pairs),
                 n_verbatim=_count(sentences, found.verbatim),
                 n_almost=_count(sentences, found.almost),
@@ -184,8 +164,6 @@ def find_cooccurring(
         )
     if out is not None:
         cooccurrence.save_stated(pairs, frozenset(cooccurring), out)
-    if forms is not None:
-        save_forms(sentence_forms, forms)
     wordings = tuple(
         SearchedWording(
             *wording,
@@ -197,6 +175,22 @@ def find_cooccurring(
         for wording, texts in sentences.items()
     )
     return CorpusSearch(len(set(pairs)), len(cooccurring), tuple(searched), wordings)
+
+
+def _files_of(corpus: str, without: Sequence[str]) -> dict[str, Path]:
+    """Return the corpus's files to search, by their names without ending."""
+    files = {path.stem: path for path in load_corpus(corpus).files}
+    left_out = {choose(name, list(files), "source") for name in without}
+    if left_out == files.keys():
+        raise UserError("--without excludes every source: keep at least one")
+    return {name: path for name, path in files.items() if name not in left_out}
+
+
+def _forms_of(corpus: str, files: Sequence[str]) -> SentenceForms:
+    """Return the sentence forms of the files, which are known only of the embedded model's text."""
+    known = load_forms(model_dir("minilm-mlm") / FORMS_FILE) if corpus == STARTER else None
+    by_source = known.by_source if known else {}
+    return SentenceForms({name: forms for name, forms in by_source.items() if name in files})
 
 
 def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:

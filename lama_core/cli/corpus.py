@@ -1,4 +1,4 @@
-"""`data build-corpus` and `data find-cooccurring`: the embedded model's training text."""
+"""`data find-cooccurring`: a dataset's facts in a corpus."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,22 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import corpus as api
-from lama_core.api.corpus import FORMS_FILE, STARTER, STATED_FILE, CorpusSearch
+from lama_core.api.corpus import STARTER, STATED_FILE, CorpusSearch
 from lama_core.cli import commands, output
-
-
-def build_corpus(*, json: commands.Json = False) -> None:
-    """Build the embedded model's training text in the cache, from fetched sources.
-
-    The commands `prompts mine`, `extract` and `read` and the option `--open-book starter` use it.
-    """
-    with output.progress() as on_progress:
-        built = api.build_corpus(on_progress=on_progress)
-    n_passages = sum(source.n_passages for source in built.summary)
-    if json:
-        output.print_json({"passages": n_passages, "sources": len(built.summary)})
-        return
-    print(f"{n_passages:,} passages of {len(built.summary)} sources: {api.corpus_dir()}")
 
 
 def find_cooccurring(
@@ -30,10 +16,12 @@ def find_cooccurring(
         Path | None,
         Parameter(help=f"Write which pairs co-occur to this file ({STATED_FILE} of a model)."),
     ] = None,
-    forms: Annotated[
-        Path | None,
-        Parameter(help=f"Write the sentence forms to this file ({FORMS_FILE} of a model)."),
-    ] = None,
+    corpus: Annotated[
+        str,
+        Parameter(
+            help="A folder, or a .txt or .jsonl file. Default: the embedded model's training text."
+        ),
+    ] = STARTER,
     dataset: Annotated[
         str, Parameter(help="A dataset's name, or a folder in LAMA's layout.")
     ] = STARTER,
@@ -43,32 +31,34 @@ def find_cooccurring(
     without: Annotated[
         list[str] | None,
         Parameter(
-            help="A source that wasn't in the model's training; repeat for several.", negative=""
+            help="Name of a file that isn't searched, without its ending; repeat for several.",
+            negative="",
         ),
     ] = None,
     json: commands.Json = False,
 ) -> None:
-    """Search the embedded model's training text for facts and probe sentences, by source.
+    """Search a corpus for a dataset's facts and probe sentences, file by file.
 
     Prints how many subject-object pairs co-occur in a passage, how many probe sentences (queries
-    with the gold answer filled in) occur in one, and how many wordings share a source's sentence
-    form. `results --slices` and `compare --slices` use the two files in a model's folder.
+    with the gold answer filled in) occur in one, and, for the embedded model's training text, how
+    many wordings share a source's sentence form. `results --slices` and `compare --slices` use the
+    written file in a model's folder.
     """
     with output.progress() as on_progress:
         found = api.find_cooccurring(
             out,
             dataset=dataset,
             prompts=prompts,
+            corpus=corpus,
             without=without or (),
-            forms=forms,
             on_progress=on_progress,
         )
     if json:
         output.print_json(found.to_json())
         return
     _print_found(found)
-    for path in filter(None, (out, forms)):
-        print(f"Written: {path}")
+    if out is not None:
+        print(f"Written: {out}")
 
 
 def _print_found(found: CorpusSearch) -> None:

@@ -84,11 +84,6 @@ data.command(commands.make(api.import_data, print_added, "data import ~/lama/dat
 data.command(rename, help_epilogue="Example: lama-explorer data rename facts capitals")
 data.command(delete, help_epilogue="Example: lama-explorer data delete facts --yes")
 data.command(
-    corpus.build_corpus,
-    name="build-corpus",
-    help_epilogue="Example: lama-explorer data build-corpus",
-)
-data.command(
     corpus.find_cooccurring,
     name="find-cooccurring",
     help_epilogue="Example: lama-explorer data find-cooccurring --prompts manual",

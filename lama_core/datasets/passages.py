@@ -74,7 +74,12 @@ class Corpus:
 
     def _paragraphs(self) -> Iterator[str]:
         for path in self.files:
-            yield from _read_jsonl(path) if path.suffix.lower() == JSONL else read_lines(path)
+            yield from paragraphs_of(path)
+
+
+def paragraphs_of(path: Path) -> Iterator[str]:
+    """Return the paragraphs of a file of a corpus. Raises UserError as `read_lines`."""
+    return _read_jsonl(path) if path.suffix.lower() == JSONL else read_lines(path)
 
 
 def load_corpus(reference: str) -> Corpus:
@@ -107,8 +112,8 @@ def starter_files() -> list[Path]:
     files = corpus_files()
     if not files:
         raise UserError(
-            "MiniLM-MLM's corpus isn't built on this computer: build it with `lama-explorer data "
-            "build-corpus`, or give another text."
+            "MiniLM-MLM's corpus isn't built on this computer: build it in a checkout of the "
+            "project with `python -m tools.training.corpus`, or give another text."
         )
     return files
 

@@ -42,7 +42,7 @@ data import facts.csv --name mine
 data import toy --replace --name toy
 data rename toy toys
 data delete toy --yes
-data find-cooccurring --out stated.tsv.gz --forms forms.tsv.gz --prompts manual --without cities
+data find-cooccurring --out stated.tsv.gz --prompts manual --without text | --corpus text.txt
 probe --dataset toy --ranking raw --candidates relation --json | --relation P36 --limit 2
 probe --dataset starter --prompts paraphrases | --relation P36 --limit 2 --model minilm-mlm
 statements --dataset toy --aggregate mean | --relation P36 --limit 1 --model minilm-mlm

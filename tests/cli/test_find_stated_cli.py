@@ -1,4 +1,4 @@
-"""`data find-cooccurring` on a text of four passages and a dataset of two relations."""
+"""`data find-cooccurring` on texts of a few passages and a dataset of two relations."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,8 @@ import pytest
 from calling import printed
 from data_files import write_lama
 
-from lama_core.corpus import build as corpus_build
-from lama_core.corpus.source_passages import Passage, Source
 from lama_core.metrics.cooccurrence import load_stated
-from lama_core.metrics.sentence_forms import load_forms
+from lama_core.paths import CORPUS_SUMMARY, training_dir
 
 RELATIONS = (
     {"relation": "P30", "template": "[X] lies on the continent of [Y].", "type": "N-1",
@@ -25,23 +23,14 @@ TEXTS = {
 
 
 @pytest.fixture(autouse=True)
-def corpus(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {source.name: source for source in corpus_build.SOURCES}
-    sources = tuple(
-        Source(name, name, "none", 0.5, known[name].origin, passages_of(texts))
-        for name, texts in TEXTS.items()
-    )
-    build = corpus_build.build_corpus
-    monkeypatch.setattr(corpus_build, "open_origin", lambda _: None)
-    monkeypatch.setattr(
-        corpus_build,
-        "build_corpus",
-        lambda folder, *, report: build(folder, sources=sources, report=report),
-    )
-
-
-def passages_of(texts: tuple[str, ...]):  # type: ignore[no-untyped-def]
-    return lambda _: (Passage(text, text) for text in texts)
+def corpus(home: Path) -> None:
+    """The embedded model's training text, as if it was built."""
+    folder = training_dir() / "corpus"
+    folder.mkdir(parents=True)
+    for name, texts in TEXTS.items():
+        (folder / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    (folder / "wordnet.held-out.txt").write_text("Oslo is in Europe.\n", "utf-8")
+    (folder / CORPUS_SUMMARY).write_text("{}", "utf-8")
 
 
 @pytest.fixture
@@ -58,11 +47,9 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_each_source_is_searched_for_pairs_sentences_and_forms(data: Path, tmp_path: Path) -> None:
-    stated, forms = tmp_path / "stated.tsv.gz", tmp_path / "forms.tsv.gz"
-    files = ("--out", str(stated), "--forms", str(forms))
-    found = json.loads(
-        printed("data", "find-cooccurring", "--dataset", str(data), *files, "--json")
-    )
+    stated = tmp_path / "stated.tsv.gz"
+    words = ("data", "find-cooccurring", "--dataset", str(data), "--out", str(stated))
+    found = json.loads(printed(*words, "--json"))
     assert (found["pairs"], found["stated"], found["sentences"]) == (3, 3, 2 * 2 + 1)
     assert (found["verbatim"], found["almost"]) == (1, 2)
     cities, wordnet = found["sources"]
@@ -75,7 +62,15 @@ def test_each_source_is_searched_for_pairs_sentences_and_forms(data: Path, tmp_p
     assert (paraphrase["form_in"], paraphrase["n_almost"]) == ([], 0)
     assert (capital["template"], capital["n_almost"]) == ("The capital of [X] is [Y].", 1)
     assert load_stated(stated)["Egypt", "Cairo"]
-    assert "* lies on continent of *" in load_forms(forms).by_source["cities"]
+
+
+def test_an_own_text_is_searched(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"text": "Oslo is in Europe."}\n', "utf-8")
+    words = ("data", "find-cooccurring", "--dataset", str(data))
+    found = json.loads(printed(*words, "--corpus", str(tmp_path / "notes.jsonl"), "--json"))
+    assert (found["pairs"], found["stated"]) == (3, 1)
+    assert [source["source"] for source in found["sources"]] == ["notes"]
+    assert not any(one["form_in"] for one in found["wordings"])  # known of starter alone
 
 
 def test_only_the_chosen_wordings_and_sources_are_searched(data: Path) -> None:

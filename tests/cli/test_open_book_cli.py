@@ -1,4 +1,4 @@
-"""`cloze --open-book` and `data build-corpus` from a terminal."""
+"""`cloze --open-book` from a terminal."""
 
 from pathlib import Path
 from typing import Any
@@ -7,11 +7,7 @@ import pytest
 from calling import invoke, told
 
 import lama_core as lama
-from lama_core.corpus import build as corpus_build
-from lama_core.corpus.source_passages import Passage, Source
-from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
-from lama_core.metrics.cooccurrence import load_stated
 
 pytestmark = pytest.mark.usefixtures("home")
 ASKED = ("cloze", "The capital of Wakanda is ___.", "--model", "minilm-mlm", "--gold", "London")
@@ -54,28 +50,4 @@ def test_the_open_book_goes_with_a_text_and_a_text_of_something(tmp_path: Path) 
         assert "--open-book" in refused(*words, "--open-book", "starter")
     (tmp_path / "empty.txt").touch()
     assert "has no text" in refused(*ASKED, "--open-book", str(tmp_path / "empty.txt"))
-    assert "data build-corpus" in refused(*ASKED, "--open-book", "starter")
-
-
-def test_build_corpus_builds_what_is_called_starter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def passages(_: object) -> list[Passage]:
-        return [Passage("1", "Cairo is in Egypt."), Passage("2", "Oslo is in Norway.")]
-
-    known = corpus_build.SOURCES[0]
-    source = Source(known.name, "Small", "none", 1.0, known.origin, passages, held_out=False)
-    build = corpus_build.build_corpus
-    monkeypatch.setattr(corpus_build, "open_origin", lambda _: None)
-    monkeypatch.setattr(
-        corpus_build,
-        "build_corpus",
-        lambda folder, *, report: build(folder, sources=(source,), report=report),
-    )
-    assert told("data", "build-corpus") == {"passages": 2, "sources": 1}
-    assert list(load_corpus("starter").passages()) == ["Cairo is in Egypt.", "Oslo is in Norway."]
-    file = tmp_path / "stated.tsv.gz"
-    assert told("data", "find-cooccurring", "--out", str(file))["stated"] > 0
-    found = load_stated(file)
-    assert found["Egypt", "Cairo"] and not found["France", "Paris"]
-    assert all({"Cairo", "Oslo"} & {*pair} for pair, stated in found.items() if stated)
+    assert "tools.training.corpus" in refused(*ASKED, "--open-book", "starter")

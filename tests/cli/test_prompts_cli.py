@@ -6,9 +6,9 @@ import pytest
 from calling import printed, told
 from probe_fakes import hash_model, write_dataset
 
-from lama_core.corpus.build import corpus_from_files
 from lama_core.errors import UserError
 from lama_core.paths import training_dir
+from tools.training.corpus.build import corpus_from_files
 
 
 @pytest.fixture(autouse=True)

@@ -187,7 +187,7 @@ def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(
     assert brought["ELMo"] == "lama-explorer models get elmo"
     assert brought["DrQA"] == ""
     assert brought["RE_o"] == brought["models with open-book context"]
-    assert brought["RE_o"] == "lama-explorer data build-corpus"
+    assert brought["RE_o"] == "python -m tools.training.corpus"
     # Every published number of Table 2 is a line, whether it was run or not.
     n_published = sum(row.published is not None for row in table.made.rows)
     assert n_published == 9 + 1 + 2 * 8 + 6 * 10

@@ -70,7 +70,7 @@ def test_the_result_says_what_was_measured(trained: tuple[Path, str]) -> None:
 
 
 def test_what_was_measured_is_the_exported_model(trained: tuple[Path, str]) -> None:
-    from lama_core.corpus.build import open_corpus
+    from tools.training.corpus.build import open_corpus
     from tools.training.evaluate import evaluate_files
     from tools.training.modelling import load_encoder, load_tokenizer
 

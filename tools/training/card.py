@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from lama_core.corpus.build import Corpus
 from lama_core.rounding import fixed, percent
+from tools.training.corpus.build import Corpus
 from tools.training.evaluate import HeldOut
 from tools.training.facts import RelationScore
 from tools.training.train import Settings

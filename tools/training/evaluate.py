@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from lama_core.corpus.build import read_lines
+from tools.training.corpus.build import read_lines
 from tools.training.masking import draw_uniform_mask
 from tools.training.modelling import hidden_logits
 

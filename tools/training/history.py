@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import lama_core as lama
-from lama_core.corpus.build import open_corpus, read_lines
 from lama_core.metrics.cooccurrence import Pair, PairIndex
 from lama_core.metrics.readings import READINGS_FILE, Readings, save_readings
 from lama_core.models.sources.checkpoints import Checkpoint, checkpoint_folders, step_of
 from lama_core.runs.info import read_info, write_info
 from tools.training.checkpoints import find_checkpoints
+from tools.training.corpus.build import open_corpus, read_lines
 from tools.training.modelling import load_tokenizer
 from tools.training.recipe import default_encoder, make_sampler
 from tools.training.train import Settings

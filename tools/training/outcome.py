@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lama_core.corpus.build import Corpus, read_lines
 from lama_core.errors import UserError
 from lama_core.metrics.cooccurrence import find_stated
 from lama_core.metrics.word_counts import COUNTS_FILE
 from lama_core.runs.info import Run
 from tools.training.card import make_card
+from tools.training.corpus.build import Corpus, read_lines
 from tools.training.evaluate import QUESTIONS, HeldOut, answer, evaluate_files
 from tools.training.export import export_model, round_to_stored
 from tools.training.facts import (

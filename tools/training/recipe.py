@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from lama_core.corpus.build import Corpus, build_corpus, corpus_from_files
-from lama_core.corpus.fetch_sources import Wheel, member_file
-from lama_core.corpus.source_list import all_but
 from lama_core.errors import UserError
+from tools.training.corpus.build import Corpus, build_corpus, corpus_from_files
+from tools.training.corpus.fetch_sources import Wheel, member_file
+from tools.training.corpus.source_list import all_but
 from tools.training.modelling import load_encoder, load_tokenizer
 from tools.training.tokens import BatchSampler, tokenise_file
 from tools.training.train import Settings

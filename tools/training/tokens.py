@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lama_core.corpus.build import read_lines
 from lama_core.errors import UserError
+from tools.training.corpus.build import read_lines
 from tools.training.masking import CONTENT, FUNCTION, NAME, STARTS_WORD
 
 _WORDS_OF_GRAMMAR = """

@@ -169,7 +169,7 @@ def test_the_commands_make_the_runs_and_say_what_is_wrong(data: Path, text: Path
     status, _, err = call(*asked)
     assert status == 2 and "has no text" in err and "Traceback" not in err
     status, _, err = call("extract", "--dataset", str(data))
-    assert status == 2 and "data build-corpus" in err
+    assert status == 2 and "tools.training.corpus" in err
     status, _, err = call("read", "--dataset", str(data), "--corpus", str(text))
     assert status == 2
 

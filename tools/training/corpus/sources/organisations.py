@@ -7,8 +7,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, tidy
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, tidy
 
 COMPANIES = "pytickersymbols/indices_data.py"
 UNIVERSITIES = "index.js"

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, split_sentences, tidy
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, split_sentences, tidy
 
 FOLDOC = "usr/share/dictd/foldoc.dict.dz"
 ELEMENTS = "mendeleev/elements.db"

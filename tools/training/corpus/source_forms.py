@@ -15,9 +15,9 @@ from itertools import product
 from types import FunctionType, ModuleType
 from typing import Any
 
-from lama_core.corpus.source_list import SOURCES
-from lama_core.corpus.source_passages import Source
 from lama_core.metrics.sentence_forms import SLOT, SentenceForms, form_of
+from tools.training.corpus.source_list import SOURCES
+from tools.training.corpus.source_passages import Source
 
 Values = dict[str, set[str | None]]
 """Variable -> its possible fixed texts; None among them means any other value."""

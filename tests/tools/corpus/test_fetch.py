@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.corpus import fetch_sources
-from lama_core.corpus.fetch_sources import (
+from lama_core.errors import UserError
+from tools.training.corpus import fetch_sources
+from tools.training.corpus.fetch_sources import (
     DebianPackage,
     NpmPackage,
     Package,
@@ -20,8 +21,7 @@ from lama_core.corpus.fetch_sources import (
     member_file,
     open_origin,
 )
-from lama_core.corpus.source_list import GEONAMES, SOURCES
-from lama_core.errors import UserError
+from tools.training.corpus.source_list import GEONAMES, SOURCES
 from tools.training.recipe import ENCODER
 
 pytestmark = pytest.mark.usefixtures("home")

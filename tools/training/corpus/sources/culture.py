@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, tidy, with_article
-from lama_core.corpus.sources.lexicon import NATIONALITIES, nationality_country
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, tidy, with_article
+from tools.training.corpus.sources.lexicon import NATIONALITIES, nationality_country
 
 ARTISTS = "data.json"
 _PLAYERS = re.compile(

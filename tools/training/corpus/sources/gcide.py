@@ -9,8 +9,8 @@ import gzip
 import re
 from collections.abc import Iterator
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, split_sentences, tidy
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, split_sentences, tidy
 
 MEMBER = "usr/share/dictd/gcide.dict.dz"
 

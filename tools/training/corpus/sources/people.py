@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, drawn, tidy, with_article
-from lama_core.corpus.sources.lexicon import (
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, drawn, tidy, with_article
+from tools.training.corpus.sources.lexicon import (
     FAITH_OF_OFFICE,
     FIELDS,
     language_of,
     nationality_country,
 )
-from lama_core.corpus.sources.wordnet import (
+from tools.training.corpus.sources.wordnet import (
     BIRTHPLACE,
     PERSON_FILE,
     ROLE_END,

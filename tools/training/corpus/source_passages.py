@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from lama_core.corpus.fetch_sources import Package, ReadMember
+from tools.training.corpus.fetch_sources import Package, ReadMember
 
 MAX_WORDS = 45  # of a passage
 

@@ -7,10 +7,23 @@ from pathlib import Path
 import pytest
 from tiny_encoder import write_text
 
-from lama_core.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
-from lama_core.corpus.source_list import SOURCES, TEXTS, all_but
-from lama_core.corpus.source_passages import Passage, Source, drawn, split_sentences, with_article
-from lama_core.corpus.sources import (
+from lama_core.errors import UserError
+from lama_core.metrics.word_counts import (
+    CorpusCounts,
+    count_corpus,
+    load_corpus_counts,
+    save_corpus_counts,
+)
+from tools.training.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
+from tools.training.corpus.source_list import SOURCES, TEXTS, all_but
+from tools.training.corpus.source_passages import (
+    Passage,
+    Source,
+    drawn,
+    split_sentences,
+    with_article,
+)
+from tools.training.corpus.sources import (
     culture,
     factbook,
     gcide,
@@ -19,13 +32,6 @@ from lama_core.corpus.sources import (
     settlements,
     wikipedia,
     wordnet,
-)
-from lama_core.errors import UserError
-from lama_core.metrics.word_counts import (
-    CorpusCounts,
-    count_corpus,
-    load_corpus_counts,
-    save_corpus_counts,
 )
 
 DANTE = (
@@ -198,7 +204,7 @@ def test_a_synset_is_held_out_of_both_of_wordnets_sources() -> None:
 def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lama_core.corpus.build.open_origin", lambda origin: None)
+    monkeypatch.setattr("tools.training.corpus.build.open_origin", lambda origin: None)
     keys = {is_held_out("wordnet", key): key for key in (f"n{number:08d}" for number in range(500))}
     shared, trained, kept = "The Nile is a river.", "It is long.", "It was held out."
 
@@ -241,7 +247,7 @@ def test_sources_that_are_left_out_leave_their_share_to_the_others() -> None:
 def test_a_corpus_of_other_sources_is_not_taken_for_the_one_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lama_core.corpus.build.open_origin", lambda origin: None)
+    monkeypatch.setattr("tools.training.corpus.build.open_origin", lambda origin: None)
 
     def source(name: str) -> Source:
         passages = [Passage("1", f"It is of {name}.")]

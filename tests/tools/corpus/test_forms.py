@@ -7,12 +7,12 @@ from itertools import chain
 
 import pytest
 
-from lama_core.corpus.source_forms import corpus_forms, source_forms
-from lama_core.corpus.source_list import SOURCES
-from lama_core.corpus.source_passages import Passage, with_article
-from lama_core.corpus.sources import culture, people, wordnet
 from lama_core.metrics.sentence_forms import FORMS_FILE, form_of, load_forms, template_form
 from lama_core.paths import ASSETS, ROOT
+from tools.training.corpus.source_forms import corpus_forms, source_forms
+from tools.training.corpus.source_list import SOURCES
+from tools.training.corpus.source_passages import Passage, with_article
+from tools.training.corpus.sources import culture, people, wordnet
 
 STARTER = ASSETS / "datasets" / "starter"
 # Wordings of only function words, without which the relation can't be asked as LAMA asks it. The
