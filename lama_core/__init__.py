@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lama_core.api.prompts import study as study
     from lama_core.api.results import results as results
     from lama_core.api.runs import analogy_probe as analogy_probe
+    from lama_core.api.runs import export_run as export_run
     from lama_core.api.runs import extract as extract
     from lama_core.api.runs import list_runs as list_runs
     from lama_core.api.runs import load_run as load_run
@@ -68,7 +69,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 _MODULES = {
     "api.analogy_questions": "analogy_questions",
-    "api.runs": "probe statements analogy_probe extract read load_run list_runs import_run trace",
+    "api.runs": "probe statements analogy_probe extract read load_run list_runs import_run "
+    "export_run trace",
     "api.generation": "generate",
     "api.results": "results",
     "api.prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study "

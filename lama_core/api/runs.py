@@ -36,6 +36,8 @@ from lama_core.requests import Function, Request
 from lama_core.rounding import counted
 from lama_core.runs import find
 from lama_core.runs.execute import RunStopped, execute_all
+from lama_core.runs.exporting import ExportedRun as ExportedRun
+from lama_core.runs.exporting import ExportRunRequest, export_files
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.importers.importing import (
     ImportRunRequest,
@@ -484,5 +486,21 @@ import_run = Function(
 
     Raises:
         UserError: If the format is unknown, or nothing is usable.
+    """,
+)
+
+
+export_run = Function(
+    ExportRunRequest,
+    export_files,
+    lambda exported: exported.folder,
+    """Write the answers of a run to files for other tools; lm-pub-quiz and `runs import` open them.
+
+    Returns:
+        The folder.
+
+    Raises:
+        UserError: If there is no such run, the folder exists, or the run doesn't store what the
+            format needs.
     """,
 )

@@ -8,6 +8,7 @@ from lama_core.api import runs as api
 from lama_core.api.runs import (
     ROLES,
     AnalogyRuns,
+    ExportedRun,
     ImportedRuns,
     RoleEffect,
     RunList,
@@ -17,7 +18,7 @@ from lama_core.cli import commands, output
 from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
-from lama_core.rounding import fixed
+from lama_core.rounding import counted, fixed
 
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
@@ -127,6 +128,18 @@ import_run = commands.make(
     api.import_run, print_imported, "runs import results.csv --model bert-base-cased"
 )
 runs.command(import_run)
+
+
+def print_exported(exported: ExportedRun) -> None:
+    """Print what was written."""
+    left_out = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
+    print(f"{exported.folder}: {counted(exported.n, 'row')}{left_out}")
+
+
+export_run = commands.make(
+    api.export_run, print_exported, "runs export RUN --format lm-pub-quiz --out FOLDER"
+)
+runs.command(export_run)
 
 
 def print_accuracies(runs: AnalogyRuns) -> None:

@@ -56,6 +56,7 @@ results --by relation --json
 results {RUN} --by type --slices
 compare {RUN} {OTHER} --json
 runs list --json
+runs export {RUN} --out exported --json
 runs rename {RUN} 'The first'
 runs delete {RUN} --yes
 reproduce petroni2019 | --dataset toy --limit 2

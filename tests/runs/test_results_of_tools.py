@@ -1,7 +1,14 @@
 """Results of other tools are read as the tools wrote them; damaged files get one clear sentence.
 
 The files in `results_elsewhere` were written by lm-pub-quiz 0.3.3 and lm-evaluation-harness 0.4.13
-on our own facts; `docs/guide.md` says how to run these tools.
+on our own facts, with MiniLM-MLM, SmolLM2 and a tiny GPT-2:
+
+    evaluator.evaluate_dataset(dataset, template_index=0, save_path=..., metric=["accuracy"])
+    lm_eval --model hf --model_args pretrained=FOLDER,dtype=float32 --include_path TASKS \\
+        --tasks capitals_mc,own_mc,capitals_gen --device cpu --output_path OUT --log_samples
+
+Fields about the machine were removed from the harness' results files.
+`test_results_with_real_tools` runs both tools again.
 """
 
 import json

@@ -188,11 +188,8 @@ class _Folder:
             raise Rejected("answer_idx is outside the list of answers")
         if len(row.pll_scores) != len(labels):
             raise Rejected("not as many scores as answers")
-        template = about.used()[0] if row.template_index is None else row.template_index
-        if template not in about.used():
-            raise Rejected("template_index is outside the list of templates")
+        query = _query(about, row.template_index).replace("[X]", subject).replace("[Y]", "[MASK]")
         scores = _summed(row.pll_scores)
-        query = about.templates[template].replace("[X]", subject).replace("[Y]", "[MASK]")
         answer = {"all_scores": scores} if self.keeps_scores else _ranks(labels, scores, row)
         self.rows.add(
             relation=name,
@@ -201,6 +198,16 @@ class _Folder:
             query=short(query),
             **answer,
         )
+
+
+def _query(about: _About, number: int | None) -> str:
+    """Return the template of a row; "" if none is stored. Raises Rejected for a wrong number."""
+    used = about.used()
+    if not used:
+        return ""
+    if number is not None and number not in used:
+        raise Rejected("template_index is outside the list of templates")
+    return about.templates[used[0] if number is None else number]
 
 
 def _check(name: str, about: _About) -> None:
@@ -214,7 +221,7 @@ def _check(name: str, about: _About) -> None:
         raise Rejected(f"more than {MAX_OPTIONS:,} answers")
     if not all(label.strip() for label in labels):
         raise Rejected("an answer is empty")
-    if not about.used() or not all(0 <= at < len(about.templates) for at in about.used()):
+    if not all(0 <= at < len(about.templates) for at in about.used()):
         raise Rejected("template_index is outside the list of templates")
 
 

@@ -212,12 +212,10 @@ def _number_queries(codes: Ints) -> Ints:
 def _answers(table: pa.Table) -> dict[str, Any]:
     """Return the columns of ranks and answers that the results give.
 
-    counted: bool [row], the rows with a rank; if no row has one, those with a verdict.
+    counted: bool [row], the rows with a rank or a verdict.
     """
-    rank = table["rank"].combine_chunks()
-    if rank.null_count == len(rank):
-        ranks = pc.if_else(table["correct"].combine_chunks(), 1, UNRANKED)
-        rank = ranks.cast(pa.int32())
+    verdicts = pc.if_else(table["correct"].combine_chunks(), 1, UNRANKED).cast(pa.int32())
+    rank = pc.coalesce(table["rank"].combine_chunks(), verdicts)
     words, log_probs = _ten_best(table)
     first = pc.list_element(words.fill_null([None] * MAX_PREDICTIONS), 0)
     is_first = pc.fill_null(pc.equal(rank, 1), False)

@@ -1,0 +1,251 @@
+"""Files of a run for other tools.
+
+lm-pub-quiz: a results folder, which its `DatasetResults.from_path` and `runs import` open. Only for
+runs with the scores of all answers. An answer that the model can't write has the score
+`UNWRITABLE`. Ids are made up, because runs don't store them.
+
+table: `answers.jsonl`, an object a line, with the columns that `runs import` reads. The rank is the
+one that the run shows by default.
+
+Excluded rows aren't written.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import orjson
+import pyarrow.compute as pc
+
+from lama_core import __version__
+from lama_core.errors import UserError, choose
+from lama_core.files import user_path, work_folder
+from lama_core.progress import Progress
+from lama_core.requests import Request, argument, option
+from lama_core.runs.facts_table import (
+    BATCH_ROWS,
+    UNRANKED,
+    column_names,
+    read_candidates,
+    read_columns,
+)
+from lama_core.runs.find import load_run
+from lama_core.runs.importers.lm_pub_quiz import METADATA, SUFFIX, UNWRITABLE
+from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run
+
+ExportFormat = Literal["lm-pub-quiz", "table"]
+TABLE_FILE = "answers.jsonl"
+MADE_BY = f"LAMA Explorer {__version__}"
+MAX_NAME_BYTES = 200
+_FACT = ["relation", "subject", "object", "prompt", "excluded"]
+_TABLE = [
+    *_FACT,
+    "query",
+    "rank_raw",
+    "rank_filtered",
+    "log_prob",
+    "top_words",
+    "top_log_probs",
+]
+
+
+@dataclass(frozen=True)
+class ExportRunRequest(Request):
+    """The files of a run for other tools: `runs export`."""
+
+    command: ClassVar[tuple[str, ...]] = ("runs", "export")
+    python: ClassVar[str] = "export_run"
+
+    run: Annotated[str, argument("Name of the run.")]
+    out: Annotated[Path, option("New folder for the files.")]
+    format: Annotated[
+        ExportFormat,
+        option("table: one JSON file. lm-pub-quiz: a results folder, for runs that rank answers."),
+    ] = "table"
+
+
+@dataclass(frozen=True)
+class ExportedRun:
+    """The files of a run.
+
+    Attributes:
+        run: Name of the run.
+        folder: Folder of the files.
+        files: Their names.
+        n: Rows written.
+        n_excluded: Rows of the run that aren't written, because they don't count.
+    """
+
+    run: str
+    folder: Path
+    files: tuple[str, ...]
+    n: int
+    n_excluded: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `runs export --json` prints."""
+        return {
+            "run": self.run,
+            "folder": str(self.folder),
+            "files": list(self.files),
+            "n": self.n,
+            "n_excluded": self.n_excluded,
+        }
+
+
+def export_files(request: ExportRunRequest) -> ExportedRun:
+    """Write the files of a run, all or none.
+
+    Raises:
+        UserError: If there is no such run, the folder exists, or the format needs scores of all
+            answers that the run doesn't have.
+    """
+    write = _WRITERS[choose(request.format, _WRITERS, "format")]
+    run, out = load_run(request.run), user_path(request.out)
+    if out.exists():
+        raise UserError(f"{out} exists: name a new folder.")
+    stored = column_names(run.info.path(FACTS_FILE))
+    if missing := [name for name in _TABLE if name not in stored]:
+        raise UserError(f"{run.info.id} has no answers to export ({missing[0]} is missing).")
+    request.on_progress(Progress(f"Writing {run.info.label}"))
+    try:
+        with work_folder(out.absolute().parent) as folder:
+            made = folder / out.name
+            made.mkdir()
+            n = write(run, made)
+            files = tuple(sorted(one.name for one in made.iterdir()))
+            made.rename(out)
+    except OSError as error:
+        raise UserError(f"{out} can't be written: {error.strerror or error}.") from error
+    return ExportedRun(run.info.id, out, files, n, run.info.n_excluded)
+
+
+def _rows(run: Run, names: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows that count, with some of their columns."""
+    table = read_columns(run.info.path(FACTS_FILE), names)
+    counted = table.filter(pc.is_null(table["excluded"]))
+    for batch in counted.to_batches(BATCH_ROWS):
+        yield from batch.to_pylist()
+
+
+def _write_table(run: Run, folder: Path) -> int:
+    rank = "rank_filtered" if run.info.ranking == "filtered" else "rank_raw"
+    n = 0
+    with (folder / TABLE_FILE).open("wb") as file:
+        for row in _rows(run, _TABLE):
+            n += 1
+            written = _table_row(run, row, row[rank])
+            file.write(orjson.dumps(written, option=orjson.OPT_APPEND_NEWLINE))
+    return n
+
+
+def _table_row(run: Run, row: dict[str, Any], rank: int) -> dict[str, Any]:
+    words = [word for word in row["top_words"] or () if word is not None]
+    scores = (row["top_log_probs"] or [])[: len(words)]
+    log_prob = row["log_prob"]
+    return {
+        "relation": row["relation"],
+        "subject": row["subject"],
+        "object": row["object"],
+        "query": row["query"],
+        "model": run.info.model,
+        "made_by": _made_by(run),
+        "rank": None if rank == UNRANKED else rank,
+        "correct": rank == 1,
+        "log_prob": log_prob if log_prob is not None and math.isfinite(log_prob) else None,
+        "predictions": words,
+        "scores": scores if all(map(_is_known, scores)) else [],
+    }
+
+
+def _made_by(run: Run) -> str:
+    """Return what made the numbers; imported ones are from another tool."""
+    imported = run.info.imported
+    return f"{imported.source}, imported by {MADE_BY}" if imported else MADE_BY
+
+
+def _is_known(score: float | None) -> bool:
+    return score is not None and math.isfinite(score)
+
+
+def _write_quiz(run: Run, folder: Path) -> int:
+    """Write lm-pub-quiz's tables, relation by relation, and its metadata."""
+    path = run.info.path(FACTS_FILE)
+    if "scores" not in column_names(path) or not run.info.has(CANDIDATES_FILE):
+        raise _no_scores(run)
+    known = read_candidates(run.info.path(CANDIDATES_FILE))
+    lines: dict[str, list[bytes]] = {}
+    for row in _rows(run, [*_FACT, "scores"]):
+        name = row["relation"]
+        words = known.get(name) or known.get("", ())
+        if row["scores"] is None or row["object"] not in words:
+            raise _no_scores(run)
+        done = lines.setdefault(_file_name(name), [])
+        done.append(orjson.dumps(_quiz_row(row, words, len(done))))
+    for name, some in lines.items():
+        (folder / f"{name}{SUFFIX}.jsonl").write_bytes(b"\n".join([*some, b""]))
+    about = {
+        name: _about(run, name, known.get(name) or known.get("", ()), len(some))
+        for name, some in lines.items()
+    }
+    (folder / METADATA).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2))
+    return sum(map(len, lines.values()))
+
+
+def _no_scores(run: Run) -> UserError:
+    return UserError(
+        f"{run.info.id} doesn't store the scores of all answers, which lm-pub-quiz needs: export "
+        "it as a table."
+    )
+
+
+def _file_name(relation: str) -> str:
+    """Return the relation's name, or raise UserError if no file can be named so."""
+    parts = {"/", "\\", "\0"} & set(relation)
+    if parts or relation.startswith(".") or len(relation.encode()) > MAX_NAME_BYTES:
+        raise UserError(
+            f"lm-pub-quiz names files by relations, and {relation[:60]!r} can't be a file name: "
+            "export the run as a table."
+        )
+    return relation
+
+
+def _quiz_row(row: dict[str, Any], words: tuple[str, ...], number: int) -> dict[str, Any]:
+    return {
+        "sub_id": f"{row['relation']}-{number}",
+        "sub_label": row["subject"],
+        "sub_aliases": [],
+        "answer_idx": words.index(row["object"]),
+        "template_index": row["prompt"],
+        "instance_index": number,
+        "pll_scores": [one if math.isfinite(one) else UNWRITABLE for one in row["scores"]],
+    }
+
+
+def _about(run: Run, name: str, words: tuple[str, ...], n: int) -> dict[str, Any]:
+    """Return a relation's metadata; its accuracy is left for lm-pub-quiz to compute."""
+    info = run.info
+    templates = info.relation(name).templates
+    return {
+        "metric_values": {},
+        "templates": templates,
+        "template_index": list(range(len(templates))) or None,
+        "model_name_or_path": info.model,
+        "num_original_instances": n,
+        "subsampled": None,
+        "time_end": info.made,
+        "reduction": "sum",
+        "dataset_name": info.dataset,
+        "made_by": _made_by(run),
+        "answer_space_labels": words,
+        "answer_space_ids": [f"{name}-answer-{number}" for number in range(len(words))],
+        "relation_info": {},
+    }
+
+
+_WRITERS: dict[ExportFormat, Callable[[Run, Path], int]] = {
+    "lm-pub-quiz": _write_quiz,
+    "table": _write_table,
+}
