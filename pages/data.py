@@ -13,13 +13,11 @@ from pages.ui.shared.messages import errors_shown
 def draw_sets() -> None:
     """Draw the list of data sets and the facts of the chosen one."""
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([2, 1], gap="large")
     with left:
-        datasets.draw_sources(sources)
-    with right:
         chosen = datasets.choose_source(sources)
-        with errors_shown():
-            datasets.draw_source(chosen)
+    with right, errors_shown():
+        datasets.draw_source(chosen)
     if chosen.installed:
         with errors_shown():
             contents.draw_content(chosen)

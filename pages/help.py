@@ -1,4 +1,4 @@
-"""Help: an illustrated introduction, the glossary, and departures from the papers."""
+"""Help: ways in for each role, an introduction, the glossary, and departures from the papers."""
 
 import streamlit as st
 
@@ -7,6 +7,7 @@ from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics.relation_figures import figures_text
 from lama_core.paths import DOCS
 from pages.ui.help.illustrated import draw_illustrated
+from pages.ui.help.roles import draw_roles
 from pages.ui.router import is_routed
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import BOUND
@@ -56,6 +57,8 @@ def draw_glossary() -> None:
 def main() -> None:
     """Draw the page."""
     st.header("Help", anchor=False)
+    draw_roles()
+    st.subheader("From a sentence to P@1", anchor=False)
     draw_illustrated()
     draw_glossary()
     draw_departures()

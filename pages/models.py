@@ -80,7 +80,6 @@ def draw_list(entries: list[Entry]) -> None:
             "why it can't run": [
                 entry.source.why if status_of(entry) == IMPOSSIBLE else None for entry in entries
             ],
-            "trained on": [entry.corpus for entry in entries],
         }
     ).dropna(axis="columns", how="all")
     url_state.draw_choice_table(

@@ -305,5 +305,6 @@ def figures_text() -> str:
     """Return the glossary section on the metrics, in Markdown."""
     parts = ["## Figures of runs"]
     for one in (*METRICS.values(), *TEXT_METRICS.values()):
-        parts += [f"### {one.label}", one.meaning, f"`{one.label} = {one.formula}`"]
+        head = one.label[0].upper() + one.label[1:]
+        parts += [f"### {head}", one.meaning, f"`{one.label} = {one.formula}`"]
     return "\n\n".join(parts) + "\n"

@@ -1,8 +1,8 @@
-"""Nine of ten tasks of new users in a real browser, by the shortest path that the pages show.
+"""Tasks of new users in a real browser, by the shortest path that the pages show.
 
-The other one, to cancel and resume a run, is in test_data_in_browser.py (5 clicks: the page, its
-tab, Start, Cancel, Start). Each test's docstring counts its clicks: typing counts 1, a choice from
-a list 2, a file 2. All ten together: 48.
+Of the first ten, one is in test_data_in_browser.py: to cancel and resume a run (5 clicks: the page,
+its tab, Start, Cancel, Start). Each test's docstring counts its clicks: typing counts 1, a choice
+from a list 2, a file 2. The first ten together: 48; the last two: 8.
 """
 
 import csv
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from drawn import wait_until_drawn
 from picking import pick_row
-from playwright.sync_api import FilePayload, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -194,3 +194,34 @@ def test_10_twenty_sentences_are_filtered_and_exported(page: Page, url: str) -> 
     rows = export(page)
     assert 0 < len(rows) < len(lines)
     assert all(row["minilm-mlm gold_rank"] != "1" for row in rows)
+
+
+def test_11_a_class_poll_from_start_to_reveal(page: Page, browser: Browser, url: str) -> None:
+    """2: Class poll, Reveal. A student, who opens the link: the answer and Send."""
+    page.goto(url)
+    shown_button(page, "Class poll").click()
+    link = page.get_by_test_id("stCode").first
+    expect(link).to_contain_text("/poll?room=")
+    with browser.new_context(viewport={"width": 390, "height": 844}) as student:
+        phone = student.new_page()
+        phone.goto(link.inner_text())
+        answer = phone.get_by_role("textbox", name="Your answer")
+        expect(answer).to_be_visible()
+        answer.fill("Oslo")
+        shown_button(phone, "Send").click()
+        expect(page.get_by_text("1 answer of 1 participant")).to_be_visible()
+        shown_button(page, "Reveal").click()
+        expect(phone.get_by_text("probability of each answer").first).to_be_visible()
+
+
+def test_12_a_figure_for_a_paper_as_pdf(page: Page, url: str) -> None:
+    """6: Results, Compare, Export, the format (2), the figure."""
+    open_page(page, url, "Results", "Compare")
+    shown_button(page, re.compile("Export")).click()
+    inside = page.get_by_test_id("stPopoverBody")
+    inside.get_by_role("combobox", name=re.compile("Format")).click()
+    page.get_by_role("option", name="pdf", exact=True).click()
+    with page.expect_download() as taken:
+        inside.get_by_role("button", name="Figure, PDF").click()
+    made = Path(taken.value.path()).read_bytes()
+    assert made.startswith(b"%PDF") and b"/FontFile2" in made

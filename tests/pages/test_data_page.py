@@ -13,6 +13,7 @@ from lama_core.probes.plan import ProbeRequest
 from lama_core.progress import Progress, Result
 from lama_core.requests import Request
 from lama_core.runs.find import runs_dir
+from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE
 from lama_core.runs.unfinished import begun_text
 from pages.ui.data.datasets import PATTERN
@@ -213,3 +214,17 @@ def test_analogy_questions_are_shown_with_their_right_choice(tmp_path: Path) -> 
     assert any(
         "`lama-explorer analogy questions --dataset sat`" in one.value for one in app.caption
     )
+
+
+def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
+    ids = [run.name for run in list_kept() if "step0-" in run.name]
+    (field,) = (one for one in open_page("data", tab="Runs", run=ids[0]).selectbox)
+    assert field.value == ids[0] and "MiniLM-MLM, step 0, starter, manual" in field.options
+    assert len(set(field.options)) == len(list_kept())
+
+
+def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:
+    app = open_page("data", source="starter-analogies")
+    assert "Starter analogies" in [one.value for one in app.subheader]
+    app = open_page("data", relation="P36")
+    assert any("P36 capital" in one.value for one in app.markdown)

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from pathlib import PurePosixPath
 from urllib.parse import parse_qs
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from lama_core.paths import DOCS
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, Run, write_info
+from pages.ui.help.roles import ROLES
 from pages.ui.shared.text import plain
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
@@ -53,17 +55,17 @@ def test_the_glossary_is_shown_whole_with_the_figures() -> None:
     app = open_page("help")
     terms = {one.label: one.markdown[0].value for one in app.expander}
     named = [*read_terms(glossary_text()), *(one.label for one in METRICS.values())]
-    labels = [plain(name) for name in sorted(named, key=str.casefold)]
+    labels = [plain(name[0].upper() + name[1:]) for name in sorted(named, key=str.casefold)]
     assert labels == [one for one in terms if one in labels]
     for metric in METRICS.values():
-        text = terms[plain(metric.label)]
+        text = terms[plain(metric.label[0].upper() + metric.label[1:])]
         assert metric.meaning in text and metric.formula in text
 
 
 def test_a_search_shows_the_terms_that_it_finds_the_named_one_first() -> None:
     app = open_page("help", term="mean rank")
     first = app.expander[0]
-    assert first.label == "mean rank" and first.proto.expanded
+    assert first.label == "Mean rank" and first.proto.expanded
     assert any("None of the" in one.value for one in open_page("help", term="zzz").caption)
 
 
@@ -157,3 +159,10 @@ def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
         said = facts.markdown[0].value
         assert f"**{n:,}** of {n_scored} scored facts" in said
         assert f"· {plain(f'wording {name}')}" in said
+
+
+def test_each_role_has_ways_to_real_screens() -> None:
+    ways = [way for _, every in ROLES.values() for way in every]
+    for page, params in {(page, tuple(params.items())): 0 for *_, page, params in ways}:
+        app = open_page(PurePosixPath(page).stem, **dict(params))
+        assert not app.exception and not app.error and not app.warning

@@ -73,6 +73,7 @@ def commands(app: AppTest) -> str:
 def test_an_example_is_answered_and_judged() -> None:
     app = opened()
     assert app.text_input(key="question").value == NORWAY
+    assert any("To compare, add another model above" in one.value for one in app.caption)
     assert app.text_input(key="right_texts").value == "Oslo"
     assert app.multiselect(key="generators").value == [SMOLLM]
     (answer,) = answers(app)
@@ -172,6 +173,7 @@ def test_a_question_is_pinned() -> None:
     app = opened()
     app.button(key="question pin").click().run()
     assert not app.exception and not app.error
+    app.text_input(key="question").set_value("Another one?").run()
     assert any(one.value == "Pinned" for one in app.subheader)
     tables = [one.proto.body for one in app.get("html") if "<table" in one.proto.body]
     assert any("It is Oslo" in one and "Right answer Oslo: match" in one for one in tables)

@@ -118,7 +118,8 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     assert json.loads(pin) == {**PIN, "gold": "Italy"}
     word = own.split('<td class="word">')[1].split("<")[0]
     assert own.count('<td class="word">') == 5
-    both = html(app)
+    assert html(app).count('<td class="word">') == 5 and "query above is pinned" in captions(app)
+    both = html(open_page("cloze", models=MODEL, text="Oslo is in ___.", pin=pin))
     assert both.count('<td class="word">') == 10 and f'<td class="word">{word}</td>' in both
     rank = own.split("Right answer <b>Italy</b>: rank <b>")[1].split("<")[0]
     assert f"Right answer Italy: rank {rank}<" in both

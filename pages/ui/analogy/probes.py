@@ -92,6 +92,7 @@ def _choose(
     of_data = [run for run in of_data if run.info.id in kept]
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))
+    links.replace_values("probed", {name: url_state.title_of(name) for name in models})
     chosen = models_box.multiselect(
         "Models",
         models,

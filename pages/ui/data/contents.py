@@ -14,7 +14,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.tables import draw_table
-from pages.ui.shared.url_state import choose, draw_choice_table
+from pages.ui.shared.url_state import choose, choose_row
 
 MOST_FACTS = 500
 MOST_REPORTED = 200
@@ -82,8 +82,8 @@ def _draw_relations(dataset: Dataset) -> None:
         }
     ).join(optional.dropna(axis="columns", how="all"))
     names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
-    draw_choice_table(table, names, key="relation", height=420, column_config={"template": wide})
-    name = choose("Relation", names, key="relation")
+    more = {"height": 420, "column_config": {"template": wide}}
+    name = choose_row("Relation", table, names, key="relation", **more)
     _draw_relation(dataset, dataset.relation(name))
 
 

@@ -35,7 +35,7 @@ from pages.ui.shared.messages import (
     show_note,
 )
 from pages.ui.shared.run_form import default_models
-from pages.ui.shared.url_state import choose, draw_choice_table, title_of
+from pages.ui.shared.url_state import choose_row, set_row, title_of
 
 IMPORT = "import data"
 UPLOADS = (
@@ -66,8 +66,8 @@ def status_of(listed: Listed) -> str:
     return f"download{f', {format_bytes(listed.size)}' if listed.size else ''}"
 
 
-def draw_sources(sources: list[Listed]) -> None:
-    """Draw the table of datasets; a click on a row chooses the one shown next to it."""
+def choose_source(sources: list[Listed]) -> Listed:
+    """Draw the table of datasets; return the one that was clicked last, shown next to it."""
     table = pd.DataFrame(
         {
             "name": [listed.name for listed in sources],
@@ -76,21 +76,16 @@ def draw_sources(sources: list[Listed]) -> None:
             "status": [status_of(listed) for listed in sources],
         }
     )
-    draw_choice_table(
+    names = [listed.name for listed in sources]
+    chosen = choose_row(
+        "Data set",
         table,
-        [listed.name for listed in sources],
+        names,
         key="source",
         height=None,
-        column_config={"title": st.column_config.TextColumn("about", width=300)},
+        column_config={"title": st.column_config.TextColumn("about", width=370)},
     )
-
-
-def choose_source(sources: list[Listed]) -> Listed:
-    """Draw the choice of a dataset and return it; a click in the table chooses, too."""
-    if "source later" in st.session_state:
-        st.session_state["source"] = st.session_state.pop("source later")
-    names = [listed.name for listed in sources]
-    return sources[names.index(choose("Data set", names, key="source"))]
+    return sources[names.index(chosen)]
 
 
 def draw_source(listed: Listed) -> None:
@@ -285,7 +280,7 @@ def _draw_rename_and_delete(name: str) -> None:
         new = st.text_input("New name", name, key=f"new name of {name}")
         st.caption(f"Its runs keep showing the old name{_consequences(name)}.")
         if st.button("Rename it", key=f"rename {name}"):
-            st.session_state["source later"] = rename_dataset(name, new)
+            set_row("source", rename_dataset(name, new))
             st.rerun()
     with st.popover("Delete", icon=":material/delete:"), errors_shown():
         st.markdown(
@@ -294,7 +289,7 @@ def _draw_rename_and_delete(name: str) -> None:
         )
         if st.button("Delete permanently", key=f"delete {name}", type="primary"):
             delete_dataset(name)
-            st.session_state["source later"] = installed.STARTER
+            set_row("source", installed.STARTER)
             st.rerun()
 
 
@@ -309,7 +304,8 @@ def _end_import(job: jobs.Job) -> None:
         return
     st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
     (name,) = job.names("data")
-    st.session_state["source later"] = st.session_state[IMPORTED] = name
+    st.session_state[IMPORTED] = name
+    set_row("source", name)
     st.rerun()
 
 

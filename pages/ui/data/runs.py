@@ -1,5 +1,7 @@
 """The runs on this machine, running and on disk; resuming, naming and deleting them."""
 
+from collections import Counter
+
 import pandas as pd
 import streamlit as st
 
@@ -7,11 +9,13 @@ from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.runs.info import RunInfo
 from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
+from lama_core.views.training import place_of
 from pages.ui.shared import jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command, draw_export
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
-from pages.ui.shared.url_state import BOUND, draw_choice_table, drop_stale, title_of
+from pages.ui.shared.url_state import choose, draw_choice_table, title_of
 
 RESUME = "resume "  # the prefix of a job's name, before the run's name
 MESSAGE = "message on runs"  # in the session: shown at the next rerun
@@ -27,13 +31,13 @@ def draw_runs() -> None:
     st.markdown(_count(own, len(runs) - len(own)))
     if not runs:
         return
-    left, right = st.columns([2, 1], gap="large")
+    left, right = st.columns([5, 2], gap="large")
     with left:
         _draw_table(runs)
     with right:
         names = [run.name for run in runs]
-        drop_stale("run", names)
-        name = st.selectbox("Run", names, key="run", bind=BOUND)
+        titles = _titles(runs)
+        name = choose("Run", names, key="run", show=lambda name: titles[name])
         _draw_run(runs[names.index(name)])
 
 
@@ -83,8 +87,8 @@ def _draw_table(runs: list[KeptRun]) -> None:
         key="run",
         column_config={
             "data": st.column_config.TextColumn(width=80),
-            "kind": st.column_config.TextColumn(width=150),
-            "prompts": st.column_config.TextColumn(width=115),
+            "kind": st.column_config.TextColumn(width=195),
+            "prompts": st.column_config.TextColumn(width=145),
         },
     )
     draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
@@ -94,7 +98,27 @@ def _title(run: KeptRun) -> str:
     """The name that the user gave the run, else its model, else the run's own name."""
     if run.info is None:
         return run.name
-    return run.info.title or title_of(run.info.model)
+    return run.info.title or _model_title(run.info)
+
+
+def _model_title(info: RunInfo) -> str:
+    """A model's name for display; of a checkpoint also its step."""
+    if info.kind not in FACT_KINDS or not (place := place_of(info)):
+        return title_of(info.model)
+    return f"{title_of(place.series)}, step {place.step:,}"
+
+
+def _titles(runs: list[KeptRun]) -> dict[str, str]:
+    """Name of a run -> its title in the field; runs with the same title end with their digest."""
+    titles = {
+        run.name: f"{_title(run)}, {run.info.dataset}, {run.info.prompts}" if run.info else run.name
+        for run in runs
+    }
+    n_runs = Counter(titles.values())
+    return {
+        name: title if n_runs[title] == 1 else f"{title}, {name.rpartition('-')[2]}"
+        for name, title in titles.items()
+    }
 
 
 def _state(run: KeptRun) -> str:

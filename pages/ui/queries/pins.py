@@ -43,6 +43,7 @@ MAX_ADDRESS = 6000  # characters of all pins in a URL
 MAX_FILE = 1  # MB
 # In the session: the pinned requests, and the errors of the URL's pins.
 PINS, FAULTS = "pinned", "pin faults"
+ABOVE = "query above the pins"  # in the session: the query whose answers the page shows
 # In the session: the queries that were run, as (pin, model), and how many may run.
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
@@ -191,6 +192,7 @@ def _remove(request: Request) -> None:
 
 def draw_pin(request: Request, *, key: str) -> None:
     """Draw the button that pins or unpins a request."""
+    st.session_state[ABOVE] = request
     is_pinned = request in pinned()
     full = len(pinned()) >= MAX_PINS and not is_pinned
     st.button(
@@ -253,6 +255,9 @@ def draw_pinned() -> None:
     fits = sum(len(quote(text)) for text in texts) <= MAX_ADDRESS
     if fits:
         links.set_param(PARAM, texts)
+    if requests == (st.session_state.pop(ABOVE, None),):  # its answers needn't be shown twice
+        st.caption("The query above is pinned. Ask another one to see both side by side.")
+        return
     above = st.container()
     colours = model_colours([name for one in requests for name in history.Entry(one).models])
     drawn: dict[Request, DrawnPin] = {}

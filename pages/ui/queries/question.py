@@ -1,6 +1,7 @@
 """Question: models answer a question in their own words."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -23,8 +24,8 @@ from lama_core.rounding import fixed
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import predictions, url_state
-from pages.ui.shared.messages import counted
+from pages.ui.shared import predictions, url_state, visitors
+from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
@@ -37,6 +38,7 @@ EXAMPLES = (
     ("In which year did the First World War begin?", "1914"),
     ("Is a whale a fish or a mammal?", "mammal"),
 )
+OTHERS = ("smollm2-360m", "qwen2.5-0.5b", "gpt2")  # suggested next to a single model
 FIELD = url_state.ExampleField("question", "right_texts", lambda: EXAMPLES)
 PROMPTS = {
     "chat": "asked with its chat template",
@@ -118,6 +120,7 @@ def _since(request: AskRequest, name: str) -> float:
 def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
     """Draw the button that asks servers again, and how to read the answers."""
     request = answer.asked.request
+    _draw_others(request.models)
     servers = [one.name for one in answer.models if one.generated.made]
 
     def ask_again() -> None:
@@ -139,6 +142,17 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
         "low ones. **Correct**: whole words of the text are a right answer; one that stands in "
         "the question counts only if it is the whole text."
     )
+
+
+def _draw_others(models: Sequence[str]) -> None:
+    """Name models to compare a single one with, if this visitor may choose them."""
+    offered = visitors.offered_models()
+    others = [name for name in OTHERS if name not in models and (not offered or name in offered)]
+    if len(models) > 1 or not others or not visitors.may("fetch"):
+        return
+    *first, last = map(url_state.title_of, others)
+    listed = f"{', '.join(first)} or {last}" if first else last
+    st.caption(f"To compare, add another model above, such as {plain(listed)} (a download).")
 
 
 def _describe(one: ModelText) -> str:

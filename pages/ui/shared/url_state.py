@@ -7,6 +7,7 @@ Links between pages use the same names.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,11 +36,13 @@ DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
 # Session keys: the values that the visitor typed, a field's last values (`SHOWN` + its key), and
-# the query that fields belong to (`OF` + the first field's key).
+# the query that fields belong to (`OF` + the first field's key), and the table with a new choice.
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
+CLICKED = "key of the clicked row"
 OF = "query of"
 NO_LONGER_IN_TITLES = " (embedded)"  # URLs of earlier versions have it after a model's title
+VECTOR_FILE = re.compile(r"\.(txt|vec)(\.(gz|bz2|xz|zip))?$")  # not part of a title
 MAX_SHOWN = 200  # characters of a URL's value that a message repeats
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
@@ -73,11 +76,11 @@ def pick(
 def draw_choice_table(
     table: pd.DataFrame, names: Sequence[str], *, key: str, height: int | None = 460, **more: Any
 ) -> None:
-    """Draw a table; a click on a row sets the widget with this key to the row's name."""
+    """Draw a table; a click on a row sets the value, or the widget, of this key to its name."""
 
     def take(rows: Sequence[int]) -> None:
         if rows:
-            st.session_state[key] = names[rows[0]]
+            set_row(key, names[rows[0]])
 
     draw_table(
         table,
@@ -88,6 +91,24 @@ def draw_choice_table(
         height=height if height and len(table) > 12 else "content",
         **{"placeholder": ""} | more,
     )
+
+
+def set_row(key: str, name: str) -> None:
+    """Choose a row of a table, or set its widget, at the next rerun."""
+    st.session_state[key] = name
+    st.session_state[CLICKED] = key
+
+
+def choose_row(
+    label: str, table: pd.DataFrame, names: Sequence[str], *, key: str, **more: Any
+) -> str:
+    """Draw a table; return the name of the row that was clicked last, which the URL holds."""
+    if st.session_state.get(CLICKED) == key:
+        del st.session_state[CLICKED]
+        st.query_params[key] = st.session_state[key]
+    chosen = _chosen(label, names, key=key)
+    draw_choice_table(table, names, key=key, **more)
+    return chosen
 
 
 def drop_stale(key: str, options: Container[object]) -> None:
@@ -112,6 +133,22 @@ def choose(
     earlier choice, else it is `first` or the first option. Streamlit gets no default, so the choice
     is always in the URL.
     """
+    chosen = _chosen(label, options, key=key, first=first, show=show)
+    found = (place or st).selectbox(
+        label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
+    )
+    return found or chosen
+
+
+def _chosen(
+    label: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    first: str = "",
+    show: Callable[[str], str] = str,
+) -> str:
+    """Return the chosen option, see `choose`, and put it in the URL; name an unknown value."""
     labels = {show(option): option for option in options}
     old = st.query_params.get(key, "")
     links.replace_values(key, {old: old.replace(NO_LONGER_IN_TITLES, "")})
@@ -127,10 +164,7 @@ def choose(
             hint = did_you_mean(asked, [*options, *labels])
             unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown{hint}"
             show_note(plain(f"{unknown}; showing {show(chosen)}."))
-    found = (place or st).selectbox(
-        label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
-    )
-    return found or chosen
+    return chosen
 
 
 def note_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
@@ -160,7 +194,8 @@ def title_of(name: str) -> str:
     known = {entry.name: entry.title for entry in known_models()}
     if is_server(name):
         return f"{name.partition('#')[2]} (server)"
-    return known.get(name, name.rstrip("/").rsplit("/", 1)[-1] if name.startswith("/") else name)
+    last = name.rstrip("/").rsplit("/", 1)[-1] if name.startswith("/") else name
+    return known.get(name, VECTOR_FILE.sub("", last).replace("glove.", "GloVe "))
 
 
 def choose_models(
