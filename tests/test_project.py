@@ -216,3 +216,25 @@ def test_pages_import_no_more_of_the_library_past_its_api() -> None:
     pages = [*ROOT.glob("pages/**/*.py"), ROOT / "app.py"]
     taken = {module for path in pages for module in imports_below_the_api(path)}
     assert sorted(taken - {*BELOW.split()}) == []
+
+
+def test_no_further_file_is_large() -> None:
+    """A large file stays in the repository's history: weights and new results replace the old."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    paths = [
+        path for path in map(Path, filter(None, listed.split("\0"))) if (ROOT / path).is_file()
+    ]
+    large = [path for path in paths if (ROOT / path).stat().st_size > 1_000_000]
+    outside = [path.parent.name for path in large if path.parts[:2] != ("assets", "models")]
+    # The run of each model that has one; another one of the same name replaces its folder.
+    assert sorted(name.rpartition("-")[0] for name in outside) == [
+        "starter-minilm_mlm-manual",
+        "starter-minilm_mlm-study",
+        "starter-minilm_mlm_twin-manual",
+        "starter-smollm2_135m-manual",
+        "starter-smollm2_135m-study",
+    ]
