@@ -1,11 +1,13 @@
 """Commands that pages start: what is said of them while they run, at their end, and cancelled."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import psutil
 import pytest
 from until import SECONDS
 
@@ -63,6 +65,24 @@ def test_a_cancelled_command_ends_without_an_error() -> None:
     job.cancel()
     job.follow()
     assert job.cancelled and not job.running and not job.error
+
+
+@pytest.mark.parametrize("lacking", [(), ("killpg", "setsid", "getpgid")])
+def test_what_a_cancelled_command_started_ends_too(
+    lacking: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in lacking:  # as on Windows
+        monkeypatch.delattr(os, name, raising=False)
+    job = Job("x", command(
+        "import subprocess, sys, time; sleep = 'import time; time.sleep(600)'\n"
+        "print(subprocess.Popen([sys.executable, '-c', sleep]).pid, file=sys.stderr, flush=True)\n"
+        "time.sleep(600)"
+    ))  # fmt: skip
+    started = psutil.Process(int(job.process.stderr.readline()))
+    job.cancel()
+    job.follow()
+    _, alive = psutil.wait_procs([started], timeout=SECONDS)
+    assert job.cancelled and not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_the_pace_of_a_resumed_run_is_that_of_its_own_sitting() -> None:

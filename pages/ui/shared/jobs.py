@@ -9,7 +9,6 @@ The process reports progress, results and errors as lines of JSON (`lama_core.pr
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -95,9 +95,8 @@ class Job:
     def cancel(self) -> None:
         """End the command and everything it started."""
         self.ending = True
-        if self.running and self.process:
-            with suppress(ProcessLookupError):  # the process has just ended
-                os.killpg(self.process.pid, signal.SIGTERM)
+        if self.running and self.process and self.process.poll() is None:
+            _end_tree(self.process.pid)
 
     def follow(self) -> None:
         """Wait in the queue, then read the command's output until it ends; runs in a thread."""
@@ -148,6 +147,15 @@ class Job:
                 self.other_lines.append(line.strip())
         except (ValueError, TypeError, AttributeError):
             self.other_lines.append(line.strip())
+
+
+def _end_tree(pid: int) -> None:
+    """End a process and those that it started; not by a process group, which Windows lacks."""
+    with suppress(psutil.NoSuchProcess):  # it has just ended
+        first = psutil.Process(pid)
+        for process in (first, *first.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
 
 
 # Not in Streamlit's caches, because any browser could clear them.
