@@ -82,8 +82,14 @@ def _draw_relations(dataset: Dataset) -> None:
         }
     ).join(optional.dropna(axis="columns", how="all"))
     names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
-    more = {"height": 420, "column_config": {"template": wide}}
-    name = choose_row("Relation", table, names, key="relation", **more)
+    name = choose_row(
+        "Relation",
+        table,
+        names,
+        key="relation",
+        height=420,
+        column_config={"template": wide},
+    )
     _draw_relation(dataset, dataset.relation(name))
 
 

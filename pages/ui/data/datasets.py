@@ -35,7 +35,7 @@ from pages.ui.shared.messages import (
     show_note,
 )
 from pages.ui.shared.run_form import default_models
-from pages.ui.shared.url_state import choose_row, set_row, title_of
+from pages.ui.shared.url_state import choose_row, title_of
 
 IMPORT = "import data"
 UPLOADS = (
@@ -82,6 +82,7 @@ def choose_source(sources: list[Listed]) -> Listed:
         table,
         names,
         key="source",
+        drops=("relation",),
         height=None,
         column_config={"title": st.column_config.TextColumn("about", width=370)},
     )
@@ -280,7 +281,7 @@ def _draw_rename_and_delete(name: str) -> None:
         new = st.text_input("New name", name, key=f"new name of {name}")
         st.caption(f"Its runs keep showing the old name{_consequences(name)}.")
         if st.button("Rename it", key=f"rename {name}"):
-            set_row("source", rename_dataset(name, new))
+            st.session_state["source"] = rename_dataset(name, new)
             st.rerun()
     with st.popover("Delete", icon=":material/delete:"), errors_shown():
         st.markdown(
@@ -289,7 +290,7 @@ def _draw_rename_and_delete(name: str) -> None:
         )
         if st.button("Delete permanently", key=f"delete {name}", type="primary"):
             delete_dataset(name)
-            set_row("source", installed.STARTER)
+            st.session_state["source"] = installed.STARTER
             st.rerun()
 
 
@@ -304,8 +305,7 @@ def _end_import(job: jobs.Job) -> None:
         return
     st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
     (name,) = job.names("data")
-    st.session_state[IMPORTED] = name
-    set_row("source", name)
+    st.session_state["source"] = st.session_state[IMPORTED] = name
     st.rerun()
 
 

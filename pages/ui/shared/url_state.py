@@ -80,7 +80,8 @@ def draw_choice_table(
 
     def take(rows: Sequence[int]) -> None:
         if rows:
-            set_row(key, names[rows[0]])
+            st.session_state[key] = names[rows[0]]
+            st.session_state[CLICKED] = key
 
     draw_table(
         table,
@@ -93,19 +94,22 @@ def draw_choice_table(
     )
 
 
-def set_row(key: str, name: str) -> None:
-    """Choose a row of a table, or set its widget, at the next rerun."""
-    st.session_state[key] = name
-    st.session_state[CLICKED] = key
-
-
 def choose_row(
-    label: str, table: pd.DataFrame, names: Sequence[str], *, key: str, **more: Any
+    label: str,
+    table: pd.DataFrame,
+    names: Sequence[str],
+    *,
+    key: str,
+    drops: Sequence[str] = (),
+    **more: Any,
 ) -> str:
-    """Draw a table; return the name of the row that was clicked last, which the URL holds."""
-    if st.session_state.get(CLICKED) == key:
-        del st.session_state[CLICKED]
-        st.query_params[key] = st.session_state[key]
+    """Draw a table; return the name of the row that was clicked last, which the URL holds.
+
+    drops: URL parameters that belong to the row that was chosen before.
+    """
+    if st.session_state.pop(CLICKED, None) == key:
+        params = links.params_without([key, *drops])
+        links.go(st.session_state[links.PAGE], params | {key: st.session_state[key]})
     chosen = _chosen(label, names, key=key)
     draw_choice_table(table, names, key=key, **more)
     return chosen
