@@ -198,6 +198,13 @@ def replace_by_parquet(path: Path) -> None:
     pq.write_table(table, path / "capital_results.parquet")
 
 
+def invalid_parquet(path: Path) -> None:
+    (path / "capital_results.jsonl").unlink()
+    words = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
+    table = pa.table({"sub_label": words, "answer_idx": [0], "pll_scores": [[-1.0] * 4]})
+    pq.write_table(table, path / "capital_results.parquet")
+
+
 def repeated(path: Path) -> None:
     for file in path.rglob("samples_own_mc*"):
         file.write_text(file.read_text() + file.read_text().splitlines()[0])
@@ -229,6 +236,7 @@ DAMAGED: dict[str, tuple[str, Change, str]] = {
         "damaged",
     ),
     "quiz: NaN in Parquet": ("quiz", replace_by_parquet, "as many scores"),
+    "quiz: Parquet not in UTF-8": ("quiz", invalid_parquet, "damaged"),
     "quiz: unknown table": (
         "quiz",
         lambda path: (path / TABLE).rename(path / "capital_results.pkl") and None,

@@ -227,10 +227,13 @@ def _check(name: str, about: _About) -> None:
 
 def _summed(scores: Sequence[float | list[float]]) -> list[float]:
     """Return a score for each answer. Raises Rejected for NaN and plus infinity."""
-    sums = [float(np.sum(one)) for one in scores]  # as lm-pub-quiz sums the scores of tokens
-    if any(np.isnan(one) or one == np.inf for one in sums):
+    tokens = any(isinstance(one, list) for one in scores)
+    # As lm-pub-quiz sums the scores of tokens.
+    sums = np.array([np.sum(one) for one in scores] if tokens else scores, np.float64)
+    if np.isnan(sums).any() or np.isposinf(sums).any():
         raise Rejected("a score that isn't a number")
-    return [-np.inf if one <= UNWRITABLE else one for one in sums]
+    sums[sums <= UNWRITABLE] = -np.inf
+    return sums.tolist()
 
 
 def _ranks(labels: list[str], scores: list[float], row: _Row) -> Any:
@@ -260,7 +263,7 @@ def _parquet_rows(reading: Reading, file: Path) -> Iterator[tuple[int, JsonObjec
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and "too many" in str(error):
             reading.drop(file, 0, "too many rows")
         else:
