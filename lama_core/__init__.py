@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lama_core.api.data import list_datasets as list_datasets
     from lama_core.api.data import load_dataset as load_dataset
     from lama_core.api.generation import generate as generate
+    from lama_core.api.imported import import_run as import_run
     from lama_core.api.models import get_model as get_model
     from lama_core.api.models import list_models as list_models
     from lama_core.api.models import open_model as open_model
@@ -69,8 +70,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 _MODULES = {
     "api.analogy_questions": "analogy_questions",
-    "api.runs": "probe statements analogy_probe extract read load_run list_runs import_run "
-    "export_run trace",
+    "api.runs": "probe statements analogy_probe extract read load_run list_runs export_run trace",
+    "api.imported": "import_run",
     "api.generation": "generate",
     "api.results": "results",
     "api.prompts": "list_prompts mine_prompts paraphrase_prompt select_prompts study "

@@ -82,6 +82,7 @@ class Sandbox:
         write_lama(toy, [relation], {"P36": facts})
         table = "".join(f"{name},capital,{city}\n" for name, city in pairs)
         (self.work / "facts.csv").write_text(f"subject,relation,object\n{table}")
+        (self.work / "results.csv").write_text("subject,relation,object,rank\nFrance,P36,Paris,2\n")
         text = "".join(f"{city} is the capital of {name}.\n\n" for name, city in pairs)
         (self.work / "text.txt").write_text(text)
         (self.work / "words.txt").write_text("paris\nrome\nlondon\n")

@@ -39,13 +39,6 @@ from lama_core.runs.execute import RunStopped, execute_all
 from lama_core.runs.exporting import ExportedRun as ExportedRun
 from lama_core.runs.exporting import ExportRunRequest, export_files
 from lama_core.runs.facts_table import read_columns
-from lama_core.runs.importers.importing import (
-    ImportRunRequest,
-    Opened,
-    open_results,
-    report,
-    save_opened,
-)
 from lama_core.runs.info import FACTS_FILE, Run, RunInfo
 from lama_core.runs.manage import KeptRun, RunsRequest, list_kept
 from lama_core.runs.manage import delete_run as delete_run
@@ -442,52 +435,6 @@ list_runs = Function(
 def kind_title(info: RunInfo) -> str:
     """Return the title of a run's kind of probe."""
     return kinds.KINDS[info.kind].title if info.kind in kinds.KINDS else info.kind
-
-
-@dataclass(frozen=True)
-class ImportedRuns:
-    """Imported results, a run for each model. saved: whether they are saved, or only described."""
-
-    opened: tuple[Opened, ...]
-    saved: bool
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """Return what `runs import --json` prints."""
-        return [one.to_json() | {"saved": self.saved} for one in self.opened]
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """A row for each run."""
-        import pandas as pd  # slow to import
-
-        return pd.DataFrame(self.to_json())
-
-
-def _import_run(request: ImportRunRequest) -> ImportedRuns:
-    opened = open_results(request)
-    for line in (line for one in opened for line in report(one)):
-        request.on_note(f"{line}.")
-    if not request.dry_run:
-        for run in save_opened(opened, request.name or ""):
-            name = run.info.id
-            request.on_progress(Progress(f"{name} is saved", 1, 1, result=Result("run", name)))
-    return ImportedRuns(tuple(opened), not request.dry_run)
-
-
-import_run = Function(
-    ImportRunRequest,
-    _import_run,
-    lambda imported: imported.frame,
-    """Open results that another tool made as runs; what is matched and dropped is reported first.
-
-    Returns:
-        A DataFrame with a row for each run: its name, model, data, tool, counts, how many facts are
-        those of an installed dataset, and the dropped rows.
-
-    Raises:
-        UserError: If the format is unknown, or nothing is usable.
-    """,
-)
 
 
 export_run = Function(

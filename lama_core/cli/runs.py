@@ -5,11 +5,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import runs as api
+from lama_core.api.imported import ImportedRuns
+from lama_core.api.imported import import_run as api_import_run
 from lama_core.api.runs import (
     ROLES,
     AnalogyRuns,
     ExportedRun,
-    ImportedRuns,
     RoleEffect,
     RunList,
     TraceRuns,
@@ -125,7 +126,7 @@ def print_imported(imported: ImportedRuns) -> None:
 
 
 import_run = commands.make(
-    api.import_run, print_imported, "runs import results.csv --model bert-base-cased"
+    api_import_run, print_imported, "runs import results.csv --model bert-base-cased"
 )
 runs.command(import_run)
 

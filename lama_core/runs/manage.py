@@ -55,10 +55,12 @@ class KeptRun:
     def record(self) -> dict[str, str | int | None]:
         """Return the run as a row of plain values for lists of runs."""
         fields = ["kind", "model", "dataset", "prompts", "precision", "device", "n", "n_excluded"]
+        imported = self.info.imported if self.info else None
         return {
             "run": self.name,
             "called": self.info.title if self.info else "",
             **{name: getattr(self.info, name, None) for name in fields},
+            "imported_from": imported.source if imported else None,
             "state": self.state,
             "n_parts": self.n_parts,
             "changed": self.changed,

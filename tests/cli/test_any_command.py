@@ -57,6 +57,7 @@ results {RUN} --by type --slices
 compare {RUN} {OTHER} --json
 runs list --json
 runs export {RUN} --out exported --json
+runs import results.csv --model toy --name mine --dry-run
 runs rename {RUN} 'The first'
 runs delete {RUN} --yes
 reproduce petroni2019 | --dataset toy --limit 2

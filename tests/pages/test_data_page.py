@@ -1,6 +1,7 @@
 """The Data page: sources and relations, the import of a table, running and unfinished runs."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 from written_statements import write_bear
 
+from lama_core.api.imported import ImportRunRequest
 from lama_core.datasets.library import download
 from lama_core.probes.plan import ProbeRequest
 from lama_core.progress import Progress, Result
@@ -228,3 +230,30 @@ def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:
     assert "Starter analogies" in [one.value for one in app.subheader]
     app = open_page("data", relation="P36")
     assert any("P36 capital" in one.value for one in app.markdown)
+
+
+@pytest.mark.parametrize("names", ("subject,object,rank", "Entity,Answer,predicted"))
+def test_results_are_recognised_or_asked_for_then_checked_and_saved(
+    tmp_path: Path, started: list[tuple[str, Request, object]], names: str
+) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(f"{names}\nPeru,Lima,2\n")
+    app = open_import(path)
+    role = "rank"
+    if "rank" not in names:
+        role = "predictions"
+        assert "Choose what the table has" in app.info[0].value
+        app.segmented_control[0].set_value("results").run()
+    field(app.text_input, "Model").set_value("toy").run()
+    button(app, "Check").click().run()
+    roles = zip(("subject", "object", role), names.split(","), strict=True)
+    columns = [f"{role}={name}" for role, name in roles]
+    request = ImportRunRequest(str(path), model="toy", column=columns)
+    assert [one for _, one, _ in started] == [replace(request, dry_run=True)]
+    job = Job("import results", None, notes=["1 row of 1 relation."])
+    job.over.set()
+    jobs._JOBS[job.name] = job
+    app.run()
+    assert "1 row of 1 relation." in said(app)
+    button(app, "Save as a run").click().run()
+    assert started[-1][1] == request

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lama_core as lama
-from lama_core.api.runs import import_run
+from lama_core.api.imported import import_run
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import compare, what_differs
 from lama_core.metrics.fact_answers import margins_of
@@ -176,7 +176,7 @@ def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(
     asked = ImportRunRequest(str(path), model="m", dry_run=True, on_note=said.append)
     (row,) = import_run.answer(asked).to_json()
     assert (row["n"], row["n_matched"], row["matched_with"]) == (3, 2, "starter")
-    assert "2 of 3 rows are facts of starter; the other 1 are kept with the run." in said
+    assert "2 of 3 rows are facts of starter; the others are kept with the run." in said
     assert sorted(one["n"] for one in row["dropped"]) == [1, 1, 2]
     assert "2 rows dropped: the rank isn't a finite number (r.csv line 7, 8)." in said
     assert "1 row dropped: the same fact again (row 3)." in said

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.user_table import is_table
+from lama_core.datasets.user_table import first_names, first_rows, is_table
 from lama_core.downloads import archive
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes, format_bytes, open_file, user_path, work_folder
 from lama_core.paths import data_dir
-from lama_core.progress import OnProgress, Progress
+from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
-from lama_core.rounding import counted
+from lama_core.rounding import counted, fixed
 from lama_core.runs.execute import save
 from lama_core.runs.importers.formats import FORMATS, find_format, recognize
 from lama_core.runs.importers.matching import Matched, match
@@ -35,6 +35,7 @@ from lama_core.runs.importers.results import (
 )
 from lama_core.runs.importers.rows import describe_relations, make_rows, usable
 from lama_core.runs.importers.spec import ImportedSpec
+from lama_core.runs.importers.table import HEAD, RESULTS, columns_of, guess, table_in
 from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run
 from lama_core.runs.manage import rename_run
 from lama_core.runs.spec import Finished
@@ -137,6 +138,61 @@ class Opened:
                 {"where": one.where, "reason": one.reason, "n": one.n} for one in results.dropped
             ],
         }
+
+
+Content = Literal["results", "data", "unclear"]
+
+
+def content_of(path: str | Path) -> tuple[Content, str]:
+    """Return whether a file, folder or archive has results or data, and the results' format.
+
+    A table whose columns only look like those of results is unclear.
+
+    Raises:
+        UserError: If it is a pickle, too large, or an unsafe archive.
+    """
+    given = user_path(path)
+    if not given.exists():
+        raise UserError(f"No such file or folder: {given}.")
+    with _unpacked(given, ignore) as found:
+        if found.is_file():
+            _check_file(found)
+        elif not any(file for file in files_under(found) if not _is_pickle(file)):
+            _check_files(found)
+        form = recognize(found)
+        if form is not None:
+            return "results", form.name
+        if not found.is_file() or not first_names(found):
+            return "data", ""
+        header, rows = first_rows(found, HEAD)
+        guessed = {**columns_of(header, {}), **guess(header, rows)}
+        return ("unclear", "table") if any(one in guessed for one in RESULTS) else ("data", "")
+
+
+@dataclass(frozen=True)
+class ResultsPreview:
+    """The first rows of a table of results.
+
+    Attributes:
+        header: Names of the columns.
+        rows: The first rows, as column -> value without empty values.
+        columns: Role -> the column with a matching name.
+        guessed: Role -> the column that may have it, for other roles.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[dict[str, object], ...]
+    columns: dict[str, str]
+    guessed: dict[str, str]
+
+
+def preview_results(path: str | Path, n_rows: int = 5) -> ResultsPreview:
+    """Return the first rows of a table of results. Raises UserError if it can't be read."""
+    with _unpacked(user_path(path), ignore) as found:
+        header, rows = first_rows(table_in(found), HEAD)
+    written = {name.strip().lower(): name for name in header}
+    named = {role: written[name] for role, name in columns_of(header, {}).items()}
+    return ResultsPreview(header, rows[:n_rows], named, guess(header, rows))
 
 
 def open_results(request: ImportRunRequest) -> list[Opened]:
@@ -371,13 +427,14 @@ def report(opened: Opened) -> Iterator[str]:
     yield (
         f"{about['model']} on {about['dataset']}{tool}: {counted(rows, 'row')} of "
         f"{counted(about['n_relations'], 'relation')}"
+        + (f", P@1 {fixed(100 * about['p_at_1'], 1)} %" if about["n"] else "")
     )
     if about["matched_with"]:
-        rest = rows - about["n_matched"]
-        yield (
-            f"{about['n_matched']:,} of {counted(rows, 'row')} are facts of {about['matched_with']}"
-            + (f"; the other {rest:,} are kept with the run" if rest else "")
-        )
+        data, n = about["matched_with"], about["n_matched"]
+        if n == rows:
+            yield f"All rows are facts of {data}"
+        else:
+            yield f"{n:,} of {rows:,} rows are facts of {data}; the others are kept with the run"
     else:
         yield "No installed dataset has these facts: they are kept with the run"
     if not about["has_ranks"]:

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.api.data import find_multi_token_answers
+from lama_core.api.imported import Content, content_of
 from lama_core.datasets.library import installed
 from lama_core.datasets.library.download import ImportRequest, import_name
 from lama_core.datasets.library.installed import Listed
@@ -22,8 +23,9 @@ from lama_core.datasets.library.published import is_published, source
 from lama_core.errors import UserError, reason_of
 from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
+from pages.ui.data import results_import
 from pages.ui.data.contents import counts_by_source, draw_dropped
-from pages.ui.data.mapping import Opened, draw_mapping
+from pages.ui.data.mapping import Opened, draw_mapping, read_once
 from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
 from pages.ui.shared.messages import (
@@ -44,11 +46,14 @@ UPLOADS = (
 )
 IMPORTED = "imported"  # in the session: the name of the last imported dataset
 NO_FILE = "Choose a file."
+CONTENTS: dict[Content, str] = {"results": "results of models", "data": "facts to ask"}
 TABLE_HELP = (
     "A table has one row per fact, with the columns **subject** and **object**, and a **template** "
     "such as `The capital of [X] is [Y] .` or a **sentence** with `[MASK]`. The column "
     "**relation** groups rows; without it all rows form one relation, named after the file. Before "
-    "the import you can choose columns with other names and type missing templates."
+    "the import you can choose columns with other names and type missing templates.\n\n"
+    "Results of models have a **rank**, **prediction** or **correct** in each row, too; or they "
+    "are a tool's results folder as a zip file."
 )
 PATTERN = """\
 subject,relation,object,template
@@ -144,9 +149,18 @@ def draw_import() -> None:
     if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
         with errors_shown():
             _draw_imported(name)
+    results_import.draw_progress()
     form = st.session_state.get("import forms", 0)
     _draw_pattern()
     file = _choose_file(form)
+    if file is not None:
+        content: Content = "unclear"
+        with errors_shown():
+            content = _choose_content(file)
+            if content == "results":
+                results_import.draw_form(file)
+        if content != "data":
+            return
     request, readable, given = None, file is None, ""
     if file is not None:
         with errors_shown():
@@ -181,12 +195,30 @@ def draw_import() -> None:
     st.rerun()
 
 
+def _choose_content(file: Opened) -> Content:
+    """Return whether a file has results or data; the reader can say it of a table."""
+    with st.spinner("Reading the file"):
+        content, form = read_once(file, (), content_of)
+    if form != "table":
+        return content
+    chosen = st.segmented_control(
+        "This table has",
+        CONTENTS,
+        default=None if content == "unclear" else content,
+        format_func=CONTENTS.__getitem__,
+        key=f"content of {file.mark}",
+    )
+    if chosen is None:
+        show_note("Choose what the table has: results of models, or facts to ask them.")
+    return chosen or "unclear"
+
+
 def _draw_pattern() -> None:
     """Draw what a table needs, and a table to download and fill in."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "Your own facts, one per row of a table, or a published data set as its authors "
-            "release it."
+            "Your own facts, one per row of a table; a published data set as its authors release "
+            "it; or results that another tool made."
         )
         st.download_button(
             "Example CSV",
@@ -211,7 +243,8 @@ def _choose_file(form: int) -> Opened | None:
             key=f"import path {form}",
             placeholder="/path/to/facts.csv, data.zip, or LAMA/data",
             help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a table "
-            "(CSV, TSV, JSON, Parquet, Excel) with one row per fact. The app copies the file.",
+            "(CSV, TSV, JSON, Parquet, Excel) with one row per fact. The app copies the file. Or "
+            "the results of another tool: a table with ranks or predictions, or a folder.",
         ).strip()
     if path and upload is not None:
         show_note("Type a path or choose a file, not both.")

@@ -80,12 +80,12 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
     Raises:
         UserError: If the table has no usable row, or a template is invalid.
     """
-    if not _read(file, (), is_table):
+    if not read_once(file, (), is_table):
         return request
-    preview: TablePreview = _read(file, (), preview_table)
+    preview: TablePreview = read_once(file, (), preview_table)
     if not preview.header:
         raise UserError(f"{Path(file.name).name} has no readable row. Choose another table.")
-    rows = [{name: _shown(value) for name, value in row.items()} for row in preview.rows]
+    rows = [{name: shown_value(value) for name, value in row.items()} for row in preview.rows]
     draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
     request = _choose_columns(file, preview, request)
     chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
@@ -108,7 +108,7 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
         request.columns()  # raises for an invalid template
         return request
     columns = (*(getattr(request, name) for _, name in FIELDS), request.object_separator)
-    found: Scan = _read(file, columns, scan_table, request)
+    found: Scan = read_once(file, columns, scan_table, request)
     with templates:
         request = _choose_templates(file, found, request, meaning=_meaning(preview, chosen))
     request.columns()
@@ -172,11 +172,14 @@ def _type_separator(file: Opened) -> str | None:
     return separator.strip() or None
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """Return a cell's value as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _read(file: Opened, columns: tuple[Any, ...], reader: Callable[..., Any], *more: Any) -> Any:
+def read_once(
+    file: Opened, columns: tuple[Any, ...], reader: Callable[..., Any], *more: Any
+) -> Any:
     """Return `reader(path, *more)`, cached by reader and columns until another file is chosen."""
     mark, kept = st.session_state.get(READ, ("", {}))
     if mark != file.mark:

@@ -145,6 +145,9 @@ def _draw_run(run: KeptRun) -> None:
         facts["rows"] = f"{run.info.n:,} scored, {run.info.n_excluded:,} excluded"
         if how := settings_text(run.info.precision, run.info.device):
             facts["computed"] = how
+        if made_by := run.info.imported:
+            facts["imported from"] = ", ".join(filter(None, (made_by.source, made_by.created)))
+            facts["SHA-256 of the files"] = made_by.digest
     else:
         facts["state"] = f"{_state(run)}, {counted(run.n_parts, 'finished part')}"
     st.markdown(name_value_lines(facts))

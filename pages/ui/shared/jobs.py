@@ -22,6 +22,7 @@ import psutil
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from lama_core.api.imported import ImportRunRequest
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError, reason_of
 from lama_core.models.sources.catalog import ModelRequest
@@ -167,9 +168,15 @@ RIGHTS: dict[type, visitors.Right] = {
     GetRequest: "fetch",
     ModelRequest: "fetch",
     ImportRequest: "upload",
+    ImportRunRequest: "upload",
 }
 # The kind of work of a command, in one word; all other commands are runs.
-TITLES: dict[type, str] = {GetRequest: "Fetch", ModelRequest: "Fetch", ImportRequest: "Import"}
+TITLES: dict[type, str] = {
+    GetRequest: "Fetch",
+    ModelRequest: "Fetch",
+    ImportRequest: "Import",
+    ImportRunRequest: "Import",
+}
 
 
 def start(

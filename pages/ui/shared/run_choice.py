@@ -252,7 +252,7 @@ def _describe_prompts(run: RunInfo) -> str:
     if run.ranks_statements and not run.imported:
         return f"{run.prompts} (whole answers, ranked by the likelihood of the sentence with each)"
     if run.imported:
-        return f"imported (as {run.imported.source} asked)"
+        return f"imported (from {run.imported.source})"
     if run.generates:
         return f"{run.prompts} (generated answers; a text that contains a right answer is right)"
     if run.prompts in PROMPT_SETS:
@@ -544,10 +544,9 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
         )
         differ = "some models rank words and others whole answers"
     elif differing_candidates(choice.runs):
-        text += (
-            f" **Different words** are ranked: {each}. The fewer words, the better the ranks. A "
-            "new run of all models together ranks the words that all of them have."
-        )
+        text += f" **Different words** are ranked: {each}. The fewer words, the better the ranks."
+        if not any(run.imported for run in choice.runs):
+            text += " A new run of all models together ranks the words that all of them have."
         differ = "the models rank different words"
     elif choice.runs[0].candidates == OWN_WORDS:
         text += f" All rank the same words: each relation's own, {choice.runs[0].n_said}."

@@ -1,0 +1,157 @@
+"""The import of results that another tool made: check them, then save them as runs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.api.imported import (
+    ImportRunRequest,
+    ResultsPreview,
+    content_of,
+    preview_results,
+)
+from lama_core.runs.find import load_run
+from pages.ui.data.mapping import NONE, Opened, read_once, shown_value
+from pages.ui.shared import jobs, links, screens
+from pages.ui.shared.messages import plain, show_error, show_note
+from pages.ui.shared.tables import draw_table
+
+JOB = "import results"
+CHECKED = "results checked"  # in the session: the last import that was checked, and its report
+SAVED = "results saved"  # in the session: the names of the runs that were saved last
+# Role -> label of the field for its column.
+LABELS = {
+    "subject": "Subjects",
+    "object": "Right answers",
+    "relation": "Relations",
+    "model": "Models",
+    "rank": "Ranks of the right answers",
+    "correct": "Right or wrong",
+    "predictions": "Predictions",
+    "log_prob": "Log-probabilities",
+}
+NEEDED = ("subject", "object")
+PER_ROW = 4
+
+
+def draw_progress() -> None:
+    """Draw the running check or import, or how the last one ended."""
+    job = jobs.find(JOB)
+    if job is not None and job.running:
+        jobs.draw_progress(JOB)
+    elif job is not None:
+        _end(job)
+    if names := st.session_state.get(SAVED):
+        _draw_saved(names)
+
+
+def _end(job: jobs.Job) -> None:
+    """Keep the report of a check, or the names of the saved runs; show an error once."""
+    jobs.forget(JOB)
+    if job.error:
+        st.session_state.pop(CHECKED, None)
+        show_error(job.error)
+    elif job.cancelled:
+        st.caption("Cancelled; nothing is saved.")
+    elif names := job.names("run"):
+        st.session_state[SAVED] = names
+        st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
+        st.session_state.pop(CHECKED, None)
+        st.rerun()
+    elif CHECKED in st.session_state:
+        st.session_state[CHECKED] = (st.session_state[CHECKED][0], list(job.notes))
+
+
+def _draw_saved(names: tuple[str, ...]) -> None:
+    """Draw the names of the saved runs, and the way to their results."""
+    st.success(plain(f"Saved {', '.join(names)}."), icon=":material/check_circle:")
+    if st.button("Show the results", icon=":material/visibility:", type="primary"):
+        data = load_run(names[0]).info.dataset
+        links.go(screens.RESULTS, {"data": data, "runs": list(names)})
+
+
+def draw_form(file: Opened) -> None:
+    """Draw the choices of an import, its check, and the report with the button that saves it.
+
+    Raises:
+        UserError: If the file can't be read.
+    """
+    _, form = read_once(file, (), content_of)
+    request = ImportRunRequest(file.name)
+    has_models = form != "table"
+    if not has_models:
+        preview: ResultsPreview = read_once(file, (), preview_results)
+        rows = [{name: shown_value(cell) for name, cell in row.items()} for row in preview.rows]
+        draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
+        chosen = _choose_columns(file, preview)
+        request = replace(request, column=tuple(f"{role}={name}" for role, name in chosen.items()))
+        if missing := [LABELS[role] for role in NEEDED if role not in chosen]:
+            show_note(f"Choose the column: {', '.join(missing)}.")
+            return
+        has_models = "model" in chosen
+    left, right = st.columns(2)
+    model = left.text_input(
+        "Model" if not has_models else "Model (optional)",
+        key=f"model of {file.mark}",
+        placeholder="as the files say" if has_models else "bert-base-cased",
+    ).strip()
+    title = right.text_input(
+        "Name of the run (optional)",
+        key=f"title of {file.mark}",
+        placeholder="model, data and tool",
+    ).strip()
+    request = replace(request, model=model or None, name=title or None)
+    _draw_actions(file, request)
+
+
+def _choose_columns(file: Opened, preview: ResultsPreview) -> dict[str, str]:
+    """Draw a field for each role's column; return role -> column."""
+    options = [NONE, *preview.header]
+    chosen = {}
+    roles = list(LABELS)
+    for start in range(0, len(roles), PER_ROW):
+        here = roles[start : start + PER_ROW]
+        for role, cell in zip(here, st.columns(PER_ROW), strict=True):
+            first = preview.columns.get(role) or preview.guessed.get(role, NONE)
+            chosen[role] = cell.selectbox(
+                LABELS[role],
+                options,
+                index=options.index(first),
+                format_func=lambda name: name or "None",
+                key=f"results {role} {file.mark}",
+            )
+    if preview.guessed:
+        st.caption("Columns with other names are guessed: check them.")
+    return {role: name for role, name in chosen.items() if name}
+
+
+def _draw_actions(file: Opened, request: ImportRunRequest) -> None:
+    """Draw the check, and for checked choices the report and the button that saves them."""
+    job = jobs.find(JOB)
+    running = job is not None and job.running
+    checked, report = st.session_state.get(CHECKED, (None, None))
+    asked = (file.mark, request)
+    if st.button(
+        "Check",
+        icon=":material/fact_check:",
+        type="secondary" if checked == asked and report else "primary",
+        disabled=running,
+        help="Reads all rows and says what is matched and what is left out. Saves nothing.",
+    ):
+        st.session_state.pop(SAVED, None)
+        st.session_state[CHECKED] = (asked, None)
+        _start(file, replace(request, dry_run=True))
+    if checked != asked or not report:
+        return
+    st.markdown("\n".join(f"- {plain(line)}" for line in report))
+    if st.button("Save as a run", icon=":material/save:", type="primary", disabled=running):
+        _start(file, request)
+
+
+def _start(file: Opened, request: ImportRunRequest) -> None:
+    path: Path = file.open()
+    scratch = path.parent if file.is_copy else None
+    jobs.start(JOB, replace(request, path=str(path)), scratch=scratch)
+    st.rerun()
