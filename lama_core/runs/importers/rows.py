@@ -53,11 +53,14 @@ def usable(results: ImportedResults) -> ImportedResults:
         numbers = np.flatnonzero(kept & bad)
         drops.add_lines("", (numbers + 1).tolist(), reason)
         kept &= ~bad
-    table = table.filter(pa.array(kept))
+    if not kept.all():  # a filter copies the table
+        table = table.filter(pa.array(kept))
     codes = _codes(table, "relation", "subject", "object", "query")
     seen = codes <= np.maximum.accumulate(np.concatenate([[-1], codes]))[:-1]
     drops.add_lines("", (np.flatnonzero(kept)[seen] + 1).tolist(), "the same fact again")
-    table = table.filter(pa.array(~seen)).combine_chunks()
+    if seen.any():
+        table = table.filter(pa.array(~seen))
+    table = table.combine_chunks()
     return replace(results, rows=table, dropped=(*results.dropped, *drops.records()))
 
 
