@@ -52,7 +52,7 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
         "facts",
         {"view": "Wrong answers"},
         RESULTS,
-        {"tab": "Wrong answers", "facts": "all", "view": "Wrong answers"},
+        {"tab": "Wrong answers", "facts": "all", "view": "Frequent answers"},
     ),
     ("prompts", {}, RESULTS, prompts("Prompts")),
     ("prompts", {"tab": "Prompts"}, RESULTS, prompts("Prompts")),

@@ -84,7 +84,8 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     ),
     "facts": (
         "view",
-        _views(RESULTS, ALL_FACTS, "view", "Facts", "Confusion", "Wrong answers"),
+        _views(RESULTS, ALL_FACTS, "view", "Facts", "Confusion")
+        | {"Wrong answers": (RESULTS, {**ALL_FACTS, "view": "Frequent answers"})},
     ),
     "prompts": (
         "tab",
