@@ -102,7 +102,7 @@ def make(
     example: str,
     as_json: Callable[[Any], object] = lambda answer: answer.to_json(),
     *,
-    has_device: bool = False,
+    has_device: bool | None = None,
     write_figure: WriteFigure | None = None,
 ) -> App:
     """Return the command of a function of the Python API.
@@ -112,7 +112,7 @@ def make(
         print_answer: Prints the full result as text.
         example: A command for the end of `--help`, without the program's name.
         as_json: Returns the value that `--json` prints.
-        has_device: Add `--device` although no field of the request names a model.
+        has_device: Whether it has `--device`. Default: if a field of the request names a model.
         write_figure: Writes the full result as a figure; adds `--figure` and its options.
     """
     summary, more = help_of(function)
@@ -142,7 +142,7 @@ def make_command(
     print_answer: Print,
     as_json: Callable[[Any], object],
     *,
-    has_device: bool = False,
+    has_device: bool | None = None,
     write_figure: WriteFigure | None = None,
 ) -> Callable[..., None]:
     """Return a function whose parameters are the request's fields, `device` and `json`.
@@ -173,7 +173,7 @@ def make_command(
     # `--help` lists single arguments, repeated arguments, options, then --out and --executor.
     parameters.sort(key=lambda parameter: (parameter.kind, parameter.name in ("out", "executor")))
     keyword = inspect.Parameter.KEYWORD_ONLY
-    if has_device or fields.keys() & _LOADS:
+    if bool(fields.keys() & _LOADS) if has_device is None else has_device:
         parameters.append(inspect.Parameter("device", keyword, default=None, annotation=Device))
     if write_figure is not None:
         parameters += [

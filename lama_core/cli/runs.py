@@ -126,7 +126,10 @@ def print_imported(imported: ImportedRuns) -> None:
 
 
 import_run = commands.make(
-    api_import_run, print_imported, "runs import results.csv --model bert-base-cased"
+    api_import_run,
+    print_imported,
+    "runs import results.csv --model bert-base-cased",
+    has_device=False,  # the model is only named
 )
 runs.command(import_run)
 

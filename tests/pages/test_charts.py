@@ -109,7 +109,7 @@ def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> 
     matrix = pd.DataFrame([[1, 0, 0], [0.125, 1, 0], [np.nan, -0.125, 1]], names, names)
     cells, marks = figures.plot(triangle(matrix, title="r", caption="8 facts"), {}).data
     assert [list(line) for line in cells.text] == [["0.13", ""], ["", "-0.13"]]
-    assert list(marks.hovertext)[1] == "<b>P@1 with SM: unknown</b>"
+    assert list(marks.hovertext)[1] == "<b>right answer with subject mentions: unknown</b>"
 
 
 def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
