@@ -55,6 +55,7 @@ COUNTED_TEXTS = (".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tok
 COUNTED, TEXTS = (".safetensors", *COUNTED_TEXTS), (*COUNTED_TEXTS, ".jinja")
 MAX_ENTRIES = 10_000
 MAX_ADDED = 100_000  # added words of a tokenizer.json
+MAX_TOKEN = 10_000_000  # number of a token in a tokenizer.json
 MAX_SIZE = 1 << 26
 # Keys in configurations. SIZES: sizes. PARTS: numbers of parts such as layers.
 SIZES = re.compile(
@@ -148,9 +149,7 @@ def check_files(folder: Path) -> None:
         if (path.suffix in (*COUNTED, *TEXTS) or is_gguf(path)) and status.st_size < MAX_POINTER:
             check_lfs(path)
         if path.name == "tokenizer.json":
-            n_added = _count_added(path, status.st_size, status.st_mtime_ns)
-            if n_added > MAX_ADDED:
-                raise UserError(f"{path} adds {n_added:,} words; the limit is {MAX_ADDED:,}.")
+            _check_tokens(path, status.st_size, status.st_mtime_ns)
 
 
 def check_lfs(path: Path) -> None:
@@ -163,22 +162,41 @@ def check_lfs(path: Path) -> None:
             )
 
 
+class _Model(msgspec.Struct):
+    """The part of a tokenizer's model that `_check_tokens` reads."""
+
+    vocab: dict[str, int] = {}
+
+
 class _Tokenizer(msgspec.Struct):
-    """The part of a tokenizer.json that `_count_added` reads."""
+    """The part of a tokenizer.json that `_check_tokens` reads."""
 
     added_tokens: list[msgspec.Raw] = []
+    model: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 @lru_cache(maxsize=256)
-def _count_added(path: Path, size: int, changed: int) -> int:
-    """Return the number of words that a tokenizer.json adds; 0 if it is damaged.
+def _check_tokens(path: Path, size: int, changed: int) -> None:
+    """Raise UserError if a tokenizer.json adds too many words, or numbers a token too high.
 
-    With millions of them, reading the tokenizer would take minutes.
+    Reading it would take minutes for millions of words, and memory for each number up to the
+    highest. The reader of tokenizers explains what else is wrong.
     """
     try:
-        return len(msgspec.json.decode(read_file(path), type=_Tokenizer).added_tokens)
+        content = msgspec.json.decode(read_file(path), type=_Tokenizer)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return 0  # the reader of tokenizers explains what is wrong
+        return
+    if len(content.added_tokens) > MAX_ADDED:
+        raise UserError(
+            f"{path} adds {len(content.added_tokens):,} words; the limit is {MAX_ADDED:,}."
+        )
+    try:
+        vocabulary = msgspec.json.decode(content.model, type=_Model).vocab
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return  # also of Unigram's model, which is a list and numbers nothing
+    highest = max(vocabulary.values(), default=0)
+    if highest > MAX_TOKEN:
+        raise UserError(f"{path} numbers a token {highest:,}; the limit is {MAX_TOKEN:,}.")
 
 
 def check_weights_fit(folder: Path) -> None:

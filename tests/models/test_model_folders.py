@@ -213,3 +213,13 @@ def test_a_tokenizer_with_millions_of_added_words_is_refused_at_once(tmp_path: P
     for text in ('{"added_tokens": []}', "{", "[1]", '{"added_tokens": 5}'):
         tokenizer.write_text(text)
         check_files(tmp_path)
+
+
+def test_a_token_with_an_absurd_number_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_text(json.dumps({"model": {"vocab": {"a": 0, "b": 2**31}}}))
+    with pytest.raises(UserError, match="numbers a token 2,147,483,648; the limit is 10,000,000"):
+        check_files(tmp_path)
+    for model in ({"vocab": {"a": 0}}, {"vocab": [["a", -1.5]]}, {"vocab": {"a": 1.5}}, 7):
+        tokenizer.write_text(json.dumps({"model": model}))
+        check_files(tmp_path)

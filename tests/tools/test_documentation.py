@@ -260,7 +260,7 @@ def test_every_term_that_the_app_explains_is_in_the_glossary(pages: dict[Path, R
     assert len(asked) > 25
     assert not [(path, term) for path, term in asked if not terms.get(term)]
     shown = pages[Path("glossary.html")].text
-    for term in (*terms, *(one.label for one in METRICS.values())):
+    for term in (*terms, *(one.label[0].upper() + one.label[1:] for one in METRICS.values())):
         assert f"{term} ¶" in shown or f"{term}¶" in shown
 
 
