@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from data_files import write_lama
 from forked import Ended, forked
 
 from lama_core import cli
+from lama_core.downloads import transfer
 from lama_core.paths import ASSETS
 
 CLOSED = "http://127.0.0.1:9"
@@ -61,6 +63,7 @@ class Sandbox:
         def act() -> None:
             os.chdir(self.work)
             os.environ.update(NOWHERE | environment)
+            transfer.Patience = partial(transfer.Patience, pause=0)  # type: ignore[misc, assignment]
             sys.argv = ["lama_core", *(shlex.split(words) if isinstance(words, str) else words)]
             cli.main()
 

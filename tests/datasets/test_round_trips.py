@@ -157,7 +157,7 @@ FACTS: dict[str, Write] = {
     **{f"popqa as {form}": popqa(form) for form in ("csv", "quoted tsv", "jsonl", "parquet")},
 }
 CAMPAIGN = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
