@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from calling import call
 
 import lama_core as lama
 from lama_core.cli import exit_codes
+from lama_core.downloads import transfer
 from lama_core.errors import UserError, reason_of
 from lama_core.files import MAX_FOLDERS
 from lama_core.models.sources.catalog import add_model
@@ -65,7 +67,10 @@ def test_a_deleted_current_folder_is_named(tmp_path: Path, monkeypatch: pytest.M
     assert errors == "Error: The current folder was deleted: change to another folder.\n"
 
 
-def test_a_report_to_a_device_leaves_the_device(tmp_path: Path) -> None:
+def test_a_report_to_a_device_leaves_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "Patience", partial(transfer.Patience, attempts=1))
     device = tmp_path / "null"
     try:
         os.mknod(device, stat.S_IFCHR | 0o600, os.stat(os.devnull).st_rdev)

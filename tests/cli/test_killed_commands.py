@@ -26,9 +26,9 @@ PROBE = "probe --dataset starter --relation P36 --model minilm-mlm"
 IMPORT = f"data import {ASSETS / 'datasets' / 'starter'} --name own"
 # Command, what it needs first, and whether it can be done only once.
 KILLED = (
-    (f"{PROBE} --relation P19 --limit 60", "", False),
-    ("prompts select --relation P36 --limit 20 --train-limit 20", "", False),
-    ("analogy probe --probe type --relation 'animal - young' --limit 40", "", False),
+    (f"{PROBE} --relation P19 --limit 24", "", False),
+    ("prompts select --relation P36 --limit 8 --train-limit 8", "", False),
+    ("analogy probe --probe type --relation 'animal - young' --limit 12", "", False),
     (IMPORT, "", True),
     (f"{IMPORT} --replace", IMPORT, False),
     ("data rename own ours", IMPORT, True),

@@ -27,7 +27,7 @@ from tools.bench.made_up import make_runs
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"
 SMALL = ("--dataset", "starter", "--model", MODEL, "--relation", "P36", "--relation", "P30",
-         "--limit", "15", "--json")  # fmt: skip
+         "--limit", "8", "--json")  # fmt: skip
 STUDY = {"relation": "P36 capital"}  # of the study that the user made
 
 
@@ -60,7 +60,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
             "--prompts",
             "assets/prompts/starter",
             "--train-limit",
-            "30",
+            "10",
             "--candidates",
             "common",
             "--set",

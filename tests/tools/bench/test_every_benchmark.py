@@ -10,7 +10,7 @@ from lama_core.models.cpu import Cpu
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
 from tools.bench import __main__ as command
-from tools.bench import report
+from tools.bench import cloze, devices, report
 from tools.bench.measuring import BenchRow
 
 # Arguments of the benchmarks' `run`; each benchmark takes those that it has.
@@ -24,7 +24,9 @@ NEED_SMOLLM2 = ("analogy", "generation", "statements")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", report.BENCHMARKS)
-def test_every_benchmark_runs_to_its_end(name: str) -> None:
+def test_every_benchmark_runs_to_its_end(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cloze, "N_BOTH", 20)
+    monkeypatch.setattr(devices, "N_TEXTS", 2)
     if name in NEED_SMOLLM2 and locate(find_model("smollm2-135m")) is None:
         pytest.skip("SmolLM2 isn't installed")
     rows = list(report.measure(name, **SMALLEST))
