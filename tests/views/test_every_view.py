@@ -83,15 +83,22 @@ EVERY = [
 ]
 
 
+_SHOWN: dict[str, Shown[Any, Any]] = {}
+
+
 def shown(function: Any, fields: dict[str, Any]) -> Shown[Any, Any]:
-    return show(function.view, function.request(**fields))
+    """What a view shows; made once in a process, because several tests look at it."""
+    key = f"{function.view.name} {fields}"
+    if key not in _SHOWN:
+        _SHOWN[key] = show(function.view, function.request(**fields))
+    return _SHOWN[key]
 
 
 @pytest.mark.parametrize(("function", "fields"), EVERY)
 def test_command_and_function_give_the_same(function: Any, fields: dict[str, Any]) -> None:
     found = shown(function, fields)
-    whole = json.loads(json.dumps(told(*arguments(found.request)), allow_nan=False))
-    assert whole == told(*arguments(found.request))
+    printed = told(*arguments(found.request))
+    assert json.loads(json.dumps(printed, allow_nan=False)) == printed
     frame = getattr(lama, function.request.python)(**field_values(found.request))
     assert frame.to_json(orient="records") == found.frame.to_json(orient="records")
     assert len(frame)
