@@ -448,14 +448,13 @@ def test_a_head_and_a_neuron_add_what_their_directions_give(
     hook = out.register_forward_hook(leaf)
     with torch.enable_grad():
         logits = plain(input_ids=torch.tensor([encoded.token_ids])).logits[0, at]
-        gradient = torch.autograd.grad(logits[7], kept, retain_graph=True)[0][0, at]
+        gradients = torch.stack(
+            [torch.autograd.grad(one, kept, retain_graph=True)[0][0, at] for one in logits]
+        )
         for one in (one for one in found.neurons if one.layer == plain.config.num_hidden_layers):
             added = one.activation * weight[:, one.neuron - 1].detach()
-            assert one.value == pytest.approx(float(gradient @ added), abs=1e-4)
-            raised = [
-                float(torch.autograd.grad(logit, kept, retain_graph=True)[0][0, at] @ added)
-                for logit in logits
-            ]
+            raised = (gradients @ added).tolist()
+            assert one.value == pytest.approx(raised[7], abs=1e-4)
             order = sorted(range(len(raised)), key=lambda word: -raised[word])
             shown = [word.strip() for word in model.vocabulary.show_text(order[:10])]
             assert one.promoted[0] == next(filter(None, shown))

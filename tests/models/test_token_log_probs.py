@@ -77,16 +77,15 @@ def test_log_probs_of_left_out_tokens_equal_one_pass_a_token(
     found = tiny_model(family).token_log_probs(TEXTS)
     for text, scores in zip(TEXTS, found, strict=True):
         ids = tokenizer(text)["input_ids"]
-        expected = []
-        for number, token in enumerate(ids):
-            if token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
-                continue
-            left_out = torch.tensor([ids])
-            left_out[0, number] = sentinel_of(tokenizer)
-            labels = torch.tensor([[sentinel_of(tokenizer), token]])
-            with torch.no_grad():
-                logits = model(input_ids=left_out, labels=labels).logits
-            expected.append(logits[0, 1].log_softmax(-1)[token].item())
+        ends = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+        kept = [number for number, token in enumerate(ids) if token not in ends]
+        left_out = torch.tensor([ids] * len(kept))
+        left_out[range(len(kept)), kept] = sentinel_of(tokenizer)
+        tokens = torch.tensor(ids)[kept]
+        labels = torch.stack([torch.full_like(tokens, sentinel_of(tokenizer)), tokens], dim=1)
+        with torch.no_grad():
+            logits = model(input_ids=left_out, labels=labels).logits
+        expected = logits[range(len(kept)), 1].log_softmax(-1)[range(len(kept)), tokens]
         np.testing.assert_allclose(scores.log_probs, expected, atol=1e-4)
 
 
