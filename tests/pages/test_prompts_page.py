@@ -31,11 +31,13 @@ TABS = ("Try a prompt", "Prompts", "Ensembles", "One fact", "Weights", "Analyses
 
 SCRIPT = """
 import sys
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from pages.ui.shared import screens
 
-for tab in sys.argv[1:]:
-    page, params = screens.resolve("prompts", {"tab": tab})
+manifest_scanner.scan_component_manifests = lambda: []
+for name, tab in (("results", ""), ("data", ""), *(("prompts", tab) for tab in sys.argv[1:])):
+    page, params = screens.resolve(name, {"tab": tab} if tab else {})
     app = AppTest.from_file("app.py", default_timeout=120)
     app.switch_page(page)
     for name, value in params.items():
@@ -65,7 +67,7 @@ def _draw(home: Path, *tabs: str) -> str:
     return result.stdout
 
 
-def test_every_tab_draws_without_torch(tmp_path: Path) -> None:
+def test_results_data_and_every_tab_of_prompts_draw_without_torch(tmp_path: Path) -> None:
     assert list_studies([bundled_dir()])
     assert "drawn" in _draw(tmp_path, *TABS)
 

@@ -3,13 +3,12 @@
 import base64
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from calling import told
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
@@ -28,7 +27,6 @@ from pages.ui.wrong_answers.filters import params_of
 from tools.bench.made_up import SOURCES, make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 120
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +52,7 @@ def tables(app: AppTest) -> list[pd.DataFrame]:
 @pytest.mark.usefixtures("here")
 def test_the_page_and_the_command_line_give_the_same_numbers(runs: tuple[Run, ...]) -> None:
     ids = [run.info.id for run in runs]
-    said = subprocess.run(
-        [sys.executable, "-m", "lama_core", "results", *ids, "--by", "relation", "--json"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    lines = json.loads(said.stdout)
+    lines = told("results", *ids, "--by", "relation")
     app = open_page("results", data="made-up")
     totals, by_relation = tables(app)[:2]
     for run in runs:
@@ -312,23 +306,6 @@ def test_the_data_page_counts_the_starter_facts_by_source() -> None:
     for source in ("Google_RE", "TREx", "ConceptNet", "Squad"):
         assert re.search(rf"\*\*{source}\*\*: [\d,]+ facts of \d+ relations?", text)
     assert "[X]" in tables(app)[2]["template"].iloc[0]
-
-
-def test_first_paint_does_not_import_torch(home: Path, runs: tuple[Run, ...]) -> None:
-    code = (
-        "import sys\n"
-        "from streamlit.testing.v1 import AppTest\n"
-        "for name in ('results', 'data'):\n"
-        f"    app = AppTest.from_file('app.py', default_timeout={TIMEOUT})\n"
-        "    app.switch_page(f'pages/{name}.py').run()\n"
-        "    assert not app.exception\n"
-        "print('torch' in sys.modules)\n"
-    )
-    said = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
-        env={"PATH": "", "LAMA_HOME": str(home), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert said.stdout.strip().endswith("False")
 
 
 def test_the_form_asks_the_command_line_for_the_same_runs(
