@@ -15,10 +15,9 @@ from pages.ui.shared.url_state import BOUND
 ALL_PAPERS = "All"
 
 
-def draw_departures() -> None:
-    """Draw docs/departures.md as folded sections; the paper that the URL names is open."""
+def draw_departures(wanted: str = "") -> None:
+    """Draw docs/departures.md as folded sections; the wanted paper's is open."""
     introduction, *sections = read_file(DOCS / "departures.md").decode().split("\n## ")
-    wanted = st.query_params.get("paper", "")
     st.subheader("Departures from the papers", anchor=False)
     st.caption(
         "Numbers that are computed differently than in the paper, and the option that restores the "
@@ -57,11 +56,14 @@ def draw_glossary() -> None:
 def main() -> None:
     """Draw the page."""
     st.header("Help", anchor=False)
+    if wanted := st.query_params.get("paper"):  # first, so that its section is on the screen
+        draw_departures(wanted)
     draw_roles()
     st.subheader("From a sentence to P@1", anchor=False)
     draw_illustrated()
     draw_glossary()
-    draw_departures()
+    if not wanted:
+        draw_departures()
 
 
 if is_routed():

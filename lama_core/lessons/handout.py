@@ -3,7 +3,7 @@
 All text is escaped; `markup` formats the texts of lessons.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from lama_core import __version__
@@ -55,7 +55,7 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
         ),
     ]
     if summary:
-        parts.append("<h2>Your predictions</h2>" + grid(HEADS, map(summary_row, summary)))
+        parts.append(f"<h2>{summary_title(predicted)}</h2>{summary_table(summary)}")
     if lesson.sources:
         parts.append("<h2>Sources</h2>")
         parts += [f"<p>{escape(source)}</p>" for source in lesson.sources]
@@ -103,11 +103,24 @@ def _page(lesson: Lesson, parts: list[str], head: str) -> str:
     return whole_page(lesson.title, "".join(parts) + note, head=head)
 
 
-def summary_row(result: Judged) -> tuple[str, str, str, str]:
+def summary_table(verdicts: Sequence[Judged]) -> str:
+    """Return questions with their predictions, if there are any, and answers, as HTML."""
+    rows = [_summary_row(one) for one in verdicts]
+    if any(one.predicted for one in verdicts):
+        return grid(HEADS, rows)
+    return grid((HEADS[0], HEADS[2]), [(row[0], row[2]) for row in rows])
+
+
+def _summary_row(result: Judged) -> tuple[str, str, str, str]:
     """Return a prediction and its answer as a row under `HEADS`."""
-    if not result.answer:
-        return (result.question, result.predicted, "not shown", "")
-    return (result.question, result.predicted, result.answer, "yes" if result.right else "no")
+    verdict = ("yes" if result.right else "no") if result.answer and result.predicted else ""
+    predicted = result.predicted or "no prediction made"
+    return (result.question, predicted, result.answer or "not shown", verdict)
+
+
+def summary_title(predicted: Mapping[int, str]) -> str:
+    """Return the title of `summary_table`."""
+    return "Your predictions" if predicted else "Questions and answers"
 
 
 def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:

@@ -37,7 +37,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A prediction and its answer, which is empty if no step has shown it."""
+    """A prediction, empty if none was made, and its answer, empty if no step has shown it."""
 
     question: str
     predicted: str
@@ -85,13 +85,13 @@ def answering_model(step: Predict, shown: Shown | None) -> str:
 def judged_predictions(
     lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]
 ) -> Iterator[Judged]:
-    """Yield the reader's predictions with their answers, in order.
+    """Yield the lesson's questions with the reader's predictions, if any, and the answers.
 
     predicted: Number of a step, from 1 -> prediction. shown: the same -> what the step showed.
     """
     for number, step in enumerate(lesson.steps, start=1):
-        if isinstance(step, Predict) and number in predicted:
-            yield judge(step, predicted[number], shown.get(number + 1))
+        if isinstance(step, Predict):
+            yield judge(step, predicted.get(number, ""), shown.get(number + 1))
 
 
 def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) -> int | None:

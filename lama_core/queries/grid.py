@@ -263,24 +263,26 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
     def tables(self, asked: GridAsked, one: ModelGrid) -> Iterator[Table | str]:
         """Yield the probability of each word in each sentence, and the shared and single words."""
         has_groups = any(row[0].group for row in one.cells.values())
-        first = make_table(
+        made = make_table(
             GridCell, [row[0] for row in one.cells.values()], "group word" if has_groups else "word"
         )
         written = decimals(3, none="-")
         numbers = [str(number) for number in range(1, len(one.answers) + 1)]
         rows = [
             [*cells, *(written(cell.prob) for cell in row)]
-            for cells, row in zip(first.cells(), one.cells.values(), strict=True)
+            for cells, row in zip(made.cells(), one.cells.values(), strict=True)
         ]
-        heads = [*(column.head for column in first.columns), *numbers]
+        heads = [*(column.head for column in made.columns), *numbers]
         over = one.answers[0].blanks[0].shown_over()
         n_candidates = f"{one.answers[0].n_candidates:,} candidates ({asked.candidates.name})"
         title = f"{one.name}: probability of {over}, {n_candidates}{one.computed}"
         yield table_of(heads, rows, title=title)
-        yield f"In all {counted(len(numbers), 'sentence')}: {', '.join(one.shared) or 'no word'}"
+        first = f"Among the first {asked.request.top_k}"
+        sentences = counted(len(numbers), "sentence")
+        yield f"{first} of all {sentences}: {', '.join(one.shared) or 'no word'}"
         for number in numbers:
             if only := one.only_in(int(number) - 1, asked.request.top_k):
-                yield f"Only in {number}: {', '.join(only)}"
+                yield f"Only a{first[1:]} of {number}: {', '.join(only)}"
         if one.note:
             yield one.note
 

@@ -131,7 +131,8 @@ def test_a_question_without_a_prediction_stands_before_what_follows() -> None:
     assert first_to_predict(LESSON, {}, 3) == 2
     assert first_to_predict(LESSON, {2: "b"}, 5) is None
     assert first_to_predict(LESSON, {2: "b"}, 6) == 5
-    assert [one.question for one in judged_predictions(LESSON, {2: "b"}, {})] == [NASTY]
+    judged = judged_predictions(LESSON, {2: "b"}, {})
+    assert [(one.question, one.predicted) for one in judged] == [(NASTY, "b"), ("second?", "")]
 
 
 def test_the_handout_shows_what_was_shown_and_escapes_it_all() -> None:

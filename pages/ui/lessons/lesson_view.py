@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from lama_core.lessons.handout import HEADS, handout, sheet, summary_row
+from lama_core.lessons.handout import handout, sheet, summary_table, summary_title
 from lama_core.lessons.lesson import SHOWING, Ask, Explain, Lesson, LessonListing, Predict, Step
 from lama_core.lessons.markup import as_markdown
 from lama_core.lessons.step_results import (
+    Shown,
     answering_model,
     first_to_predict,
     judge,
@@ -15,7 +16,6 @@ from lama_core.lessons.step_results import (
     missing_row_note,
 )
 from lama_core.queries.cloze import fill
-from lama_core.reports.html import grid
 from pages.ui.lessons.progress import Progress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
@@ -59,7 +59,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     else:
         st.caption(plain(lesson.question))
         position = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
-        st.progress(number / last, text=position)
+        st.progress(min(1.0, number / len(lesson.steps)), text=position)
     progress = progress_in(lesson)
     missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
     if missing is not None:
@@ -163,7 +163,9 @@ def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
     """Draw the prediction, if there is one, next to the answer."""
     shown = progress.shown.get(number + 1)
     verdict = judge(step, progress.predicted.get(number, ""), shown)
-    text = f"You predicted **{plain(verdict.predicted)}**." if number in progress.predicted else ""
+    text = f"You predicted **{plain(verdict.predicted)}**."
+    if number not in progress.predicted:  # in teacher mode the question is on another screen
+        text = f"{plain(step.question)}  \n" if not step.answer else ""
     model, answer = answering_model(step, shown), f"**{plain(verdict.answer)}**"
     by_model = f"{plain(title_of(model))}: {answer}." if model else ""
     if not verdict.answer:
@@ -199,14 +201,17 @@ def _draw_navigation(lesson: Lesson, number: int, progress: Progress) -> None:
 def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
     """Draw the predictions next to the answers, the handout, and a button for the next lesson."""
     verdicts = list(judged_predictions(lesson, progress.predicted, progress.shown))
-    st.subheader("Your predictions", anchor=False)
+    st.subheader(summary_title(progress.predicted), anchor=False)
     if verdicts:
-        st.html(f'<div class="lx-lesson">{grid(HEADS, map(summary_row, verdicts))}</div>')
-        known = [verdict for verdict in verdicts if verdict.answer]
-        n_right = sum(verdict.right for verdict in known)
-        st.caption(f"{n_right} of {len(known)} predictions were right.")
+        st.html(f'<div class="lx-lesson">{summary_table(verdicts)}</div>')
     else:
-        st.caption("This lesson has no predictions.")
+        st.caption("This lesson has no questions.")
+    if known := [one for one in verdicts if one.answer and one.predicted]:
+        n_right = sum(one.right for one in known)
+        st.caption(f"{n_right} of {len(known)} predictions were right.")
+    if not all(one.answer for one in verdicts) and st.button("Show the answers"):
+        _show_steps(lesson)
+        st.rerun()
     if lesson.sources:
         st.subheader("Sources", anchor=False)
         st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
@@ -230,6 +235,16 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
             links.go(screens.LESSONS, address_of(listing.lessons[at]))
 
 
+def _show_steps(lesson: Lesson) -> dict[int, Shown]:
+    """Query the models for the steps that the reader hasn't seen; return what all steps show."""
+    shown = progress_in(lesson).shown
+    with st.spinner("Querying the models", show_time=True), st.container(key="prepared"):
+        for number, step in enumerate(lesson.steps, start=1):
+            if isinstance(step, SHOWING) and number not in shown:
+                shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
+    return shown
+
+
 def draw_handouts(lesson: Lesson) -> None:
     """Draw the downloads of the student sheet, and of the teacher sheet after its preparation."""
     st.caption("Handouts: each file opens the print dialog.")
@@ -247,14 +262,10 @@ def draw_handouts(lesson: Lesson) -> None:
             st.rerun()
         st.caption("The teacher sheet has the models' answers, so the models are queried first.")
         return
-    progress = progress_in(lesson)
-    with st.spinner("Querying the models", show_time=True), st.container(key="prepared"):
-        for number, step in enumerate(lesson.steps, start=1):
-            if isinstance(step, SHOWING) and number not in progress.shown:
-                progress.shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
+    shown = _show_steps(lesson)
     st.download_button(
         "Teacher sheet, with answers",
-        lambda: sheet(lesson, progress.shown),
+        lambda: sheet(lesson, shown),
         f"{lesson.id}-teacher.html",
         "text/html",
         key=f"teacher {lesson.id}",

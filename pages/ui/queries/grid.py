@@ -26,8 +26,14 @@ from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.tables import draw_table
+from pages.ui.shared.token_strips import colour_scale
 
 COLOURS = ("probability", "rank")
+LEAST = 1e-4  # the probability with the colour of unlikely words
+MOST_NAMED = 8  # sentences whose first words are in the line above a heat map
+# Theme -> colours of unlikely and likely words, the same for all models. The page's text colour is
+# readable on both, and likely words differ most from the page.
+SCALES = {"light": ("#eaf3fb", "#5ba4e3"), "dark": ("#1a2733", "#1f6aa5")}
 ALL_WORDS = "all_words"  # key: whether the heat maps have all words
 EXAMPLES = (
     widgets.Example("Capitals", {"grid": GRID_EXAMPLE}),
@@ -100,22 +106,37 @@ def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
     names = names_of([query.text("___") for query in scored])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
     every = bool(st.session_state.get(ALL_WORDS))
-    title = url_state.title_of(found.name).partition(" (")[0]
-    predictions.draw_conclusion(
-        f"In every sentence's first {top_k}: <b>{escape(', '.join(found.shared))}</b>"
-        if found.shared
-        else f"No word is in every sentence's first {top_k}."
-    )
-    if clicked := draw_heat_map(found, names, title, by_rank=by_rank, every=every):
+    predictions.draw_conclusion(_first_words(found, names))
+    if clicked := draw_heat_map(found, names, by_rank=by_rank, every=every):
         _open(clicked)
-    only = {name: found.only_in(number, top_k) for number, name in enumerate(names)}
-    parts = [f"<b>Only in {escape(name)}:</b> {escape(', '.join(words))}"
-              for name, words in only.items() if words]  # fmt: skip
+    first = f"mong the first {top_k} of"
+    words = {f"Only a{first} {name}": found.only_in(at, top_k) for at, name in enumerate(names)}
+    lines = {f"A{first} every sentence": found.shared, **words} if len(names) > 1 else {}
+    parts = [
+        f"<b>{escape(where)}:</b> {escape(', '.join(listed))}"
+        for where, listed in lines.items()
+        if listed
+    ]
     st.html("".join(f"<div>{part}</div>" for part in parts))
     if found.note:
         st.caption(plain(found.note))
     with st.expander("As a table"):
         _draw_table(found, names)
+
+
+def _first_words(found: ModelGrid, names: list[str]) -> str:
+    """The first word of each sentence with its probability, as HTML."""
+    firsts = [answer.blanks[0].predictions[0] for answer in found.answers[:MOST_NAMED]]
+    parts = [
+        f"{escape(name)}: <b>{escape(item.token)}</b> {predictions.probability(item.prob)}"
+        for name, item in zip(names, firsts, strict=False)
+    ]
+    return " · ".join([*parts, *["…"] * (len(names) > MOST_NAMED)])
+
+
+def scale() -> tuple[str, str]:
+    """The colours of unlikely and likely words in the page's theme."""
+    return SCALES["dark" if st.context.theme.type == "dark" else "light"]
 
 
 def _draw_table(found: ModelGrid, names: list[str]) -> None:
@@ -150,8 +171,11 @@ def names_of(texts: list[str]) -> list[str]:
 
 def _draw_above(asked: GridAsked) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        url_state.pick("Colour", COLOURS, key="grid_by")
+        by = url_state.pick("Colour", COLOURS, key="grid_by")
         st.toggle("All words", key=ALL_WORDS, bind=url_state.BOUND)
+    least = predictions.probability(LEAST) if by == COLOURS[0] else N_KNOWN
+    low = f"{by} {least}" + " or less" * (by == COLOURS[0])
+    st.html(colour_scale(low, scale(), "1"))
 
 
 def _draw_below(answer: GridAnswer, _: object) -> None:

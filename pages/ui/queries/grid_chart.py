@@ -3,12 +3,11 @@
 import math
 
 from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
+from pages.ui.queries.grid import LEAST, scale
 from pages.ui.shared import charts
-from pages.ui.shared.predictions import probability
+from pages.ui.shared.predictions import probability, short_title
 
 MOST_ROWS = 12
-# From unlikely to likely words; likely words differ most from the page.
-SCALES = {"light": "Blues", "dark": "Blues_r"}
 
 
 def _best_rank(row: tuple[GridCell, ...]) -> int:
@@ -23,14 +22,13 @@ def shown_rows(found: ModelGrid, *, every: bool) -> list[tuple[GridCell, ...]]:
 
 
 def draw_heat_map(
-    found: ModelGrid, names: list[str], title: str, *, by_rank: bool, every: bool
+    found: ModelGrid, names: list[str], *, by_rank: bool, every: bool
 ) -> GridCell | None:
     """Draw the heat map of a model's words; return the clicked cell.
 
     Args:
         found: The grid.
         names: The names of the sentences.
-        title: The model's name for display.
         by_rank: Whether the colour shows the rank instead of the probability.
         every: Whether it has all words.
     """
@@ -39,7 +37,7 @@ def draw_heat_map(
     def tone(cell: GridCell) -> float | None:
         if cell.rank is None or cell.prob is None:
             return None
-        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, 1e-9))
+        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, LEAST))
 
     def text(cell: GridCell) -> str:
         if cell.rank is None or cell.prob is None:
@@ -55,8 +53,10 @@ def draw_heat_map(
         [[text(cell) for cell in row] for row in rows],
         ("", words),
         ("", names),
-        colorscale=SCALES[charts.theme()],
-        textfont_color=None,
+        colorscale=list(zip((0, 1), scale(), strict=True)),
+        zmin=math.log10(1 / N_KNOWN if by_rank else LEAST),
+        zmax=0,
+        textfont_color=charts.ink(),
         showscale=False,
         customdata=[[(at, number) for number in range(len(names))] for at in range(len(rows))],
         hovertemplate="%{text}<extra></extra>",
@@ -64,12 +64,8 @@ def draw_heat_map(
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(side="top")
     figure.update_layout(height=120 + 22 * len(rows))
-    what = "rank" if by_rank else "probability"
-    clicked = charts.draw_chart(
-        figure,
-        f"grid {found.name}",
-        title=f"{title}: {what} of each word",
-    )
+    title = f"{short_title(found.name)}: {'ranks' if by_rank else 'probabilities'}"
+    clicked = charts.draw_chart(figure, f"grid {found.name}", title=title)
     if not clicked:
         return None
     at, number = clicked[0]["customdata"]

@@ -32,12 +32,15 @@ class Column(Generic[Answer]):
 def make_boxes(
     names: Sequence[str], *, per_row: int = 4, border: bool = True
 ) -> dict[str, DeltaGenerator]:
-    """Make one box per model, at most `per_row` side by side."""
+    """Make one box per model, at most `per_row` side by side, all of the same width."""
     boxes: dict[str, DeltaGenerator] = {}
     for first in range(0, len(names), per_row):
         row = names[first : first + per_row]
-        columns = st.columns(len(row), gap="medium", border=border)
-        boxes |= dict(zip(row, columns, strict=True))
+        columns = st.columns(min(len(names), per_row), gap="medium")
+        boxes |= {
+            name: column.container(border=border, height="stretch")
+            for name, column in zip(row, columns, strict=False)
+        }
     return boxes
 
 

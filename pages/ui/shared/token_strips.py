@@ -22,7 +22,8 @@ def _mixed(colour: str, share: float) -> str:
     return f"color-mix(in srgb, {colour} {STRONGEST * share:.0f}%, transparent)"
 
 
-def _scale(low: str, colours: Sequence[str], high: str) -> str:
+def colour_scale(low: str, colours: Sequence[str], high: str) -> str:
+    """HTML of a bar of colours between the texts of its ends."""
     gradient = f"linear-gradient(to right, {', '.join(colours)})"
     bar = f'<span style="background:{gradient}"></span>'
     return f'<div class="lx-scale lx-muted">{low}{bar}{high}</div>'
@@ -39,7 +40,7 @@ def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
 def heat_scale(colour: str) -> str:
     """HTML of the colour scale of `heat_strip`."""
     ends = ("transparent", _mixed(colour, 1))
-    return _scale("log-probability of a token: 0", ends, f"{FULL:.0f} or less")
+    return colour_scale("log-probability of a token: 0", ends, f"{FULL:.0f} or less")
 
 
 def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
@@ -65,7 +66,7 @@ def shares_scale(most: float) -> str:
     """HTML of the colour scale of `shares_strip`. most: the largest absolute value."""
     low, high = (fixed(value, 1, signed=True) for value in (-most, most))
     colours = (_mixed(TAKES, 1), "transparent", _mixed(ADDS, 1))
-    return _scale(f"lowers {low}", colours, f"raises {high}")
+    return colour_scale(f"lowers {low}", colours, f"raises {high}")
 
 
 def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: float) -> str:
