@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from pages.ui.poll.entry import draw_open_room
 from pages.ui.queries.analogy import ANALOGY
 from pages.ui.queries.answers import ANSWERS
 from pages.ui.queries.cloze import SENTENCE
@@ -51,6 +52,7 @@ def main() -> None:
         links.draw_link(
             "Inspect: wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
         )
+    draw_open_room()
     tabs: dict[str, Callable[[], object]] = {
         "Sentence": partial(draw_query, SENTENCE),
         "Wordings": partial(draw_query, WORDINGS),

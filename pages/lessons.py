@@ -4,6 +4,7 @@ import streamlit as st
 
 from lama_core.lessons.lesson import list_lessons
 from pages.ui.lessons import lesson_list, lesson_view
+from pages.ui.poll.entry import draw_open_room
 from pages.ui.router import is_routed
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
@@ -11,6 +12,7 @@ from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
 
 def main() -> None:
     """Draw the lesson step that the URL names, else the list of lessons."""
+    draw_open_room()
     listing = list_lessons()
     wanted = st.query_params.get(lesson_view.LESSON, "")
     lesson = listing.find(wanted)

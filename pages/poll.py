@@ -17,7 +17,11 @@ def main() -> None:
         if room is None:
             participant.hide_menu()
             if code:
-                show_note("This poll has ended, or its room code is wrong.")
+                show_note(
+                    "This poll has ended. Thank you."
+                    if ROOMS.has_ended(code)
+                    else "This poll has ended, or its room code is wrong."
+                )
             participant.draw_door()
         elif not secret:
             participant.draw(room)

@@ -56,6 +56,7 @@ class ScoreRequest(shared_fields.ModelSettings):
 
     query: Annotated[str, argument("The query pair, such as Paris:France.")] = field(kw_only=False)
     pairs: Annotated[Sequence[str], argument("Two or more candidate pairs.")] = field(kw_only=False)
+    gold: Annotated[str | None, option("The right pair, one of the candidate pairs.")] = None
     template: TemplateChoice = DEFAULT_TEMPLATE
     normalise: NormaliseChoice = "sum"
 
@@ -193,11 +194,12 @@ def log_perplexity(total: float, n_scored: int, normalise: Normalise) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PairSentences:
-    """The query pair, the candidate pairs, and the sentence that each of these makes."""
+    """The query pair, the candidate pairs, the sentence that each makes, and the right pair."""
 
     query: Pair
     pairs: tuple[Pair, ...]
     sentences: tuple[str, ...]
+    gold: Pair | None = None
 
 
 class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
@@ -213,8 +215,8 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
         """Return the pairs and their sentences.
 
         Raises:
-            UserError: For an invalid template or word, a repeated pair, or fewer than 2 or more
-                than `MAX_PAIRS` pairs.
+            UserError: For an invalid template or word, a repeated pair, fewer than 2 or more than
+                `MAX_PAIRS` pairs, or a right pair that isn't one of them.
         """
         text = resolve_template(request.template)
         query, *pairs = map(parse_pair, (request.query, *request.pairs))
@@ -228,8 +230,14 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
             raise UserError(
                 f"The pair {repeated[0][0]}:{repeated[0][1]} is given twice. Remove one."
             )
+        gold = parse_pair(request.gold) if request.gold else None
+        if gold and gold not in pairs:
+            raise UserError(
+                f"The right pair {':'.join(gold)} is not one of the candidate pairs: add it to "
+                "them, or remove it."
+            )
         sentences = tuple(fill_template(text, (*query, *pair)).text for pair in pairs)
-        return PairSentences(query, tuple(pairs), sentences)
+        return PairSentences(query, tuple(pairs), sentences, gold)
 
     def answer(
         self, model: SentenceScorer, asked: Asked[ScoreRequest, PairSentences], calls: Calls
@@ -261,6 +269,8 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
         )
         for pair in one.ranked:
             yield f"  {shown_scores(pair.tokens)}"
+        if gold := self.gold(asked, one):
+            yield gold
 
     def title(self, request: ScoreRequest) -> str:
         """Return the query pair and the candidate pairs."""
@@ -269,8 +279,14 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
     def head(self, answer: Answer[ScoreRequest, PairSentences, ModelScores]) -> dict[str, Any]:
         """Return the query pair and the options."""
         request = answer.asked.request
-        query = list(answer.asked.shared.query)
-        return {"query": query, "template": request.template, "normalise": request.normalise}
+        query, gold = answer.asked.shared.query, answer.asked.shared.gold
+        right = {"gold": list(gold)} if gold else {}
+        return {
+            "query": list(query),
+            **right,
+            "template": request.template,
+            "normalise": request.normalise,
+        }
 
     def details(
         self, asked: Asked[ScoreRequest, PairSentences], one: ModelScores
@@ -291,6 +307,12 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
         """Return what was ranked."""
         ranked = f"{len(one.pairs)} pairs by the {asked.request.normalise} over the tokens"
         return {"ranked": ranked, "log-probabilities over": "all tokens of the model"}
+
+    def gold(self, asked: Asked[ScoreRequest, PairSentences], one: ModelScores) -> str:
+        """Return the right pair and its rank as text; empty if there is none."""
+        ranks = {pair.pair: pair.rank for pair in one.pairs}
+        gold = asked.shared.gold
+        return f"Right pair {':'.join(gold)}: rank {ranks.get(gold, 'unknown')}" if gold else ""
 
 
 score_analogies = QueryFunction(

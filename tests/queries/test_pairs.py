@@ -111,3 +111,12 @@ def test_pairs_and_normalisations_are_read() -> None:
     assert AnalogyRequest(dataset="", normalise="mean").options.normalise == "mean"
     with pytest.raises(UserError, match="did you mean 'mean'"):
         _ = AnalogyRequest(dataset="", normalise="meen").options
+
+
+def test_the_right_pair_is_one_of_the_candidates_and_its_rank_is_said(tiny_model: Models) -> None:
+    found = score_pairs(tiny_model("bert-cased"), QUERY, PAIRS, gold="Rome : Italy")
+    rank = found.models[0].pairs[0].rank
+    assert found.kind.gold(found.asked, found.models[0]) == f"Right pair Rome:Italy: rank {rank}"
+    assert found.to_json()["gold"] == ["Rome", "Italy"]
+    with pytest.raises(UserError, match="Rome:Peru is not one of the candidate pairs"):
+        score_pairs(tiny_model("bert-cased"), QUERY, PAIRS, gold="Rome:Peru")

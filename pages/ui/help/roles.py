@@ -15,8 +15,8 @@ ROLES: dict[str, tuple[str, tuple[tuple[str, str, str, screens.Params], ...]]] =
         ),
     ),
     "Lecturer": (
-        "Teach with live answers. A lesson has handouts and large type; **Class poll**, below the "
-        "models' answers, asks your class on phones.",
+        "Teach with live answers. A lesson has handouts and large type; **Class poll**, above the "
+        "sentence, asks your class on phones.",
         (
             ("Choose a lesson", "school", screens.LESSONS, {}),
             ("Ask, then poll your class", "groups", screens.ASK, {}),

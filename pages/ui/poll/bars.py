@@ -27,15 +27,20 @@ def draw_question(room: Room) -> None:
     st.html(f'<div class="lx-sentence">{blank.join(parts)}</div>')
 
 
-def draw_class(room: Room, *, reveals: bool) -> None:
-    """Draw the class's answers. reveals: whether the right answer is marked."""
+def draw_class(room: Room, *, reveals: bool, counts_only: bool = False) -> None:
+    """Draw the class's answers.
+
+    reveals: whether the right answer is marked. counts_only: whether only their number is shown.
+    """
     tally = room.tally()
     n, gold = sum(number for _, number in tally), room.question.gold if reveals else ""
     detail = f"{counted(n, 'answer')} of {counted(room.n_participants(), 'participant')}"
     if gold and n:
         right = sum(number for word, number in tally if word.casefold() == gold.casefold())
-        detail += f" · {percent(right / n, 0)} % right"
+        detail += f" · {percent(right / n, 0)}\N{NO-BREAK SPACE}%\N{NO-BREAK SPACE}right"
     predictions.draw_head(CLASS, CLASS, CLASS_COLOUR, detail)
+    if counts_only:
+        return
     shares = [(word, number, number / max(1, n)) for word, number in tally[:MOST_SHOWN]]
     rows = [(word, share, f"{number} ({percent(share, 0)} %)") for word, number, share in shares]
     _draw_bars(rows, CLASS_COLOUR, gold, _rest(tally[MOST_SHOWN:]) if n else "No answers yet.")
@@ -53,7 +58,7 @@ def draw_results(room: Room) -> None:
     if len(firsts) > 1:
         rights.pop(CLASS, None)
     st.html(f"<div>{line}{predictions.describe_first_answers(named, rights)}</div>")
-    boxes = make_boxes((CLASS, *(one.name for one in models)))
+    boxes = make_boxes((CLASS, *(one.name for one in models)), per_row=2)  # read from afar
     with boxes[CLASS]:
         draw_class(room, reveals=True)
     colours = model_colours([one.name for one in models])

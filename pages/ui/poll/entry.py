@@ -17,6 +17,20 @@ from pages.ui.shared import links, screens, visitors
 MINE = "my poll"  # in the session: the visitor's room, which takes the next question, too
 
 
+def draw_open_room() -> None:
+    """Draw the code of the visitor's open room, if there is one, and the way back to it."""
+    room: Room | None = st.session_state.get(MINE)
+    if room is None or room.has_ended:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.info(
+            f"Room {room.code} is open. Class poll asks it the sentence on the screen.",
+            icon=":material/groups:",
+        )
+        if st.button("Back to the poll", icon=":material/arrow_back:"):
+            links.go(screens.POLL, {"room": room.code, "key": room.secret})
+
+
 def draw_entry(
     kind: QueryKind[Any, Any, Any], request: object, *, options: tuple[str, ...] = (), key: str
 ) -> None:

@@ -48,7 +48,13 @@ def draw(room: Room) -> None:
         share.draw_address(share.whole_address(urlencode({"room": room.code})))
     with right:
         with st.container(border=True):
-            st.fragment(_draw_arriving, run_every=EVERY)(room)
+            arriving = st.container()
+            early = st.toggle(
+                "Show answers as they come",
+                help="Late answers may follow the majority.",
+            )
+            with arriving:
+                st.fragment(_draw_arriving, run_every=EVERY)(room, early=early)
         titles = ", ".join(map(short_title, room.question.query[1].models))
         if titles:
             st.caption(f":material/visibility_off: Hidden until you reveal them: {plain(titles)}.")
@@ -77,12 +83,12 @@ def _go_back(room: Room) -> NoReturn:
     links.go(page, params, replaces=True)
 
 
-def _draw_arriving(room: Room) -> None:
-    """Draw the class's answers; runs every second."""
+def _draw_arriving(room: Room, *, early: bool) -> None:
+    """Draw the class's answers or, unless `early`, only their number; runs every second."""
     ROOMS.end_old()
     if room.has_ended or room.models is not None:
         st.rerun()
-    draw_class(room, reveals=False)
+    draw_class(room, reveals=False, counts_only=not early)
 
 
 def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:

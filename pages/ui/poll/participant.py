@@ -22,6 +22,8 @@ def hide_menu() -> None:
 
 def draw_door() -> None:
     """Draw the field for a room code."""
+    st.header("Class poll", anchor=False)
+    st.caption("Enter the code on the screen in front of you.")
     with st.form("door", border=False):
         code = st.text_input("Room code", key="poll code", max_chars=2 * N_LETTERS)
         if st.form_submit_button("Join", type="primary") and code.strip():
@@ -43,8 +45,9 @@ def draw(room: Room) -> None:
         _draw_form(room, me)
     else:
         if given := room.answer_of(me):
-            is_right = given.casefold() == room.question.gold.casefold()
-            st.markdown(f"Your answer: **{plain(given)}**{' ✓' * is_right}")
+            gold = room.question.gold.casefold()
+            mark = " (correct)" if given.casefold() == gold else " (wrong)"
+            st.markdown(f"Your answer: **{plain(given)}**{mark * bool(gold)}")
         draw_results(room)
     st.fragment(_wait, run_every=EVERY)(room, room.n_asked, room.models)
 

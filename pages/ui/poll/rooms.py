@@ -218,6 +218,10 @@ class Rooms:
                 self._wrong[mark] += 1
             return self._rooms.get(code)
 
+    def has_ended(self, code: str) -> bool:
+        """Whether a poll with this code ended not long ago."""
+        return code.strip().upper() in self._ended
+
     def end(self, room: Room) -> None:
         """End a poll."""
         with self._lock:

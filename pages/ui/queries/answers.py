@@ -26,9 +26,9 @@ from lama_core.scoring.statement_scores import (
     shown_tokens,
 )
 from pages.ui.queries import widgets
-from pages.ui.queries.form import DrawField, Form, Values, Widget
+from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab, describe_tokens
-from pages.ui.shared import predictions, url_state
+from pages.ui.shared import predictions
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, reserve_line
 from pages.ui.shared.token_strips import heat_scale, heat_strip
@@ -53,24 +53,6 @@ EXAMPLES = (
     ),
 )
 MOST_SHOWN = 20
-
-
-def _choose_gold(values: Values) -> str | None:
-    """Draw the choice of the right answer, which belongs to the sentence and its answers."""
-    answers, first = list(dict.fromkeys(values["answers"])), EXAMPLES[0][2]
-    golds = {text: gold for text, _, gold in EXAMPLES}
-    url_state.follow_query(values["text"], {"right_answer": golds.get(values["text"])})
-    url_state.drop_stale("right_answer", (None, *answers))
-    return st.selectbox(
-        "Right answer (optional)",
-        answers,
-        key="right_answer",
-        bind=url_state.BOUND,
-        index=answers.index(first) if first in answers else None,
-        placeholder="The right one of the answers",
-        help="Highlighted; its rank and margin are shown. The margin is its log-probability minus "
-        "that of the best other answer.",
-    )
 
 
 def _layout(draw: DrawField) -> None:
@@ -115,7 +97,15 @@ FORM = Form(
             height=130,
             help=f"Words or phrases, at most {MAX_RANKED}.",
         ),
-        "gold": Widget(_choose_gold, widgets.kept("gold", "right_answer")),
+        "gold": widgets.gold_field(
+            "text",
+            "answers",
+            "Right answer (optional)",
+            key="right_answer",
+            golds={text: gold for text, _, gold in EXAMPLES},
+            help="Highlighted; its rank and margin are shown. The margin is its log-probability "
+            "minus that of the best other answer.",
+        ),
         "models": widgets.MODELS,
         "part": widgets.choice_field(
             "part", "Tokens that count", PARTS, help=explain("Tokens that count")

@@ -20,8 +20,9 @@ from pages.ui.shared.model_columns import draw_language_note, query_models
 def draw_query(tab: Tab[Any, Any, Any]) -> None:
     """Draw the tab."""
     with errors_shown():
-        if tab.caption:
-            st.container(key="tab-intro").caption(tab.caption)
+        with st.container(key="tab-intro", horizontal=True, vertical_alignment="center"):
+            st.caption(tab.caption)
+            poll = st.container(width="content")
         request = tab.form.draw()
         unable = tuple(name for name in request.models if not tab.can_answer(name))
         asked_models = tuple(name for name in request.models if name not in unable)
@@ -30,6 +31,8 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
             return
         request = replace(request, models=asked_models)
         request.check()
+        with poll:  # before the answers, so that a class can guess first
+            draw_entry(tab.kind, request, key=f"{tab.exported} poll")
         shared = cache.prepared(tab.kind, request)
         history.add_entry(request)
         asked = Asked(request, shared)
@@ -62,15 +65,15 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         asked = Asked(request, shared, cache.candidates_for(request))
         answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
         tab.below(answer, lines)
-        draw_answer_export(tab.exported, answer, request, partial(_draw_more, tab, request))
+        draw_answer_export(tab.exported, answer, request, partial(_draw_pin, tab, request))
+        pins.draw_pinned()
         tab.after(answer)
 
 
-def _draw_more(tab: Tab[Any, Any, Any], request: Any) -> None:
-    """Draw the buttons next to Export: Pin, and Class poll for one blank."""
+def _draw_pin(tab: Tab[Any, Any, Any], request: Any) -> None:
+    """Draw the button Pin next to Export."""
     if tab.kind.answer_field:
         pins.draw_pin(request, key=f"{tab.exported} pin")
-    draw_entry(tab.kind, request, key=f"{tab.exported} poll")
 
 
 def _draw_unable(tab: Tab[Any, Any, Any], names: tuple[str, ...]) -> None:

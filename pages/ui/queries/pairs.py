@@ -40,6 +40,7 @@ EXAMPLES = (
     ("hot:cold", "high:low, low:high, high:tall, high:mountain"),
     ("walk:walked", "play:played, played:play, play:plays, play:game"),
 )
+GOLDS = {query: pairs.partition(",")[0] for query, pairs in EXAMPLES}
 
 
 def _layout(draw: DrawField) -> None:
@@ -51,9 +52,12 @@ def _layout(draw: DrawField) -> None:
     with button:
         widgets.draw_ask("Score")
     widgets.draw_chips(
-        widgets.Example(query, {"query": query, "pairs": pairs}, pairs) for query, pairs in EXAMPLES
+        widgets.Example(query, {"query": query, "pairs": pairs, "right_pair": GOLDS[query]}, pairs)
+        for query, pairs in EXAMPLES
     )
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    right, models, more = st.columns([1.2, 3, 1], vertical_alignment="bottom")
+    with right:
+        draw("gold")
     with models:
         draw("models")
     with more, st.popover("Options", icon=":material/tune:"):
@@ -78,6 +82,14 @@ FORM = Form(
             help="Two or more pairs C:D, separated by commas. Each is scored in the template "
             "together with the query pair.",
         ),
+        "gold": widgets.gold_field(
+            "query",
+            "pairs",
+            "Right pair (optional)",
+            key="right_pair",
+            golds=GOLDS,
+            help="Marked with ✓; each model's first pair is said to be correct or wrong.",
+        ),
         "models": widgets.MODELS,
         "template": widgets.template_field(DEFAULT_TEMPLATE, "score_template"),
         "normalise": widgets.choice_field(
@@ -97,17 +109,20 @@ def _describe(scores: ModelScores) -> str:
     )
 
 
-def _draw_pairs(_: Asked[ScoreRequest, PairSentences], column: Column[ModelScores]) -> None:
+def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelScores]) -> None:
     """Draw the pairs, best first, each with its sentence as a heat strip."""
-    scores = column.answer
+    scores, gold = column.answer, asked.shared.gold
     measure = KINDS[scores.kind].measure
     if scores.ranked:
         first, *others = [" : ".join(pair.pair) for pair in scores.ranked]
         before = f", before {escape(others[0])}" if others else ""
-        predictions.draw_conclusion(f"Ranks <b>{escape(first)}</b> first{before}.")
+        right = scores.ranked[0].pair == gold
+        mark = predictions.MARKS[right if gold else None]
+        predictions.draw_conclusion(f"Ranks <b>{escape(first)}</b>{mark} first{before}.")
     parts = [heat_scale(column.colour)]
     for pair in scores.ranked:
         head, tail = map(escape, pair.pair)
+        tail += " ✓" * (pair.pair == gold)
         values = (
             f"total log-prob. {fixed(pair.log_prob, 2)}",
             f"{measure} {pair.mean_perplexity:,.3g} (mean over {pair.n_tokens:,} tokens)",

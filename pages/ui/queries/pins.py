@@ -1,4 +1,4 @@
-"""Pinned queries: their answers side by side at the bottom of the Ask page.
+"""Pinned queries: their answers side by side, below those of the query on the screen.
 
 A pin holds the query, not its answers. In a URL or a file a pin is the record of its
 request (`lama_core.requests`), which is checked like any other input. Cached answers are shown at
@@ -6,6 +6,7 @@ once. Of the other queries, the first `N_ASKED` run immediately, the rest after 
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +23,9 @@ from lama_core.errors import UserError
 from lama_core.models.devices import settings_text
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
+from lama_core.queries.analogy import SolveRequest
+from lama_core.queries.answers import RankRequest
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.kind import Asked
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
@@ -29,7 +33,7 @@ from lama_core.scoring.shared_fields import ModelSettings
 from lama_core.views.colours import model_colours
 from pages.ui.queries import history
 from pages.ui.queries.table import TABS
-from pages.ui.shared import cache, links, url_state, visitors
+from pages.ui.shared import cache, links, predictions, url_state, visitors
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain, show_error
 from pages.ui.shared.query_queue import if_cached, queue_last
@@ -47,7 +51,8 @@ ABOVE = "query above the pins"  # in the session: the query whose answers the pa
 # In the session: the queries that were run, as (pin, model), and how many may run.
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
-HEAD = '<thead><tr><th>#</th><th>answer</th><th class="num">log-prob.</th></tr></thead>'
+HEAD = '<thead><tr><th>#</th><th>answer</th>{}<th class="num">log-prob.</th></tr></thead>'
+PROB_HEAD = '<th class="num" colspan="2">prob.</th>'
 
 KINDS: dict[str, type[ModelSettings]] = {
     tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field
@@ -204,7 +209,7 @@ def draw_pin(request: Request, *, key: str) -> None:
         args=(request,),
         help=f"You have {MAX_PINS} pins, the maximum: unpin one first."
         if full
-        else "Keeps these answers at the bottom of the Ask page, next to other pins.",
+        else "Keeps these answers below those of the next query, next to other pins.",
     )
 
 
@@ -240,10 +245,13 @@ def _draw_upload() -> None:
 
 
 def draw_pinned() -> None:
-    """Draw all pins side by side, and the settings that differ between them.
+    """Draw all pins side by side, and the settings that differ between them; once in a rerun.
 
     Errors in the URL's pins are shown once.
     """
+    if PINS in st.session_state[links.PUT]:  # they are below the answers
+        return
+    st.session_state[links.PUT].add(PINS)
     requests = pinned()
     for fault in st.session_state.pop(FAULTS, ()):
         show_error(fault)
@@ -256,7 +264,7 @@ def draw_pinned() -> None:
     if fits:
         links.set_param(PARAM, texts)
     if requests == (st.session_state.pop(ABOVE, None),):  # its answers needn't be shown twice
-        st.caption("The query above is pinned. Ask another one to see both side by side.")
+        st.caption("The query above is pinned. Ask another one: this one stays here, below it.")
         return
     above = st.container()
     colours = model_colours([name for one in requests for name in history.Entry(one).models])
@@ -304,7 +312,8 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
                     place.html(f'{head}<div class="lx-muted">not queried yet</div>')
                 else:
                     found[name] = listed
-                    place.html(head + _table(listed))
+                    has_probs = isinstance(request, ClozeRequest | RankRequest | SolveRequest)
+                    place.html(head + _table(listed, colours[name] if has_probs else ""))
     note = st.empty()
     with st.container(horizontal=True):
         st.button(
@@ -366,15 +375,30 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     return PinnedAnswers(name, answers, gold, settings, one.precision, one.device)
 
 
-def _table(listed: PinnedAnswers) -> str:
-    """HTML of the answers with their log-probabilities, and of the right answer's rank."""
+def _prob_cells(log_prob: float | None, colour: str) -> str:
+    if log_prob is None or not colour:
+        return "<td></td><td></td>" * bool(colour)
+    prob = math.exp(log_prob)
+    return (
+        f'<td class="bar"><div style="width:{100 * prob:.2f}%;background:{colour}"></div></td>'
+        f'<td class="num">{predictions.probability(prob)}</td>'
+    )
+
+
+def _table(listed: PinnedAnswers, colour: str) -> str:
+    """HTML of the answers and of the right answer's rank.
+
+    colour: that of the bars of probabilities; empty for answers that only have log-probabilities.
+    """
     rows = "".join(
         f'<tr><td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
-        f'<td class="num muted">{"" if value is None else fixed(value, 2)}</td></tr>'
+        f'{_prob_cells(value, colour)}<td class="num muted">'
+        f"{'' if value is None else fixed(value, 2)}</td></tr>"
         for rank, word, value in listed.words
     )
+    head = HEAD.format(PROB_HEAD if colour else "")
     gold = f'<div class="lx-muted">{escape(listed.gold)}</div>' if listed.gold else ""
-    return f'<table class="lx">{HEAD}<tbody>{rows}</tbody></table>{gold}'
+    return f'<table class="lx">{head}<tbody>{rows}</tbody></table>{gold}'
 
 
 def _aspects(request: Request, found: Mapping[str, PinnedAnswers]) -> dict[str, str]:

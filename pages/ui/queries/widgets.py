@@ -110,6 +110,38 @@ def optional_field(field: str, label: str, *, key: str = "", help: str) -> Widge
     return Widget(draw, kept(field, key))
 
 
+def gold_field(
+    query: str, answers: str, label: str, *, key: str, golds: Mapping[str, str], help: str
+) -> Widget:
+    """The right one of typed answers, or none.
+
+    Args:
+        query: The field of the query to which the answers belong.
+        answers: The field of the answers.
+        label: The widget's label.
+        key: The widget's key.
+        golds: An example's query -> its right answer; that of the first example is chosen at the
+            start.
+        help: The widget's help text.
+    """
+
+    def draw(values: Mapping[str, Any]) -> str | None:
+        options, first = list(dict.fromkeys(values[answers])), next(iter(golds.values()))
+        url_state.follow_query(values[query], {key: golds.get(values[query])})
+        url_state.drop_stale(key, (None, *options))
+        return st.selectbox(
+            label,
+            options,
+            key=key,
+            bind=url_state.BOUND,
+            index=options.index(first) if first in options else None,
+            placeholder="None chosen",
+            help=help,
+        )
+
+    return Widget(draw, kept("gold", key))
+
+
 def models_field(*, key: str = "models", **options: Any) -> Widget:
     """The models to compare."""
     return Widget(lambda _: url_state.choose_models(key=key, **options), kept("models", key))

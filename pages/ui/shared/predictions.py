@@ -24,6 +24,7 @@ TWIN_NOTE = (
     "such as GeoNames."
 )
 NONE: Mapping[str, bool] = {}
+MARKS = {True: " (correct)", False: " (wrong)", None: ""}
 PRELIMINARY = (
     f"Preliminary: the {FIRST_RESCORED} likeliest words given the left context. The ranking of all "
     "rescored words follows."
@@ -156,9 +157,8 @@ def describe_first_answers(firsts: Mapping[str, str], rights: Mapping[str, bool]
         firsts: Model -> first answer.
         rights: Model -> whether its answer is right, where that is known.
     """
-    marks = {True: " (correct)", False: " (wrong)", None: ""}
     parts = [
-        f"{escape(short_title(name))}: <b>{escape(word)}</b>{marks[rights.get(name)]}"
+        f"{escape(short_title(name))}: <b>{escape(word)}</b>{MARKS[rights.get(name)]}"
         for name, word in firsts.items()
     ]
     return " · ".join(parts)
