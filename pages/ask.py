@@ -50,7 +50,7 @@ def main() -> None:
         )
         links.draw_link("Teach: lessons", "school", screens.LESSONS, {})
         links.draw_link(
-            "Inspect: wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
+            "Read wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
         )
     draw_open_room()
     tabs: dict[str, Callable[[], object]] = {

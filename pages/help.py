@@ -13,6 +13,19 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import BOUND
 
 ALL_PAPERS = "All"
+# The terms that a first answer on Ask needs.
+TERMS_OF_ASK = (
+    "Cloze query",
+    "Gold answer",
+    "Masked model",
+    "Causal model",
+    "Token",
+    "Candidates",
+    "Log-probability",
+    "Rank",
+    "P@k",
+    "Inspect",
+)
 
 
 def draw_departures(wanted: str = "") -> None:
@@ -33,7 +46,10 @@ def draw_departures(wanted: str = "") -> None:
 
 
 def draw_glossary() -> None:
-    """Draw the terms that match the search, those with a match in their name first."""
+    """Draw the terms that match the search, those with a match in their name first.
+
+    Without a search, draw those of the page Ask, or all.
+    """
     st.subheader("Glossary", anchor=False)
     every = read_terms(glossary_text()) | read_terms(figures_text())
     typed = st.text_input(
@@ -44,6 +60,8 @@ def draw_glossary() -> None:
     named = {term: text for term, text in found.items() if wanted in term.lower()}
     if not found:
         st.caption(f"None of the {len(every)} terms contains {plain(repr(wanted[:60]))}.")
+    if not wanted and not st.toggle(f"All {len(every)} terms", key="all_terms", bind=BOUND):
+        found = named = {term: every[term] for term in TERMS_OF_ASK}
     shown = [*sorted(named, key=str.casefold), *sorted(found.keys() - named, key=str.casefold)]
     half = -(-len(shown) // 2)
     for column, terms in zip(st.columns(2), (shown[:half], shown[half:]), strict=True):

@@ -229,8 +229,9 @@ def _shown(item: Prediction) -> str:
 
 
 def marked_answer(word: str, begins: str | None, right: bool | None) -> str:
-    """Return an answer with the longer word that it begins, and ✓ if it is right."""
-    return f"{word}{f' → {begins}' if begins else ''}{' ✓' if right else ''}"
+    """Return an answer with the longer word that it begins, and ✓ or ✗ if its verdict is known."""
+    mark = {True: " ✓", False: " ✗", None: ""}[right]
+    return f"{word}{f' → {begins}' if begins else ''}{mark}"
 
 
 def gold_columns(gold: Gold | None) -> dict[str, Any]:

@@ -133,8 +133,15 @@ class RelationQuestion:
 
         None for a negated wording, or if no right answer is known.
         """
-        right = {answer.lower() for answer in (self.gold, *self.objects) if answer}
+        right = self._right()
         return word.lower() in right if right and wording.kind != "negated" else None
+
+    def misses_not(self, wording: RelationWording, word: str) -> bool:
+        """Return whether an answer to a negated wording is one that the negation rules out."""
+        return wording.kind == "negated" and word.lower() in self._right()
+
+    def _right(self) -> set[str]:
+        return {answer.lower() for answer in (self.gold, *self.objects) if answer}
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +386,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         for wording, answer in zip(question.wordings, one.answers, strict=True):
             query, first, gold = wording.query(question.subject), answer.first, answer.gold
             right = question.is_right(wording, first.token)
+            marked = False if question.misses_not(wording, first.token) else right
             rows.append(
                 WordingRow(
                     model=one.name,
@@ -401,7 +409,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
                     gold_log_prob=gold.log_prob if gold else None,
                     wording=f"{wording.kind} ({wording.source})",
                     sentence=query.text("___"),
-                    answer=marked_answer(first.token, first.begins, right),
+                    answer=marked_answer(first.token, first.begins, marked),
                 )
             )
         return rows

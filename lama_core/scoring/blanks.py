@@ -12,7 +12,7 @@ from lama_core.types import Prompt, Query
 
 BLANK = re.compile(r"\[MASK\]|<mask>|\[Y\]|_{3,}", re.IGNORECASE)
 BLANKS = "[MASK], <mask>, [Y], or three or more underscores"
-NO_BLANK = f"The text has no blank: write {BLANKS} where the word is missing."
+NO_BLANK = "The text has no blank: write ___ where the word is missing."
 MAX_CHARACTERS = 20_000
 MAX_BLANKS = 8
 

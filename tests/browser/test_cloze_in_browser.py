@@ -179,7 +179,7 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
         page.keyboard.press("Escape")
         assert entries_of(page.get_by_role("tab", name=tab, exact=True).click) == 1, tab
     first = word.input_value()
-    assert entries_of(lambda: choose_example("Tokyo : Japan", "Encyclopedic")) == 1
+    assert entries_of(lambda: choose_example("Tokyo : Japan", "Paris : France")) == 1
     expect(word).to_have_value("Tokyo : Japan :: Paris : ?")
     page.go_back()
     expect(word).to_have_value(first)

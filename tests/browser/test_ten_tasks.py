@@ -93,7 +93,7 @@ def test_1_the_best_model_on_capitals_with_interval_and_export(page: Page, url: 
 def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, url: str) -> None:
     """9: Inspect, the filter, two ticks, the tag (2), Add and show, Share and its copy button."""
     page.goto(url)
-    shown_button(page, "Inspect: wrong answers").click()
+    shown_button(page, "Read wrong answers").click()
     shown_button(page, re.compile("Only .* is right")).click()
     expect(page.get_by_text(re.compile("· right in"))).to_be_visible()
     expect(page.get_by_text("Tick facts to tag them; Shift and a click")).to_be_visible()

@@ -19,6 +19,7 @@ from lama_core.paths import DOCS
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, Run, write_info
+from pages.help import TERMS_OF_ASK
 from pages.ui.help.roles import ROLES
 from pages.ui.shared.text import plain
 from pages.ui.shared.url_state import title_of
@@ -54,7 +55,9 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
 
 
 def test_the_glossary_is_shown_whole_with_the_figures() -> None:
-    app = open_page("help")
+    few = {one.label for one in open_page("help").expander}
+    assert few >= set(map(plain, TERMS_OF_ASK)) and plain("Kappa") not in few
+    app = open_page("help", all_terms="true")
     terms = {one.label: one.markdown[0].value for one in app.expander}
     named = [*read_terms(glossary_text()), *(one.label for one in METRICS.values())]
     labels = [plain(name[0].upper() + name[1:]) for name in sorted(named, key=str.casefold)]

@@ -71,7 +71,7 @@ def _table(words: Sequence[tuple[str, float]], right: str) -> str:
 def _dots(found: Illustration, colour: str) -> str:
     dots = "".join(
         f'<span class="lx-fact" title="{escape(subject)}: rank {rank}" '
-        f'style="background:{colour if rank == 1 else "transparent"}">{rank}</span>'
+        f'style="{f"background:{colour};color:#fff" if rank == 1 else ""}">{rank}</span>'
         for subject, rank in zip(found.subjects, found.ranks, strict=True)
     )
     return f'<div class="lx-facts">{dots}</div><div class="lx-muted">rank for each fact</div>'

@@ -39,14 +39,15 @@ def draw_overview(listing: LessonListing) -> None:
 
 def _draw_card(number: int, lesson: Lesson) -> None:
     progress = progress_in(lesson)
-    st.markdown(f"### {number}\\. {plain(lesson.title)}")
+    head = st.container(gap="small")  # the buttons are at the bottom of the card
+    head.markdown(f"### {number}\\. {plain(lesson.title)}")
     n_seen, n_steps = len(progress.seen), len(lesson.steps)
     done = n_seen > n_steps  # the summary counts as a step
     begun = 0 < n_seen <= n_steps
     minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes}\N{NO-BREAK SPACE}minutes"
     state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun
     about = minutes + state + " · your own" * lesson.own
-    st.markdown(f"{plain(lesson.question)} :small[({about})]")
+    head.markdown(f"{plain(lesson.question)} :small[({about})]")
     with st.container(horizontal=True):
         clicked = st.button(
             "Resume" if begun else "Start the lesson",

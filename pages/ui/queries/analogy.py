@@ -134,7 +134,8 @@ def _layout(draw: DrawField) -> None:
                     widgets.Example(text, {FIELD.texts: text, FIELD.golds: gold})
                     for text, gold in _examples_of(kind)
                 ),
-                label=kind,
+                label=EXAMPLES[kind][0].partition(" :: ")[0],
+                caption=f"{kind} relations",
             )
     models, template, more = st.columns([4, 4, 1.6], vertical_alignment="bottom")
     with models:
@@ -219,7 +220,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
         f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
     )
     st.html(
-        '<div class="lx-muted">Vector arithmetic on the model\'s input embeddings</div>'
+        '<div class="lx-muted lx-gold">Vector arithmetic on the model\'s input embeddings</div>'
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>{line}"
     )
@@ -252,7 +253,7 @@ def _draw_below(
     if candidates.words is not None:
         size = f"{len(candidates.words):,} words"
     removed = "" if request.keep_query_words else ", without the given words"
-    st.caption(f"Ranked: {size} ({plain(candidates.name)}){removed}. {FORMULAS}")
+    st.caption(f"Ranked: {size} ({plain(candidates.name)}){removed}.")
 
 
 ANALOGY = Tab(
@@ -260,6 +261,7 @@ ANALOGY = Tab(
     name="Analogy",
     opens=screens.ANALOGIES,
     caption=HOW,
+    help=FORMULAS,
     form=FORM,
     above=_draw_above,
     draw=_draw_solution,

@@ -72,10 +72,12 @@ def _layout(draw: DrawField) -> None:
         draw("answers")
     with more:
         draw("gold")
+    models, options = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
         draw("models")
-        with st.popover("Options", icon=":material/tune:"):
-            for name in ("part", "aggregate", "hiding", "precision"):
-                draw(name)
+    with options, st.popover("Options", icon=":material/tune:"):
+        for name in ("part", "aggregate", "hiding", "precision"):
+            draw(name)
 
 
 FORM = Form(
@@ -169,7 +171,8 @@ def _margin_line(ranking: ModelRanking) -> str:
         if gold.rank
         else "no rank, as this model has no tokens for it"
     )
-    by = f", margin {fixed(margin, 2, signed=True)}" if margin is not None else ""
+    than = "below the first" if margin is not None and margin < 0 else "above the second"
+    by = f", {fixed(abs(margin), 2)} {than}" if margin is not None else ""
     hint = "margin: its log-probability minus that of the best other answer"
     return (
         f'<div class="lx-gold" title="{hint}">'

@@ -21,7 +21,7 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
     """Draw the tab."""
     with errors_shown():
         with st.container(key="tab-intro", horizontal=True, vertical_alignment="center"):
-            st.caption(tab.caption)
+            st.caption(tab.caption, help=tab.help)
             poll = st.container(width="content")
         request = tab.form.draw()
         unable = tuple(name for name in request.models if not tab.can_answer(name))
@@ -51,10 +51,8 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
             tab.describe,
             per_row=tab.per_row,
             stored=tab.stored(asked),
+            draw=partial(tab.draw, asked),
         )
-        for column in columns.values():
-            with column.place.container():
-                tab.draw(asked, column)
         if unable:
             _draw_unable(tab, unable)
         if not columns:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -119,10 +120,8 @@ def _draw_columns(asked: AskedLines) -> dict[str, Column[BatchModelAnswers]]:
         here = replace(request, models=installed)
         return _query_model(here, name, asked.shared, batch_id, stopped=stopped)
 
-    columns = query_models(request.models, query_model, BATCH.describe)
-    for column in columns.values():
-        with column.place.container():
-            BATCH.draw(asked, column)
+    draw = partial(BATCH.draw, asked)
+    columns = query_models(request.models, query_model, BATCH.describe, draw=draw)
     faults = [one.fault for column in columns.values() for one in column.answer.answers]
     if stopped and (UNASKED in faults or len(columns) < len(request.models)):
         st.button(
@@ -256,7 +255,8 @@ def _tables(answer: BatchAnswer) -> dict[str, Sequence[BatchRow]]:
 def _answer_cell(row: BatchRow, line: BatchLine) -> str:
     """The first answer, or in brackets why this model has none; empty for an invalid line."""
     if row.word is not None:
-        return marked_answer(row.word, row.begins, row.right)
+        uncounted = " (not counted)" if line.gold and row.right is None else ""
+        return marked_answer(row.word, row.begins, row.right) + uncounted
     return "" if line.fault else f"({row.fault})"
 
 
@@ -273,7 +273,10 @@ def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
             "gold": text("right answer"),
         },
         model_columns={
-            "answer": text(help="First answer, → the longer word that it begins; ✓: right."),
+            "answer": text(
+                help="First answer, → the longer word that it begins; ✓: right, ✗: wrong. Not "
+                "counted: the right answer isn't among the model's candidates."
+            ),
             "log-prob.": text(
                 "log-prob.", help="Log-probability of the first answer.", alignment="right"
             ),

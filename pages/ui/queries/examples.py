@@ -105,19 +105,16 @@ def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
         params = kept | {"text": example.query, "gold": example.gold}
         links.draw_link("Edit and inspect", "edit", screens.ASK, params)
     theirs, ours = st.columns([1, max(1, min(4, len(request.models)))], gap="medium")
-    with theirs.container(border=True):
+    with theirs.container(border=True, height="stretch"):
         predictions.draw_head(PAPER_MODEL, "BERT-large", PUBLISHED, "masked · published answers")
         st.html(_list(_published(example), example.gold))
     with ours:
-        columns = query_models(
+        query_models(
             request.models,
             lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
             predictions.describe,
-            per_row=4,
+            draw=lambda column: st.html(_list(_ranked_list(column.answer), example.gold)),
         )
-        for column in columns.values():
-            with column.place.container():
-                st.html(_list(_ranked_list(column.answer), example.gold))
 
 
 def _draw_all(examples: Sequence[PublishedExample], request: ClozeRequest) -> None:
@@ -245,7 +242,9 @@ def _ranked_list(answer: ModelAnswer) -> RankedList:
         if gold.in_candidates and gold.rank <= len(blank.predictions):
             right = gold.rank - 1
         note = "" if gold.in_candidates else ", not among the candidates"
-        value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
+        value = gold.shown_log_prob()
+        if gold.log_prob is not None:
+            value = f"log-prob. {fixed(gold.log_prob, 1)}"  # as in the list
         rank = f"rank {gold.rank:,}, {value}{note}"
     words = tuple((item.token, item.log_prob) for item in blank.predictions)
     return RankedList(words, right, rank, f"over {blank.shown_over()}")

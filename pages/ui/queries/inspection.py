@@ -91,23 +91,17 @@ def _draw_lens(
 
     `draw` gets a model's result and the model's title; `file_name` defaults to the lens's name.
     """
-    st.caption(LENSES[request.lens].caption)
-    columns = _query_columns(request)
-    for model, column in columns.items():
-        with column.place.container():
-            draw(column.answer, url_state.title_of(model).partition(" (")[0])
-    if columns:
-        _draw_export(file_name or request.lens, request, columns)
-
-
-def _query_columns(request: InspectRequest) -> Columns:
-    """Draw a column per model, inspect the models, and return the columns."""
-    return query_models(
+    lens = LENSES[request.lens]
+    st.caption(QUESTIONS.get(lens.name, lens.caption), help=lens.caption)
+    columns = query_models(
         request.models,
         lambda name, here: cache.answer(inspect.kind, replace(request, models=here), name),
         describe_kind,
         per_row=2,
+        draw=lambda column: draw(column.answer, predictions.short_title(column.answer.name)),
     )
+    if columns:
+        _draw_export(file_name or request.lens, request, columns)
 
 
 def _draw_other(name: str, text: str, asked: ClozeRequest) -> None:
@@ -317,11 +311,12 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
         "after the edit minus before."
     )
     columns = query_models(
-        asked.models, query_model, lambda pair: predictions.describe(pair[1]), per_row=2
+        asked.models,
+        query_model,
+        lambda pair: predictions.describe(pair[1]),
+        per_row=2,
+        draw=lambda column: st.html(_before_and_after(*column.answer, (asked.gold or "").lower())),
     )
-    for column in columns.values():
-        with column.place.container():
-            st.html(_before_and_after(*column.answer, (asked.gold or "").lower()))
     if columns:
         texts = dict.fromkeys((text, edited or ""))
         requests = tuple(
@@ -358,8 +353,8 @@ def _known_name(text: str) -> tuple[str, str]:
     if not known:
         return "", ""
     _, name, relation_name = max(known)
-    others = (fact.subject for fact in starter.facts_of(relation_name))
-    return name, next((other for other in others if other != name), name)
+    others = [fact.subject for fact in starter.facts_of(relation_name) if fact.subject != name]
+    return name, min(others, key=lambda other: len(other.split()), default=name)
 
 
 def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str:
@@ -427,6 +422,13 @@ def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     draw_answer_export(name, answer, request)
 
 
+# What a lens answers; its caption is the help text.
+QUESTIONS = {
+    "layers": "What would the model answer after each of its layers?",
+    "tokens": "Which words raise (blue) or lower (orange) the log-probability of the answer?",
+    "trace": "Without the subject the model loses the answer. Which layer and token bring it back?",
+    "logit": "Which parts of the model add most to the answer's score, its logit?",
+}
 # The lenses with drawings; other lenses are drawn as tables.
 VIEWS = {
     "layers": _draw_layers,

@@ -50,7 +50,10 @@ def _conclusion(word: FollowedWord) -> str:
     name, ranks = f"<b>{escape(word.word)}</b>", word.ranks
     if ranks[-1] == 1:
         start = next(at for at in range(len(ranks)) if set(ranks[at:]) == {1})
+        last = len(ranks) - 1
         since = f"from layer {start} on" if start else "from the embeddings on"
+        if start == last:
+            since = "only " * (ranks.count(1) == 1) + f"in the last layer ({last} of {last})"
         return f"{name} is first {since}."
     best = min(ranks)
     after = f"layer {ranks.index(best)}" if ranks.index(best) else "the embeddings"

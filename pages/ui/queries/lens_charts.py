@@ -13,12 +13,13 @@ import streamlit as st
 from lama_core.queries.lenses.logit import ModelLogit
 from lama_core.queries.lenses.trace import ModelTrace
 from lama_core.rounding import fixed
-from lama_core.views.colours import PALETTE, PUBLISHED
+from lama_core.views.colours import PUBLISHED
 from pages.ui.shared import charts, predictions
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.tables import draw_table
 
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
+ATTENTION, MLP = "#7a68a6", "#b9a7d6"  # colours of no model
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
 
 
@@ -170,7 +171,7 @@ def part_bars(found: ModelLogit) -> go.Figure:
             f"{row.where}{PART_TITLES.get(row.part, row.part)}: {fixed(row.value, 3, signed=True)}"
         ),
     )
-    colours = {"attention": PALETTE[0], "mlp": PALETTE[1]}
+    colours = {"attention": ATTENTION, "mlp": MLP}
     for part, colour in colours.items():
         rows = table[table["part"] == part]
         charts.add(figure, go.Bar, rows, "at", "value", name=PART_TITLES[part], marker_color=colour)

@@ -168,6 +168,8 @@ def _draw_text(_: Asked[AskRequest, None], column: Column[ModelText]) -> None:
     parts = [f'<div class="lx-sentence">{shown}</div>']
     if one.match:
         style, verdict = VERDICTS[one.match.verdict]
+        if one.match.right and not one.match.exact_match:
+            verdict = "✓ contains the right answer"
         parts.append(f'<span class="lx-chip{style}">{verdict}</span>')
     if one.prob is not None:
         parts.append(

@@ -1,5 +1,6 @@
 """Whole sentences, such as minimal pairs, scored token by token."""
 
+import math
 from html import escape
 
 import streamlit as st
@@ -21,6 +22,8 @@ from pages.ui.shared import predictions
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
+MOST_TIMES = 1_000_000
+MOST_LEAD = math.log(MOST_TIMES)
 # The acceptable sentence of each pair comes first.
 EXAMPLES = (
     ("The keys to the cabinet are on the table.", "The keys to the cabinet is on the table."),
@@ -92,7 +95,16 @@ def _preferred(found: ModelSentences) -> str:
     if len(totals) < 2:
         return ""
     (first, name), (second, _) = sorted(totals, key=lambda one: -one[0])[:2]
-    return f"Prefers <b>{escape(name)}</b> by {fixed(first - second, 2)}."
+    lead = fixed(first - second, 2, signed=True)
+    return f"<b>{escape(name)}</b> is likelier: log-prob. {lead}, {_times(first - second)}."
+
+
+def _times(lead: float) -> str:
+    """A difference of log-probabilities as a ratio of probabilities, in words."""
+    ratio = math.exp(min(lead, MOST_LEAD))
+    if lead > MOST_LEAD:
+        return f"over {MOST_TIMES:,} times"
+    return f"about {ratio:,.0f} times" if ratio >= 10 else f"{fixed(ratio, 1)} times"
 
 
 def _values(one: ScoredSentence) -> str:

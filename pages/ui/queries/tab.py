@@ -43,6 +43,7 @@ class Tab(Generic[R, S, One]):
         name: Its name in the history.
         opens: The URL parameters that open it.
         caption: What to type, and what the models answer.
+        help: The help text of the caption.
         form: The form.
         draw: Draws one model's answer.
         describe: A model's answer -> the line under its name.
@@ -77,3 +78,4 @@ class Tab(Generic[R, S, One]):
     below: Callable[[Answer[R, S, One], Sequence[DeltaGenerator]], object] = lambda *_: None
     after: Callable[[Answer[R, S, One]], object] = lambda _: None
     exported: str
+    help: str | None = None

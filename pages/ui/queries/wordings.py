@@ -180,9 +180,9 @@ def _draw_fact(asked: AskedRelation) -> None:
     """Draw the subject's objects in the data, and which wordings are queried."""
     request, question = asked.request, asked.shared
     relation = cache.dataset_of(request.dataset).relation(question.relation)
-    what = f"{plain(question.subject)}, {plain(_label(relation))}"
+    what = f"{plain(question.subject)}, {plain(relation.label or _label(relation))}"
     if question.objects:
-        text = f"**{what}**: {', '.join(map(plain, question.objects))} ({plain(request.dataset)})."
+        text = f"**{what}**: {', '.join(map(plain, question.objects))}."
     else:
         text = f"**{what}**: {plain(request.dataset)} has no such fact."
     if question.gold is None:
@@ -241,6 +241,8 @@ def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) 
     rights = [question.is_right(wording, answer.first.token) for wording, answer in answers]
     notes = [f"right: {rights.count(True)} of {total}"] if set(rights) - {None} else []
     notes += ["negation not counted"] if total < len(question.wordings) else []
+    if any(question.misses_not(wording, answer.first.token) for wording, answer in answers):
+        notes.append("misses “not”")
     caveats = [
         answer.note for wording, answer in answers if wording.kind != "negated" and answer.note
     ]
@@ -258,7 +260,7 @@ def _marked_answers(question: RelationQuestion, model: RelationModelAnswers) -> 
     for wording, answer in zip(question.wordings, model.answers, strict=True):
         first, right = answer.first, question.is_right(wording, answer.first.token)
         if wording.kind != "negated":
-            text = marked_answer(first.token, first.begins, right) + " ✗" * (right is False)
+            text = marked_answer(first.token, first.begins, right)
             shown.setdefault(first.token.lower(), escape(text))
     return shown
 
@@ -307,7 +309,8 @@ def _draw_table(answer: RelationAnswer, _: Any) -> None:
         model_columns={
             "answer": text(
                 help="First answer, → the longer word that it begins; ✓ marks an object from the "
-                "data, or the right answer that you typed."
+                "data, or the right answer that you typed, and ✗ other words. After “not”, ✗ marks "
+                "the right answer, and other words have no mark."
             ),
             "prob": text("prob.", help=PROB_HELP),
             "rank": number(

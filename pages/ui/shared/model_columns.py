@@ -11,6 +11,7 @@ from lama_core.api.stored_answers import Stored
 from lama_core.models.languages import language_note
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
+from lama_core.progress import ignore
 from lama_core.views.colours import model_colours
 from pages.ui.shared import predictions, url_state
 from pages.ui.shared.fetching import draw_offer
@@ -68,6 +69,7 @@ def query_models(
     *,
     per_row: int = 4,
     stored: Mapping[str, Stored] | None = None,
+    draw: Callable[[Column[Answer]], object] = ignore,
 ) -> dict[str, Column[Answer]]:
     """Query the installed models one after the other and draw their columns.
 
@@ -77,6 +79,7 @@ def query_models(
         describe: A model's answer -> the line under its name.
         per_row: The largest number of columns side by side.
         stored: Model that isn't installed -> its stored answers, drawn above the offer.
+        draw: Draws a model's answer into its place, before the next model is queried.
 
     Returns:
         Model -> its column. Models that fail show their error and are not in the result.
@@ -109,6 +112,9 @@ def query_models(
             with head:
                 detail = _with_corpus_size(name, describe(answer))
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
+        if name in columns:
+            with place.container():
+                draw(columns[name])
     return columns
 
 

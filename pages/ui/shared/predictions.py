@@ -192,7 +192,9 @@ def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
         shown = ", ".join(f"{size:,}" for size in sizes)
         return f"Ranked: each model's whole vocabulary ({shown} tokens)."
     text = f"Ranked: {len(candidates.words):,} words ({plain(candidates.name)})."
-    if candidates.fold_case:
+    if candidates.fold_case and len(sizes) == 1:
+        text += " The model knows only lower-case words."
+    elif candidates.fold_case:
         text += (
             " Words are lower-cased because one of the models is uncased; a cased model's "
             "probability is the sum over a word's case variants."
