@@ -236,6 +236,8 @@ def test_the_first_pair_is_named_above_the_scores() -> None:
     app = open_page("", tab="Analogy", analogy="Score", models="minilm-mlm")
     shown = html(app)
     first = shown.split('class="lx-pair">')[1].split("<b>")[1].split("</b>")[0]
-    assert f"Ranks <b>{first}</b> first, before " in shown
+    verdict = "(correct)" if first.endswith(" ✓") else "(wrong)"
+    assert f"Ranks <b>{first.removesuffix(' ✓')}</b> {verdict} first, before " in shown
+    assert shown.count("Rome : Italy ✓") == 1
     app.button(key="secondary hot:cold").click().run()
     assert not app.exception and "high : low" in html(app)

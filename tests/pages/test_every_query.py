@@ -34,7 +34,11 @@ ASKED: dict[str, dict[str, Any]] = {
     "sentences": {"texts": ("The keys are here.", "The keys is here.")},
     "ask": {"question": "What is the capital of Norway?", "golds": ("Oslo",)},
     "analogy": {"text": ("Paris", "France", "Rome", "___"), "gold": "Italy", "template": "to-as"},
-    "score_analogies": {"query": "Paris:France", "pairs": ("Rome:Italy", "Italy:Rome")},
+    "score_analogies": {
+        "query": "Paris:France",
+        "pairs": ("Rome:Italy", "Italy:Rome"),
+        "gold": "Italy:Rome",
+    },
     "inspect": {"text": TEXT, "gold": "Oslo"},
     "grid": {"texts": ("{Paris|Rome} is the capital of ___.",), "n_groups": 2},
     "batch": {"file": "sentences.txt"},

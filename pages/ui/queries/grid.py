@@ -107,7 +107,7 @@ def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
     every = bool(st.session_state.get(ALL_WORDS))
     predictions.draw_conclusion(_first_words(found, names))
-    if clicked := draw_heat_map(found, names, by_rank=by_rank, every=every):
+    if clicked := draw_heat_map(found, names, scale(), LEAST, by_rank=by_rank, every=every):
         _open(clicked)
     first = f"mong the first {top_k} of"
     words = {f"Only a{first} {name}": found.only_in(at, top_k) for at, name in enumerate(names)}

@@ -3,7 +3,6 @@
 import math
 
 from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
-from pages.ui.queries.grid import LEAST, scale
 from pages.ui.shared import charts
 from pages.ui.shared.predictions import probability, short_title
 
@@ -22,13 +21,21 @@ def shown_rows(found: ModelGrid, *, every: bool) -> list[tuple[GridCell, ...]]:
 
 
 def draw_heat_map(
-    found: ModelGrid, names: list[str], *, by_rank: bool, every: bool
+    found: ModelGrid,
+    names: list[str],
+    scale: tuple[str, str],
+    least: float,
+    *,
+    by_rank: bool,
+    every: bool,
 ) -> GridCell | None:
     """Draw the heat map of a model's words; return the clicked cell.
 
     Args:
         found: The grid.
         names: The names of the sentences.
+        scale: The colours of unlikely and likely words.
+        least: The probability with the colour of unlikely words.
         by_rank: Whether the colour shows the rank instead of the probability.
         every: Whether it has all words.
     """
@@ -37,7 +44,7 @@ def draw_heat_map(
     def tone(cell: GridCell) -> float | None:
         if cell.rank is None or cell.prob is None:
             return None
-        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, LEAST))
+        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, least))
 
     def text(cell: GridCell) -> str:
         if cell.rank is None or cell.prob is None:
@@ -53,8 +60,8 @@ def draw_heat_map(
         [[text(cell) for cell in row] for row in rows],
         ("", words),
         ("", names),
-        colorscale=list(zip((0, 1), scale(), strict=True)),
-        zmin=math.log10(1 / N_KNOWN if by_rank else LEAST),
+        colorscale=list(zip((0, 1), scale, strict=True)),
+        zmin=math.log10(1 / N_KNOWN if by_rank else least),
         zmax=0,
         textfont_color=charts.ink(),
         showscale=False,
