@@ -1,5 +1,7 @@
 """Help: ways in for each role, an introduction, the glossary, and departures from the papers."""
 
+import re
+
 import streamlit as st
 
 from lama_core.files import read_file
@@ -13,6 +15,9 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import BOUND
 
 ALL_PAPERS = "All"
+# File of docs/ -> its title. Links between files don't lead anywhere here.
+DOCUMENTS = {"guide": "Guide to all pages", "lessons": "Lesson files", "hosting": "Hosting"}
+TO_FILES = re.compile(r"!?\[([^\]]+)\]\([^):]*\)")
 # The terms that a first answer on Ask needs.
 TERMS_OF_ASK = (
     "Cloze query",
@@ -45,6 +50,16 @@ def draw_departures(wanted: str = "") -> None:
             st.markdown(text.replace("\n### ", "\n#### "))
 
 
+def draw_documents(wanted: str = "") -> None:
+    """Draw documents as folded sections; the wanted one is open."""
+    st.subheader("Documentation", anchor=False)
+    with st.container(gap="xxsmall"):
+        for name, title in DOCUMENTS.items():
+            with st.expander(title, expanded=name == wanted):
+                text = read_file(DOCS / f"{name}.md").decode().partition("\n")[2]
+                st.markdown(TO_FILES.sub(r"\1", text))
+
+
 def draw_glossary() -> None:
     """Draw the terms that match the search, those with a match in their name first.
 
@@ -74,14 +89,19 @@ def draw_glossary() -> None:
 def main() -> None:
     """Draw the page."""
     st.header("Help", anchor=False)
-    if wanted := st.query_params.get("paper"):  # first, so that its section is on the screen
+    # What the URL names comes first, so that it is on the screen.
+    if wanted := st.query_params.get("paper"):
         draw_departures(wanted)
+    if document := st.query_params.get("doc"):
+        draw_documents(document)
     draw_roles()
     st.subheader("From a sentence to P@1", anchor=False)
     draw_illustrated()
     draw_glossary()
     if not wanted:
         draw_departures()
+    if not document:
+        draw_documents()
 
 
 if is_routed():

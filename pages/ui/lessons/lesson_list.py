@@ -33,7 +33,8 @@ def draw_overview(listing: LessonListing) -> None:
     if visitors.may("paths"):
         with st.expander("Add your own lessons", icon=":material/add:"):
             st.markdown(
-                f"Put a file for each into `{own_lessons()}`; docs/lessons.md describes the format."
+                f"Put a file for each into `{own_lessons()}`; see "
+                f"[the format]({links.path_of(screens.HELP)}?doc=lessons)."
             )
 
 

@@ -44,9 +44,10 @@ def draw_address(address: str) -> None:
     if is_local(address):
         address = address_for_others(address)
         if not address:
+            hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
             st.caption(
                 "Works on this computer only, so there is no QR code. `lama-explorer app --public` "
-                "opens the app to others; see “Hosting” in the documentation."
+                f"opens the app to others; see [Hosting]({hosting})."
             )
             return
         st.caption("Works on this computer only. Others in the network open:")
