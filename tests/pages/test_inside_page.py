@@ -17,7 +17,7 @@ def opened(**params: str) -> AppTest:
 
 def test_nothing_is_computed_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("pages.ui.queries.inspection._query_columns", lambda *_: asked.append(""))
+    monkeypatch.setattr("pages.ui.queries.inspection._draw_lens", lambda *_: asked.append(""))
     app = opened()
     assert app.segmented_control(key="look").value is None
     assert not asked and not app.dataframe

@@ -77,7 +77,7 @@ def test_an_example_is_answered_and_judged() -> None:
     assert app.text_input(key="right_texts").value == "Oslo"
     assert app.multiselect(key="generators").value == [SMOLLM]
     (answer,) = answers(app)
-    assert "It is Oslo &lt;b&gt;." in answer and "✓ correct" in answer
+    assert "It is Oslo &lt;b&gt;." in answer and "✓ contains the right answer" in answer
     assert "prob. 0.125, log-prob. -2.08, 2 tokens" in answer  # 1/2 x 1/4
     request = AskRequest(NORWAY, ("Oslo",), models=(SMOLLM,))
     assert command_line(request) in commands(app)
@@ -88,7 +88,7 @@ def test_every_name_of_the_right_answer_counts() -> None:
     (answer,) = answers(opened(question=FRANCE, right_texts="Paris | Lutetia"))
     assert "✗ wrong" in answer
     app = opened(question=FRANCE, right_texts="Paris|  oslo |Oslo")
-    assert "✓ correct" in answers(app)[0]
+    assert "✓ contains the right answer" in answers(app)[0]
     assert "--gold Paris --gold oslo --gold Oslo" in commands(app)
 
 

@@ -180,7 +180,7 @@ def _draw_fact(asked: AskedRelation) -> None:
     """Draw the subject's objects in the data, and which wordings are queried."""
     request, question = asked.request, asked.shared
     relation = cache.dataset_of(request.dataset).relation(question.relation)
-    what = f"{plain(question.subject)}, {plain(relation.label or _label(relation))}"
+    what = f"{plain(question.subject)}, {plain(_label(relation).removeprefix(f'{relation.name} '))}"
     if question.objects:
         text = f"**{what}**: {', '.join(map(plain, question.objects))}."
     else:
