@@ -220,7 +220,8 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
         f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
     )
     st.html(
-        '<div class="lx-muted" style="margin-top:.6rem">Vector arithmetic on the model\'s input embeddings</div>'
+        '<div class="lx-muted" style="margin-top:.6rem">'
+        "Vector arithmetic on the model's input embeddings</div>"
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>{line}"
     )
