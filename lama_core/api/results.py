@@ -159,15 +159,11 @@ def illustration(model: str) -> Illustration | None:
     rows = np.flatnonzero(chosen.to_numpy())[:10]
     facts = run.facts.iloc[rows]
     shown = int(facts["rank_raw"].between(2, 5).to_numpy().argmax())
-    words, log_probs = run.top.words[rows[shown]], run.top.log_probs[rows[shown]]
     return Illustration(
         query=str(facts["query"].iloc[shown]),
         answer=str(facts["object"].iloc[shown]),
         rank=int(facts["rank_raw"].iloc[shown]),
-        words=tuple(
-            (str(word), math.exp(log_prob))
-            for word, log_prob in zip(words[:5], log_probs[:5], strict=True)
-        ),
+        words=tuple((word, math.exp(log_prob)) for word, log_prob in run.top.of(rows[shown])[:5]),
         subjects=tuple(facts["subject"].astype(str)),
         ranks=tuple(int(rank) for rank in facts["rank_filtered"]),
         n_candidates=int(run.info.n_candidates or 0),

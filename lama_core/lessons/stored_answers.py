@@ -37,14 +37,7 @@ def find_stored(text: str, runs: Iterable[Run]) -> Stored | None:
     for run in runs:
         matches = (run.facts["query"] == wanted) & run.facts["excluded"].isna()
         rows = np.flatnonzero(matches.to_numpy())
-        if len(rows):
-            words, log_probs = run.top.words[rows[0]], run.top.log_probs[rows[0]]
-            n = min(N_BEST, sum(word is not None for word in words))  # fewer may be ranked
-            if n:
-                return Stored(
-                    run.info.id,
-                    tuple(map(str, words[:n])),
-                    tuple(map(float, log_probs[:n])),
-                    run.info.n_candidates,
-                )
+        if len(rows) and (best := run.top.of(rows[0])[:N_BEST]):  # no word may be ranked
+            words, log_probs = zip(*best, strict=True)
+            return Stored(run.info.id, words, log_probs, run.info.n_candidates)
     return None

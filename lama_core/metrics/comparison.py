@@ -198,7 +198,7 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
     The column `row` has the row's position in run A.
     """
     numbers = number_rows((a, b))
-    counts = [run.column("excluded").isna().to_numpy() for run in (a, b)]
+    counts = [run.counted for run in (a, b)]
     if np.array_equal(numbers[0], numbers[1]) and np.bincount(numbers[0]).max(initial=0) == 1:
         rows_a = rows_b = np.flatnonzero(counts[0] & counts[1])
     else:

@@ -441,7 +441,7 @@ def margins_of(run: Run) -> NDArray[np.float32]:
 
     NaN where excluded, and in runs that don't rank statements.
     """
-    counted = run.column("excluded").isna().to_numpy()
+    counted = run.counted
     if not run.has_column("margin"):
         return np.full(len(counted), np.nan, dtype=np.float32)
     return np.where(counted, run.column("margin").to_numpy(dtype=np.float32), np.float32(np.nan))
@@ -461,9 +461,8 @@ def right_answers(run: Run, row: int) -> frozenset[str]:
 
 def _n_answers(run: Run) -> NDArray[np.float32]:
     """Return the number of words ranked for each row of `Run.facts`, float32; NaN if unknown."""
-    relations = run.column("relation").cat
-    sizes = [run.n_words.get(str(name), np.nan) for name in relations.categories]
-    return np.array([*sizes, np.nan], dtype=np.float32)[relations.codes.to_numpy()]
+    sizes = [run.n_words.get(name, np.nan) for name in run.words_of("relation")]
+    return np.array([*sizes, np.nan], dtype=np.float32)[run.codes("relation")]
 
 
 def _looked_up(run: Run, name: str, moved: Bools, is_object: Bools) -> Bools:

@@ -85,7 +85,7 @@ def trained_on(
     known = training_sources(run.info.model)
     if not known or not (origin := run.column("origin")).notna().any():
         return None
-    counted = run.column("excluded").isna().to_numpy()
+    counted = run.counted
     if relations:
         counted = counted & run.column("relation").isin(relations).to_numpy()
     right = counted & (run.column(f"rank_{ranking}") <= k).to_numpy()

@@ -85,8 +85,8 @@ def scored_rows(
     wanted = None if relations is None else set(relations)
     chosen = tuple(r for r in run.info.relations if wanted is None or r.name in wanted)
     number = {relation.name: at for at, relation in enumerate(chosen)}
-    names = run.column("relation").cat.categories
-    lookup = np.array([*(number.get(str(name), -1) for name in names), -1], dtype=np.int64)
+    names = run.words_of("relation")
+    lookup = np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int64)
     relation = lookup[run.codes("relation")]
     ranks = run.column(f"rank_{ranking}").to_numpy()
     at = np.flatnonzero((relation >= 0) & ~np.isnan(ranks))

@@ -9,6 +9,8 @@ F1, no answer). No other figure depends on tags.
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pyarrow as pa
+
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.info import Run
 from lama_core.runs.tags import VERDICTS, read_tags
@@ -22,9 +24,8 @@ def overridden(run: Run) -> Mapping[int, bool]:
     tags = read_tags(run.info) if run.info.generates else {}
     if not tags:
         return {}
-    facts = run.facts
-    counted = facts["excluded"].isna()
-    rows = zip(facts["fact_id"].astype(str), facts["prompt"].tolist(), counted, strict=True)
+    names = ("fact_id", "prompt")
+    rows = zip(*(run.column(name).tolist() for name in names), run.counted, strict=True)
     found = {}
     for at, (fact, prompt, counts) in enumerate(rows):
         verdicts = [VERDICTS[tag] for tag in tags.get((fact, prompt), ()) if tag in VERDICTS]
@@ -39,9 +40,9 @@ def with_verdicts(run: Run) -> Run:
     if not verdicts:
         return run
     rows = list(verdicts)
-    facts = run.facts.copy()
+    changed = dict(run.changed)
     for name in ("rank_raw", "rank_filtered"):
-        ranks = facts[name].to_numpy(copy=True)
+        ranks = run.column(name).to_numpy(copy=True)
         ranks[rows] = [1 if verdicts[row] else UNRANKED for row in rows]
-        facts[name] = ranks
-    return replace(run, seen=facts)
+        changed[name] = pa.chunked_array([pa.array(ranks, from_pandas=True)])
+    return replace(run, changed=changed)

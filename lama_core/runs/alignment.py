@@ -17,23 +17,19 @@ Departure: Shared facts of runs shown together
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
-from typing import Any, ClassVar, TypeVar
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lama_core.runs.info import RelationInfo, Run, RunInfo, TopPredictions
+from lama_core.runs.facts_table import ANSWERED, FIRSTS, FLAGS
+from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.top_answers import TOP_K
-
-# The columns that are null in an excluded row.
-FIRSTS = ["first", "first_log_prob", "first_filtered", "first_filtered_log_prob"]
-ANSWERED = ["rank_raw", "rank_filtered", "log_prob", *FIRSTS]
-FLAGS = ["first_is_valid", "first_is_object"]  # False in an excluded row
 
 NOT_SHARED = "object is not among the shared candidates"
 Bools = NDArray[np.bool_]
@@ -75,7 +71,7 @@ def _align(runs: Sequence[Run]) -> Sequence[Run]:
     if shared is not None:
         runs = [_rank_among(run, shared) for run in runs]
     numbers = number_rows(runs)
-    counts = [run.column("excluded").isna().to_numpy() for run in runs]
+    counts = [run.counted for run in runs]
     n_runs = np.zeros(max((int(one.max(initial=-1)) for one in numbers), default=-1) + 1, int)
     for number, count in zip(numbers, counts, strict=True):
         n_runs += np.bincount(number[count], minlength=len(n_runs)) > 0
@@ -92,39 +88,23 @@ def _align(runs: Sequence[Run]) -> Sequence[Run]:
     return aligned
 
 
-@dataclass(frozen=True)
-class _Excluding:
-    """A run with further excluded rows. lost: which rows, bool [row]. reason: why."""
-
-    run: Run
-    lost: Bools
-    reason: str
-    names: ClassVar[frozenset[str]] = frozenset([*ANSWERED, *FLAGS, "excluded"])
-
-    def column(self, name: str) -> "pd.Series[Any]":
-        """Return a column of the run's rows with the changes."""
-        column = self.run.column(name)
-        if name == "excluded":
-            column = column.cat.add_categories([self.reason])
-        if name not in self.names or not self.lost.any():
-            return column
-        value: Any = {"excluded": self.reason}.get(name, False if name in FLAGS else np.nan)
-        return column.mask(self.lost, value)
-
-    @property
-    def top(self) -> TopPredictions:
-        """The ten best predictions of the run."""
-        return self.run.top
-
-
 def _exclude(run: Run, lost: Bools, reason: str) -> Run:
     """Return the run with the rows `lost`, bool [row], excluded in its columns and counts."""
-    names = run.column("relation").cat.categories
+    names = run.words_of("relation")
     counts = np.bincount(run.codes("relation")[lost], minlength=len(names)).tolist()
-    n_lost = dict(zip(map(str, names), counts, strict=True))
+    n_lost = dict(zip(names, counts, strict=True))
     relations = tuple(_with_fewer(one, n_lost.get(one.name, 0)) for one in run.info.relations)
     info = replace(_with_fewer(run.info, int(lost.sum())), relations=relations)
-    return Run(info, changed=_Excluding(run, lost, reason), seen_words=run.seen_words)
+    reasons = [*run.words_of("excluded"), reason]
+    codes = np.where(lost, len(reasons) - 1, run.codes("excluded"))
+    return replace(run, info=info, changed={**run.changed, "excluded": _words(codes, reasons)})
+
+
+def _words(codes: NDArray[np.integer[Any]], words: Sequence[str]) -> pa.ChunkedArray:
+    """Return a column of words; the code -1 is a missing word."""
+    indices = pa.array(codes.astype(np.int32), mask=codes < 0)
+    found = pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
+    return pa.chunked_array([found])
 
 
 def _with_fewer(info: Counted, n_lost: int) -> Counted:
@@ -140,7 +120,7 @@ def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
     distinct: list[pa.ChunkedArray] = []
     places = []
     for run in runs:
-        ids = pa.table({"id": pa.array(run.column("fact_id"), pa.string())})["id"]
+        ids = run.table(["fact_id"])["fact_id"]
         at = next((at for at, one in enumerate(distinct) if one.equals(ids)), len(distinct))
         distinct += [ids] * (at == len(distinct))
         places.append(at)
@@ -181,12 +161,12 @@ def _shared_words(runs: Sequence[Run]) -> Words | None:
 
 def _rank_among(run: Run, shared: Words) -> Run:
     """Rank a run among the shared words; exclude rows whose gold answer is not shared."""
-    counted = run.column("excluded").isna().to_numpy()
-    codes, words = run.top_codes
+    run.table(["excluded", "relation", "subject", "object", *ANSWERED])  # reads all at once
+    counted, top = run.counted, run.top
     top_shared, gold_shared = _find_shared(run, shared, counted)
     ranks = run.column("rank_raw").to_numpy()
     above_gold = np.arange(TOP_K) < np.nan_to_num(ranks - 1, nan=0)[:, None]
-    dropped = above_gold & ~top_shared & words.astype(bool)[codes]
+    dropped = above_gold & ~top_shared & (top.codes >= 0)
     rows = np.flatnonzero(dropped.any(axis=1))
     valid = np.zeros(dropped.shape, bool)
     valid[rows] = _other_valid(run, rows)
@@ -194,73 +174,35 @@ def _rank_among(run: Run, shared: Words) -> Run:
     exact_to = int(top_shared[below_top].sum(axis=1).min()) if below_top.any() else TOP_K
     n_words = max(map(len, shared.values()))
     info = replace(run.info, n_candidates=n_words, exact_to=exact_to)
-    changed = _Reranked(run, counted, top_shared, dropped, valid)
-    ranked = Run(info, changed=changed, seen_words=shared)
+    # Valid objects that no fact of the run has are subtracted like wrong words, although the stored
+    # filtered rank doesn't count them.
+    filtered = run.column("rank_filtered").to_numpy() - (dropped & ~valid).sum(axis=1)
+    changed = {
+        "rank_raw": _numbers(ranks - dropped.sum(axis=1)),
+        "rank_filtered": _numbers(np.maximum(filtered, 1)),
+    }
+    changed |= _choose_firsts(run, top_shared[rows], valid[rows], rows)
+    ranked = replace(
+        run,
+        info=info,
+        changed={**run.changed, **changed},
+        top_kept=top_shared,
+        changed_words=shared,
+    )
     return _exclude(ranked, counted & ~gold_shared, NOT_SHARED)
 
 
-@dataclass(frozen=True)
-class _Reranked:
-    """A run ranked among the words that it shares with others.
-
-    counted: whether the row counts, bool [row]. The others are bool [row, 10], for each of the ten
-    best words. top_shared: it is shared. dropped: it isn't shared and ranks above the gold answer.
-    valid: it is a valid object other than the gold answer; False in rows without dropped words.
-    """
-
-    run: Run
-    counted: Bools
-    top_shared: Bools
-    dropped: Bools
-    valid: Bools
-    names: ClassVar[frozenset[str]] = frozenset(
-        ["rank_raw", "rank_filtered", *FIRSTS, *FLAGS],
-    )
-
-    def column(self, name: str) -> "pd.Series[Any]":
-        """Return a column of the run's rows with the changes."""
-        column = self.run.column(name)
-        if name == "rank_raw":
-            return column - self.dropped.sum(axis=1)
-        if name == "rank_filtered":
-            # Valid objects that no fact of the run has are subtracted like wrong words, although
-            # the stored filtered rank doesn't count them.
-            return (column - (self.dropped & ~self.valid).sum(axis=1)).clip(lower=1)
-        return self._firsts[name] if name in self.names and self.dropped.any() else column
-
-    @cached_property
-    def _order(self) -> NDArray[np.int64]:
-        """Indices into the ten best words, those of shared words first, int64 [row, 10]."""
-        return np.argsort(~self.top_shared, axis=1, kind="stable")
-
-    @cached_property
-    def top(self) -> TopPredictions:
-        """The shared words among the ten best."""
-        top = self.run.top
-        empty = np.where(self.counted, -np.inf, np.nan)[:, None]
-        shared_words = top.words.copy()
-        shared_words[~self.top_shared] = None
-        words = np.take_along_axis(shared_words, self._order, axis=1)
-        shared_log_probs = np.where(self.top_shared, top.log_probs, empty)
-        log_probs = np.take_along_axis(shared_log_probs, self._order, axis=1)
-        return TopPredictions(words, log_probs.astype(np.float32))
-
-    @cached_property
-    def _firsts(self) -> pd.DataFrame:
-        """The columns of the first answers."""
-        names = ["relation", "object", *FIRSTS, *FLAGS]
-        facts = pd.DataFrame({name: self.run.column(name) for name in names})
-        valid = np.take_along_axis(self.valid, self._order, axis=1)
-        _choose_firsts(facts, self.top, valid, np.flatnonzero(self.dropped.any(axis=1)))
-        return facts
+def _numbers(values: NDArray[Any]) -> pa.ChunkedArray:
+    """Return a column of numbers; NaN is null."""
+    return pa.chunked_array([pa.array(values, from_pandas=True)])
 
 
 def _find_shared(run: Run, shared: Words, counted: Bools) -> tuple[Bools, Bools]:
     """Return whether the ten best, bool [row, 10], and gold answers, bool [row], are shared."""
-    (top, top_words), own = run.top_codes, run.words or {}
+    top, top_words, own = run.top.codes, run.top.known, run.words or {}
     golds, relation = run.codes("object"), run.codes("relation")
-    gold_words = run.column("object").cat.categories.astype(str).tolist()
-    numbers = {str(name): at for at, name in enumerate(run.column("relation").cat.categories)}
+    gold_words = run.words_of("object")
+    numbers = {name: at for at, name in enumerate(run.words_of("relation"))}
     top_shared, gold_shared = np.zeros(top.shape, bool), np.zeros(len(golds), bool)
     for name, words in shared.items():
         in_relation = relation == numbers.get(name, len(numbers)) if name else True
@@ -296,8 +238,8 @@ def _other_valid(run: Run, rows: NDArray[np.int64]) -> Bools:
     """
     found = np.zeros((len(rows), TOP_K), bool)
     subjects = run.codes("subject")
-    from_squad = run.column("source").eq(SQUAD).to_numpy()
-    if from_squad.any():
+    if SQUAD in run.words_of("source"):
+        from_squad = run.column("source").eq(SQUAD).to_numpy()
         queries = pd.factorize(run.column("query")[from_squad])[0]
         subjects[from_squad] = subjects.max() + 1 + queries
     keys = run.codes("relation") * (subjects.max(initial=0) + 2) + subjects + 1
@@ -305,8 +247,8 @@ def _other_valid(run: Run, rows: NDArray[np.int64]) -> Bools:
     several = np.flatnonzero(n_facts[keys[rows]] > 1)
     if not len(several):
         return found
-    golds, words = run.column("object").cat.categories.astype(str), run.top_codes[1]
-    codes, top = run.codes("object"), run.top_codes[0]
+    golds, codes = run.words_of("object"), run.codes("object")
+    words, top = run.top.known, run.top.codes
     objects: dict[int, set[str]] = {}
     for row in np.flatnonzero(np.isin(keys, keys[rows[several]])).tolist():
         gold = golds[codes[row]]
@@ -319,23 +261,44 @@ def _other_valid(run: Run, rows: NDArray[np.int64]) -> Bools:
 
 
 def _choose_firsts(
-    facts: pd.DataFrame, best: TopPredictions, valid: Bools, rows: NDArray[np.int64]
-) -> None:
-    """Set the first answers of `rows`, which have dropped words; null if no shared word is left."""
-    objects: dict[str, set[str]] = {}
-    known = facts[["relation", "object"]].drop_duplicates().astype(str)
-    for name, word in zip(known["relation"].tolist(), known["object"].tolist(), strict=True):
-        objects.setdefault(name, set()).update((word, word.lower()))
-    chosen, valid = best.words[rows], valid[rows]
-    has_word = chosen.astype(bool)
-    for name, eligible in (("first", has_word), ("first_filtered", has_word & ~valid)):
-        place, none = eligible.argmax(axis=1), ~eligible.any(axis=1)
-        words = facts[name].astype(object).to_numpy(copy=True)
-        words[rows] = np.where(none, None, chosen[np.arange(len(rows)), place])
-        facts[name] = pd.Categorical(words)
-        log_probs = np.where(none, np.nan, best.log_probs[rows, place])
-        facts.loc[rows, f"{name}_log_prob"] = log_probs.astype(np.float32)
-    facts.loc[rows, "first_is_valid"] = valid[:, 0]
-    relations = facts["relation"].iloc[rows].astype(str).tolist()
-    is_object = [word in objects[name] for word, name in zip(chosen[:, 0], relations, strict=True)]
-    facts.loc[rows, "first_is_object"] = is_object
+    run: Run, shared: Bools, valid: Bools, rows: NDArray[np.int64]
+) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of the first answers, which change in `rows`: they have dropped words.
+
+    The first answer is null if no shared word is left. shared, valid: for each of the ten best
+    words of these rows.
+    """
+    stored = run.table([*FIRSTS, *FLAGS])
+    columns = dict(zip(stored.column_names, stored.columns, strict=True))
+    chosen = run.top.codes[rows]
+    shared = shared & (chosen >= 0)
+    for name, eligible in (("first", shared), ("first_filtered", shared & ~valid)):
+        place, none = eligible.argmax(axis=1)[:, None], ~eligible.any(axis=1)
+        words = run.top.known[np.where(none, -1, np.take_along_axis(chosen, place, axis=1)[:, 0])]
+        numbers = {word: code for code, word in enumerate(run.words_of(name))}
+        codes = run.codes(name)
+        codes[rows] = [
+            -1 if word is None else numbers.setdefault(word, len(numbers)) for word in words
+        ]
+        columns[name] = _words(codes, list(numbers))
+        log_probs = run.column(f"{name}_log_prob").to_numpy(copy=True)
+        found = np.take_along_axis(run.top.log_probs[rows], place, axis=1)[:, 0]
+        log_probs[rows] = np.where(none, np.nan, found)
+        columns[f"{name}_log_prob"] = _numbers(log_probs)
+        if name == "first":
+            of_valid = np.take_along_axis(valid, place, axis=1)[:, 0] & ~none
+            for flag, values in zip(FLAGS, (of_valid, _is_object(run, words, rows)), strict=True):
+                flags = run.column(flag).to_numpy(copy=True)
+                flags[rows] = values
+                columns[flag] = pa.chunked_array([pa.array(flags)])
+    return columns
+
+
+def _is_object(run: Run, words: NDArray[np.object_], rows: NDArray[np.int64]) -> list[bool]:
+    """Return whether the word of each of some rows is an object of the row's relation."""
+    golds, relation = run.words_of("object"), run.codes("relation")
+    objects: dict[int, set[str]] = {}
+    for pair in np.unique(relation * len(golds) + run.codes("object")).tolist():
+        of, gold = pair // len(golds), golds[pair % len(golds)]
+        objects.setdefault(of, set()).update((gold, gold.lower()))
+    return [word in objects[of] for word, of in zip(words, relation[rows].tolist(), strict=True)]

@@ -11,12 +11,14 @@ Excluded rows aren't written.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import orjson
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from lama_core import __version__
@@ -25,11 +27,12 @@ from lama_core.files import user_path, work_folder
 from lama_core.progress import Progress
 from lama_core.requests import Request, argument, option
 from lama_core.runs.facts_table import (
-    BATCH_ROWS,
     UNRANKED,
     column_names,
+    encode_top,
+    place_top,
+    read_batches,
     read_candidates,
-    read_columns,
 )
 from lama_core.runs.find import load_run
 from lama_core.runs.importers.lm_pub_quiz import METADATA, SUFFIX, UNWRITABLE
@@ -122,52 +125,57 @@ def export_files(request: ExportRunRequest) -> ExportedRun:
     return ExportedRun(run.info.id, out, files, n, run.info.n_excluded)
 
 
-def _rows(run: Run, names: list[str]) -> Iterator[dict[str, Any]]:
+def _batches(run: Run, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows that count, with some of their columns."""
-    table = read_columns(run.info.path(FACTS_FILE), names)
-    counted = table.filter(pc.is_null(table["excluded"]))
-    for batch in counted.to_batches(BATCH_ROWS):
-        yield from batch.to_pylist()
+    for batch in read_batches(run.info.path(FACTS_FILE), names):
+        yield batch.filter(pc.is_null(batch["excluded"]))
 
 
 def _write_table(run: Run, folder: Path) -> int:
-    rank = "rank_filtered" if run.info.ranking == "filtered" else "rank_raw"
     n = 0
     with (folder / TABLE_FILE).open("wb") as file:
-        for row in _rows(run, _TABLE):
-            n += 1
-            written = _table_row(run, row, row[rank])
-            file.write(orjson.dumps(written, option=orjson.OPT_APPEND_NEWLINE))
+        for batch in _batches(run, _TABLE):
+            n += len(batch)
+            rows = _table_rows(run, batch)
+            file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     return n
 
 
-def _table_row(run: Run, row: dict[str, Any], rank: int) -> dict[str, Any]:
-    words = [word for word in row["top_words"] or () if word is not None]
-    scores = (row["top_log_probs"] or [])[: len(words)]
-    log_prob = row["log_prob"]
-    return {
-        "relation": row["relation"],
-        "subject": row["subject"],
-        "object": row["object"],
-        "query": row["query"],
-        "model": run.info.model,
-        "made_by": _made_by(run),
-        "rank": None if rank == UNRANKED else rank,
-        "correct": rank == 1,
-        "log_prob": log_prob if log_prob is not None and math.isfinite(log_prob) else None,
-        "predictions": words,
-        "scores": scores if all(map(_is_known, scores)) else [],
-    }
+def _table_rows(run: Run, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    rank = "rank_filtered" if run.info.ranking == "filtered" else "rank_raw"
+    names = ("relation", "subject", "object", "query", rank, "log_prob")
+    codes, known = encode_top([batch["top_words"]])
+    n_words = (codes >= 0).sum(axis=1)
+    scores = place_top(batch["top_log_probs"]).astype(float)
+    are_known = (np.isfinite(scores) | (codes < 0)).all(axis=1)
+    made_by = _made_by(run)
+    for relation, subject, answer, query, place, log_prob, words, values, n, is_known in zip(
+        *(batch[name].to_pylist() for name in names),
+        known[codes].tolist(),
+        scores.tolist(),
+        n_words.tolist(),
+        are_known.tolist(),
+        strict=True,
+    ):
+        yield {
+            "relation": relation,
+            "subject": subject,
+            "object": answer,
+            "query": query,
+            "model": run.info.model,
+            "made_by": made_by,
+            "rank": None if place == UNRANKED else place,
+            "correct": place == 1,
+            "log_prob": log_prob if log_prob is not None and math.isfinite(log_prob) else None,
+            "predictions": words[:n],
+            "scores": values[:n] if is_known else [],
+        }
 
 
 def _made_by(run: Run) -> str:
     """Return what made the numbers; imported ones are from another tool."""
     imported = run.info.imported
     return f"{imported.source}, imported by {MADE_BY}" if imported else MADE_BY
-
-
-def _is_known(score: float | None) -> bool:
-    return score is not None and math.isfinite(score)
 
 
 def _write_quiz(run: Run, folder: Path) -> int:
@@ -177,7 +185,8 @@ def _write_quiz(run: Run, folder: Path) -> int:
         raise _no_scores(run)
     known = read_candidates(run.info.path(CANDIDATES_FILE))
     lines: dict[str, list[bytes]] = {}
-    for row in _rows(run, [*_FACT, "scores"]):
+    rows = (row for batch in _batches(run, [*_FACT, "scores"]) for row in batch.to_pylist())
+    for row in rows:
         name = row["relation"]
         words = known.get(name) or known.get("", ())
         if row["scores"] is None or row["object"] not in words:

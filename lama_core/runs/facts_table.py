@@ -23,9 +23,8 @@ columns about `first` are also null if the model gave no answer. log_prob is NaN
 was not found.
 """
 
-import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +48,10 @@ BATCH_ROWS = 1024  # rows in memory at a time when a single row is read
 MAX_ROWS = 20_000_000
 # Rank of a right answer that a generated text doesn't contain: no list of answers was ranked.
 UNRANKED = (1 << 31) - 1
-_SCHEMA_KEY = b"ARROW:schema"
+# The columns that are null in an excluded row; in DataFrames the last two are then False.
+FIRSTS = ("first", "first_log_prob", "first_filtered", "first_filtered_log_prob")
+FLAGS = ("first_is_valid", "first_is_object")
+ANSWERED = ("rank_raw", "rank_filtered", "log_prob", *FIRSTS, *FLAGS)
 
 
 def _words(width: pa.DataType) -> pa.DataType:
@@ -180,91 +182,52 @@ def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
     Raises:
         UserError: If the file is missing or damaged.
     """
+    if "scores" not in column_names(path):
+        return None
+    first = 0
+    for batch in read_batches(path, ["scores"], BATCH_ROWS):
+        if row < first + batch.num_rows:
+            values = batch.column(0)[row - first].values
+            return None if values is None else np.asarray(values, dtype=np.float32)
+        first += batch.num_rows
     with _reading(path):
-        check_size(path)
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            if "scores" not in file.schema_arrow.names:
-                return None
-            first = 0
-            for batch in file.iter_batches(BATCH_ROWS, columns=["scores"]):
-                if row < first + batch.num_rows:
-                    values = batch.column(0)[row - first].values
-                    return None if values is None else np.asarray(values, dtype=np.float32)
-                first += batch.num_rows
-            raise ValueError(f"row {row:,} is missing")
+        raise ValueError(f"row {row:,} is missing")
 
 
-def read_facts(path: Path) -> "pd.DataFrame":
-    """Return the rows as a DataFrame, without the list columns such as the ten best predictions.
-
-    Repeated words are categories; ranks and log-probabilities are floats, NaN where excluded.
-    `origin` is empty in runs made before origins were stored.
-
-    Raises:
-        UserError: If the file is missing or damaged.
-    """
-    return to_frame(read_columns(path))
-
-
-def to_frame(table: pa.Table) -> "pd.DataFrame":
-    """Return columns as a DataFrame, as described for `read_facts`."""
-    import pandas as pd
-
-    frame = pd.DataFrame({name: to_series(table[name], name) for name in table.column_names})
-    if "origin" not in frame and "type" in frame:
-        frame["origin"] = frame["type"].cat.set_categories([])
-    return frame
-
-
-def column_names(path: Path) -> list[str]:
+def column_names(path: Path, *, lists: bool = True) -> list[str]:
     """Return the names of a file's columns, or raise UserError if it is missing or damaged."""
     with _reading(path):
-        return list(pq.read_schema(path).names)
-
-
-def read_column(path: Path, name: str) -> pa.ChunkedArray:
-    """Return a column of `read_facts`; `origin` is null in runs made without it.
-
-    Raises:
-        UserError: If the file is missing or damaged.
-    """
-    if name == "origin" and name not in column_names(path):
-        n_rows = read_columns(path, ["relation"]).num_rows
-        return pa.chunked_array([pa.nulls(n_rows, pa.string()).dictionary_encode()])
-    return read_columns(path, [name])[name]
+        fields = pq.read_schema(path)
+        return [one.name for one in fields if lists or not pa.types.is_nested(one.type)]
 
 
 def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
-    """Return a column as in `read_facts`."""
+    """Return a column as in `Run.facts`."""
     import pandas as pd
 
     if pa.types.is_dictionary(column.type):
         # Not `to_pandas`, which makes a Python object of each word.
-        words = column.combine_chunks()
+        words = whole(column)
         kind = pd.CategoricalDtype(pd.Index(pd.array(words.dictionary, "str")))
         codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return pd.Series(pd.Categorical.from_codes(codes, dtype=kind), name=name)
-    if name in ("first_is_valid", "first_is_object"):
+    if name in FLAGS:
         column = column.fill_null(False)
     return pa.table({name: column}).to_pandas(split_blocks=True)[name]
 
 
-def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
-    """Return the ten best words as codes, int32 [row, 10], and the words, object [code].
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece; copies it only if it has several."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
-    The code -1 marks excluded rows, and places after the last prediction; the last word, None, is
-    for this code.
+
+def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+    """Return the ten best words of a file as `encode_top` does.
 
     Raises:
         UserError: If the file is missing or damaged.
     """
-    column = read_columns(path, ["top_words"])["top_words"].combine_chunks()
-    codes = np.full((len(column), TOP_K), -1, dtype=np.int32)
-    # One Python string per distinct word, not per cell.
-    flat = column.flatten().dictionary_encode()
-    values = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    codes[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
-    return codes, np.array([*flat.dictionary.to_pylist(), None], dtype=object)
+    return encode_top(batch.column(0) for batch in read_batches(path, ["top_words"]))
 
 
 def read_top_log_probs(path: Path) -> NDArray[np.float32]:
@@ -273,29 +236,50 @@ def read_top_log_probs(path: Path) -> NDArray[np.float32]:
     Raises:
         UserError: If the file is missing or damaged.
     """
-    column = read_columns(path, ["top_log_probs"])["top_log_probs"].combine_chunks()
-    log_probs = np.full((len(column), TOP_K), np.nan, dtype=np.float32)
-    values = column.flatten().to_numpy(zero_copy_only=False)
-    log_probs[np.asarray(column.is_valid())] = values.reshape(-1, TOP_K)
-    return log_probs
+    batches = read_batches(path, ["top_log_probs"])
+    return np.concatenate([place_top(batch.column(0)) for batch in batches])
 
 
-def encode_top(words: NDArray[np.object_]) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
-    """Return words as `read_top_codes` does; words: object [row, 10]."""
-    flat = pa.array(words.ravel(), pa.string()).dictionary_encode()
-    codes = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False).reshape(words.shape)
-    return codes, np.array([*flat.dictionary.to_pylist(), None], dtype=object)
+def encode_top(parts: Iterable[pa.Array]) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+    """Return lists of ten words as codes, int32 [row, 10], and the words, object [code].
+
+    The code -1 marks excluded rows, and places after the last prediction; the last word, None, is
+    for this code.
+    """
+    encoded, valid = [], []
+    for part in parts:
+        encoded.append(part.flatten().dictionary_encode())
+        valid.append(np.asarray(part.is_valid()))
+    unified = pa.chunked_array(encoded, _words(pa.int32())).unify_dictionaries()
+    is_valid = np.concatenate([np.zeros(0, bool), *valid])
+    codes = np.full((len(is_valid), TOP_K), -1, np.int32)
+    filled = [chunk.indices.fill_null(-1).to_numpy() for chunk in unified.chunks]
+    codes[is_valid] = np.concatenate([codes[:0].ravel(), *filled]).reshape(-1, TOP_K)
+    # One Python string per distinct word, not per cell.
+    words = whole(unified).dictionary.to_pylist()
+    return codes, np.array([*words, None], dtype=object)
 
 
-def check_size(path: Path) -> None:
-    """Raise OSError if a table isn't a regular file or would unpack to an implausible size.
+def place_top(lists: pa.Array) -> NDArray[np.float32]:
+    """Return lists of ten numbers as rows, float32 [row, 10]; NaN in the rows of null lists."""
+    rows = np.full((len(lists), TOP_K), np.nan, dtype=np.float32)
+    values = lists.flatten().to_numpy(zero_copy_only=False)
+    rows[np.asarray(lists.is_valid())] = values.reshape(-1, TOP_K)
+    return rows
 
-    A file of a few bytes can claim any number of rows.
+
+def check_size(path: Path) -> pq.FileMetaData:
+    """Return a table's metadata after checking its size; a few bytes can claim any number of rows.
+
+    Raises:
+        OSError: If it isn't a regular file or would unpack to an implausible size.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_TABLE:
         raise OSError("not a regular file, or too large")
-    check_rows(pq.read_metadata(path))
+    about = pq.read_metadata(path)
+    check_rows(about)
+    return about
 
 
 def check_rows(about: pq.FileMetaData) -> None:
@@ -305,47 +289,75 @@ def check_rows(about: pq.FileMetaData) -> None:
         raise OSError(f"{about.num_rows:,} rows, too many for a run")
 
 
-def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
+def read_columns(path: Path, names: Sequence[str] | None = None) -> pa.Table:
     """Return the named columns of a run's rows; by default all columns except lists.
 
-    Repeated words are dictionary-encoded as in the file, but not those in lists.
+    Repeated words are dictionary-encoded as in the file, but not those in lists. `origin` is null
+    if the file was written without it.
 
     Raises:
         UserError: If the file is missing or damaged.
     """
+    with _opened(path, names) as (file, present):
+        table = file.read(columns=present).unify_dictionaries()
+        columns = {}
+        for name in names or present:
+            if name not in present:
+                columns[name] = pa.nulls(len(table), pa.string()).dictionary_encode()
+            else:
+                has_words = pa.types.is_dictionary(table[name].type)
+                columns[name] = whole(table[name]) if has_words else table[name]
+        found = pa.table(columns)
+        found.validate(full=True)  # of words in one piece, because each piece has all words
+        return found
+
+
+def read_batches(
+    path: Path, names: Sequence[str], n_rows: int = ROW_GROUP
+) -> Iterator[pa.RecordBatch]:
+    """Yield the named columns of a run's rows in order, at most `n_rows` rows at a time.
+
+    Raises:
+        UserError: If the file is missing or damaged.
+    """
+    with _opened(path, names) as (file, present):
+        for batch in file.iter_batches(n_rows, columns=present):
+            batch.validate(full=True)
+            yield batch
+
+
+@contextmanager
+def _opened(path: Path, names: Sequence[str] | None) -> Iterator[tuple[pq.ParquetFile, list[str]]]:
+    """Yield a run's file, and the names of the columns to read; see `read_columns`."""
     with _reading(path):
-        check_size(path)
-        schema = pq.read_schema(path)
+        stored = check_size(path)
+        schema = stored.schema.to_arrow_schema()
         if names is None:
             names = [field.name for field in schema if not pa.types.is_nested(field.type)]
-        for name in names:
+        present = [name for name in names if name != "origin" or name in schema.names]
+        for name in present:
             _check_kind(name, schema)
-        about = _without_schema(path)
-        with pq.ParquetFile(path, metadata=about, page_checksum_verification=True) as file:
-            table = file.read(columns=names)
-        table.validate(full=True)
-        columns = [_as_written(table[name], schema.field(name).type) for name in names]
-        return pa.table(columns, names)
+        if any(_has_words(schema.field(name).type) for name in present):
+            # Arrow takes ten times as long to read lists of words as to read lists of texts.
+            stored = _with_texts(stored, schema)
+        with pq.ParquetFile(path, metadata=stored, page_checksum_verification=True) as file:
+            yield file, present
 
 
-def _without_schema(path: Path) -> pq.FileMetaData:
-    """Return the metadata of a run's file without the Arrow schema that is stored in its footer.
-
-    With that schema, Arrow builds dictionaries while it decodes the pages, which takes four times
-    as long as reading plain words and encoding them (twenty times in lists).
-    """
-    with path.open("rb") as file:
-        end = file.seek(-8, os.SEEK_END)
-        file.seek(max(0, end - int.from_bytes(file.read(4), "little")))
-        footer = file.read().replace(_SCHEMA_KEY, _SCHEMA_KEY.lower(), 1)
-    return pq.read_metadata(pa.BufferReader(b"PAR1" + footer))
+def _has_words(kind: pa.DataType) -> bool:
+    """Whether a type is a list of dictionary-encoded words."""
+    return pa.types.is_nested(kind) and pa.types.is_dictionary(getattr(kind, "value_type", kind))
 
 
-def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return a column in the type that it was written in; lists remain lists of plain values."""
-    if pa.types.is_dictionary(kind):
-        return column.combine_chunks().dictionary_encode().cast(kind)
-    return column if pa.types.is_nested(kind) else column.cast(kind)
+def _with_texts(stored: pq.FileMetaData, schema: pa.Schema) -> pq.FileMetaData:
+    """Return a file's metadata without its Arrow schema, which makes words dictionary-encoded."""
+    lists = pa.list_(pa.string())
+    texts = [(field.name, lists if _has_words(field.type) else field.type) for field in schema]
+    buffer = pa.BufferOutputStream()
+    pq.write_metadata(pa.schema(texts), buffer, store_schema=False)
+    found = pq.read_metadata(pa.BufferReader(buffer.getvalue()))
+    found.append_row_groups(stored)
+    return found
 
 
 @contextmanager

@@ -16,12 +16,12 @@ A run is written into `<id>.part`, which is renamed when the run is finished; se
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -276,12 +276,35 @@ STORED = {one.name for one in fields(RunInfo)} - NOT_STORED
 class TopPredictions:
     """The ten best words of every row, raw ranking.
 
-    words: object [row, 10], None past the last. log_probs: float32 [row, 10], -inf past the last,
-    NaN for excluded rows.
+    Attributes:
+        codes: Indices into `known`, int32 [row, 10]; -1 past the last prediction and in excluded
+            rows.
+        known: The words, object [code]; None, the last one, is for the code -1.
+        log_probs: float32 [row, 10], -inf past the last, NaN for excluded rows.
     """
 
-    words: NDArray[np.object_]
+    codes: NDArray[np.int32]
+    known: NDArray[np.object_]
     log_probs: NDArray[np.float32]
+
+    @property
+    def words(self) -> NDArray[np.object_]:
+        """The words, object [row, 10], None past the last."""
+        words: NDArray[np.object_] = self.known[self.codes]
+        return words
+
+    def of(self, row: int) -> list[tuple[str, float]]:
+        """Return the words of a row with their log-probabilities, best first."""
+        pairs = zip(self.known[self.codes[row]], self.log_probs[row].tolist(), strict=True)
+        return [(word, log_prob) for word, log_prob in pairs if word is not None]
+
+    def only(self, kept: NDArray[np.bool_]) -> "TopPredictions":
+        """Return only the words that are kept, bool [row, 10], in their order."""
+        order = np.argsort(~kept, axis=1, kind="stable")
+        codes = np.take_along_axis(np.where(kept, self.codes, -1), order, axis=1)
+        empty = np.where(np.isnan(self.log_probs), np.nan, -np.inf).astype(np.float32)
+        log_probs = np.where(kept, self.log_probs, empty)
+        return TopPredictions(codes, self.known, np.take_along_axis(log_probs, order, axis=1))
 
 
 @dataclass(frozen=True)
@@ -296,133 +319,111 @@ class AnswerScores:
     scores: NDArray[np.float32]
 
 
-class Changed(Protocol):
-    """What alignment changes in the rows of a run."""
-
-    @property
-    def run(self) -> "Run":
-        """The run without the changes."""
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The columns with changes."""
-
-    def column(self, name: str) -> "pd.Series[Any]":
-        """Return a column of the run's rows with the changes."""
-
-    @property
-    def top(self) -> TopPredictions:
-        """The ten best predictions with the changes."""
-
-
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its description, and its rows, which are read on first access.
+    """A finished run: its description, and its rows, of which each column is read once.
 
-    seen, seen_top, seen_words: rows, ten best predictions and ranked words which replace those in
-    the files. changed: the changes of an aligned run.
+    Attributes:
+        info: The description.
+        changed: Columns that replace those in the file. A row that a changed column `excluded`
+            excludes has no answers, whatever the file contains.
+        top_kept: Which of the ten best predictions to keep, bool [row, 10]; None is all.
+        changed_words: The ranked words, if they replace those in the file.
+        kept: Columns of the file that have been read.
     """
 
     info: RunInfo
-    seen: "pd.DataFrame | None" = field(default=None, compare=False, repr=False)
-    seen_top: TopPredictions | None = field(default=None, compare=False, repr=False)
-    seen_words: Mapping[str, frozenset[str]] | None = field(default=None, compare=False, repr=False)
-    changed: Changed | None = field(default=None, compare=False, repr=False)
+    changed: "dict[str, pa.ChunkedArray]" = field(default_factory=dict, compare=False, repr=False)
+    top_kept: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
+    changed_words: Mapping[str, frozenset[str]] | None = field(
+        default=None, compare=False, repr=False
+    )
+    kept: "dict[str, pa.ChunkedArray]" = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns of `facts`; runs of facts always have an `origin`."""
+        from lama_core.runs.facts_table import column_names
+
+        stored = column_names(self.info.path(FACTS_FILE), lists=False)
+        return tuple(dict.fromkeys([*stored, *self.changed, *["origin"] * ("type" in stored)]))
+
+    def table(self, names: Sequence[str]) -> "pa.Table":
+        """Return columns of the rows (see `facts_table`), words dictionary-encoded."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from lama_core.runs.facts_table import ANSWERED, read_columns
+
+        lacking = [name for name in names if name not in self.changed and name not in self.kept]
+        if lacking:
+            found = read_columns(self.info.path(FACTS_FILE), lacking)
+            self.kept.update(zip(lacking, found.columns, strict=True))
+        every = {**self.kept, **self.changed}
+        columns = {name: every[name] for name in names}
+        if "excluded" in self.changed:
+            counts = pc.is_null(self.changed["excluded"])
+            for name in columns.keys() & set(ANSWERED):
+                none = pa.scalar(None, columns[name].type)
+                columns[name] = pc.if_else(counts, columns[name], none)
+        return pa.table(columns)
 
     @cached_property
     def facts(self) -> "pd.DataFrame":
-        """One row per query (see `facts_table`), without the ten best; NaN where excluded."""
-        from lama_core.runs.facts_table import read_facts
+        """One row per query (see `facts_table`), without the ten best.
 
-        if self.seen is not None:
-            return self.seen
-        if self.changed is None:
-            return read_facts(self.info.path(FACTS_FILE))
-        facts = self.changed.run.facts
-        return facts.assign(**{str(name): self.changed.column(str(name)) for name in facts})
+        Repeated words are categories; ranks and log-probabilities are floats, NaN where excluded.
+        """
+        import pandas as pd
 
-    @cached_property
-    def _read(self) -> "tuple[dict[str, pa.ChunkedArray], dict[str, pd.Series[Any]]]":
-        """The columns that `_stored` read, and the series that `column` made from them."""
-        return {}, {}
-
-    def _stored(self, name: str) -> "pa.ChunkedArray":
-        """Return a column of the file."""
-        from lama_core.runs.facts_table import read_column
-
-        stored, _ = self._read
-        if name not in stored:
-            stored[name] = read_column(self.info.path(FACTS_FILE), name)
-        return stored[name]
+        self.table(self.names)  # reads all columns at once
+        return pd.DataFrame({name: self.column(name) for name in self.names})
 
     def has_column(self, name: str) -> bool:
         """Whether `facts` has a column of this name."""
-        from lama_core.runs.facts_table import column_names
-
-        if "facts" in self.__dict__ or self.seen is not None:
-            return name in self.facts
-        changed = self.changed
-        if changed is not None:
-            return changed.run.has_column(name)
-        return name in column_names(self.info.path(FACTS_FILE))
+        return name in self.names
 
     def column(self, name: str) -> "pd.Series[Any]":
-        """Return a column of `facts`; reads only the columns that are needed."""
+        """Return a column of `facts`."""
         from lama_core.runs.facts_table import to_series
 
-        if "facts" in self.__dict__ or self.seen is not None:
-            return self.facts[name]
-        stored, made = self._read
-        if name not in made:
-            changed = self.changed
-            made[name] = (
-                to_series(self._stored(name), name) if not changed else changed.column(name)
-            )
-            stored.pop(name, None)
-        return made[name]
+        return to_series(self.table([name])[name], name)
 
     def codes(self, name: str) -> NDArray[np.int64]:
         """Return the codes of a column of words, int64 [row]; -1 where the word is missing."""
-        if self.changed is not None and name not in self.changed.names:
-            return self.changed.run.codes(name)
-        if (
-            "facts" in self.__dict__
-            or self.seen is not None
-            or self.changed
-            or name in self._read[1]
-        ):
-            return self.column(name).cat.codes.to_numpy().astype(np.int64)
-        codes = self._stored(name).combine_chunks().indices.fill_null(-1)
+        from lama_core.runs.facts_table import whole
+
+        codes = whole(self.table([name])[name]).indices.fill_null(-1)
         return codes.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def words_of(self, name: str) -> list[str]:
+        """Return the distinct words of a column; `codes` are indices into them."""
+        from lama_core.runs.facts_table import whole
+
+        words: list[str] = whole(self.table([name])[name]).dictionary.to_pylist()
+        return words
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Whether a row counts, bool [row]."""
+        return np.asarray(self.table(["excluded"])["excluded"].is_null())
 
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
-        from lama_core.runs.facts_table import read_top_log_probs
+        from lama_core.runs.facts_table import read_top_codes, read_top_log_probs
 
-        if self.seen_top is not None:
-            return self.seen_top
-        if self.changed is not None:
-            return self.changed.top
-        codes, words = self.top_codes
-        return TopPredictions(words[codes], read_top_log_probs(self.info.path(FACTS_FILE)))
-
-    @cached_property
-    def top_codes(self) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
-        """The ten best words as codes, int32 [row, 10], and the words; see `read_top_codes`."""
-        from lama_core.runs.facts_table import encode_top, read_top_codes
-
-        if self.seen_top is None and self.changed is None and "top" not in self.__dict__:
-            return read_top_codes(self.info.path(FACTS_FILE))
-        return encode_top(self.top.words)
+        path = self.info.path(FACTS_FILE)
+        top = TopPredictions(*read_top_codes(path), read_top_log_probs(path))
+        return top if self.top_kept is None else top.only(self.top_kept)
 
     @cached_property
     def words(self) -> Mapping[str, frozenset[str]] | None:
         """The ranked words, by relation, or under "" for one common list; None if not stored."""
         from lama_core.runs.facts_table import read_candidates
 
-        if self.seen_words is not None:
-            return self.seen_words
+        if self.changed_words is not None:
+            return self.changed_words
         if not self.info.has(CANDIDATES_FILE):
             return None
         known = read_candidates(self.info.path(CANDIDATES_FILE))
@@ -451,7 +452,8 @@ class Run:
         if scores is None:
             return None
         known = read_candidates(self.info.path(CANDIDATES_FILE))
-        words = known.get(str(self.facts["relation"].iloc[row])) or known.get("", ())
+        relation = self.table(["relation"])["relation"][row].as_py()
+        words = known.get(relation) or known.get("", ())
         if len(words) != len(scores):
             raise UserError(
                 f"{self.info.folder}: the run is damaged ({len(scores):,} scores for "

@@ -1,7 +1,5 @@
 """Predictions beside their answers, what charts are drawn from, stored answers, the handout."""
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 import pytest
@@ -159,10 +157,8 @@ def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) ->
 
 @pytest.mark.parametrize("n", [0, 1, 3, 5])
 def test_a_run_that_ranked_fewer_words_gives_those(plain: Run, n: int) -> None:
-    words, log_probs = plain.top.words.copy(), plain.top.log_probs.copy()
-    words[:, n:], log_probs[:, n:] = None, -np.inf
-    few = Run(plain.info)
-    few.__dict__["top"] = replace(plain.top, words=words, log_probs=log_probs)
+    kept = np.broadcast_to(np.arange(10) < n, plain.top.codes.shape)
+    few = Run(plain.info, top_kept=kept)
     stored = find_stored("In Egypt, the capital is ___.", [few])
     assert (len(stored.words), len(stored.log_probs)) == (n, n) if stored else n == 0
 

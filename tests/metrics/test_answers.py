@@ -6,6 +6,7 @@ from typing import cast
 import numpy as np
 import pandas as pd
 import pytest
+from probe_fakes import with_facts
 from test_hand_worked import ANSWERS, OTHER, make_run
 
 from lama_core.metrics.confusion import confusion
@@ -104,7 +105,7 @@ def test_joining_in_another_order_gives_the_same_answers(runs: tuple[Run, Run]) 
 
 
 def test_a_run_on_fewer_facts_has_gaps_and_loses_none(runs: tuple[Run, Run]) -> None:
-    shorter = Run(runs[1].info, seen=runs[1].facts.iloc[2:].reset_index(drop=True))
+    shorter = with_facts(runs[1], runs[1].facts.iloc[2:])
     both = join_answers([shorter, runs[0]])
     assert len(both.facts) == 8
     ranks = dict(zip(both.facts["fact_id"], both.runs[0].rank, strict=True))

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from data_files import write_lama
-from probe_fakes import TableFiller
+from probe_fakes import TableFiller, with_facts
 
 from lama_core import metrics
 from lama_core.errors import UserError
@@ -162,7 +162,7 @@ def test_a_mean_says_of_how_many_relations_it_is_where_one_has_no_fact_that_coun
             for name in ("rank_raw", "rank_filtered")
         }
     )
-    row = metrics.score_table([Run(run.info, no_ranks)], by="source").iloc[0]
+    row = metrics.score_table([with_facts(run, no_ranks)], by="source").iloc[0]
     assert row["p_at_1"] == 2 / 4, "the mean of P19 alone"
     assert metrics.relations_counted(row["n_relations"], row["of_relations"]) == "1 of 2 relations"
     assert metrics.relations_counted(0, 2) == "", "there is no mean"

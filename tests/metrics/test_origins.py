@@ -14,6 +14,7 @@ from pathlib import Path
 import orjson
 import pyarrow.parquet as pq
 import pytest
+from probe_fakes import with_facts
 from test_hand_worked import ANSWERS, OTHER, make_run
 
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
@@ -28,7 +29,6 @@ from lama_core.metrics.origins import (
 from lama_core.metrics.slices import ORIGIN, slice_table, slicings
 from lama_core.models.sources.catalog import known_models
 from lama_core.paths import ASSETS
-from lama_core.runs.facts_table import read_facts
 from lama_core.runs.info import FACTS_FILE, Run
 
 FACTBOOK = "CIA World Factbook and GeoNames, which agree"
@@ -37,7 +37,7 @@ FACTBOOK = "CIA World Factbook and GeoNames, which agree"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     made = make_run(tmp_path_factory.mktemp("origins"), "a", ANSWERS)
-    return Run(replace(made.info, model="minilm-mlm"), made.facts, made.top)
+    return replace(made, info=replace(made.info, model="minilm-mlm"))
 
 
 def test_a_run_keeps_where_its_facts_are_from(run: Run) -> None:
@@ -66,7 +66,7 @@ def test_a_larger_k_and_some_relations_count_as_everywhere(run: Run) -> None:
 
 def test_a_gain_is_divided_by_the_training_sources(run: Run, tmp_path: Path) -> None:
     made = make_run(tmp_path, "b", OTHER)  # right about Ben and Dan, wrong about Anna
-    other = Run(replace(made.info, model="minilm-mlm"), made.facts, made.top)
+    other = replace(made, info=replace(made.info, model="minilm-mlm"))
     assert gain_from_training(other, run) == Gain(n=2 - 1, n_from_training=2 - 1)
     assert gain_from_training(other, run).share == 1
     behind = gain_from_training(run, other)
@@ -99,9 +99,9 @@ def test_facts_without_a_run_are_counted_by_the_same_rule(run: Run) -> None:
 
 
 def test_nothing_is_said_where_the_sources_or_the_origins_are_not_known(run: Run) -> None:
-    assert trained_on(Run(replace(run.info, model="bert-base-cased"), run.facts, run.top)) is None
+    assert trained_on(replace(run, info=replace(run.info, model="bert-base-cased"))) is None
     silent = run.facts.assign(origin=run.facts["origin"].cat.set_categories([]))
-    assert trained_on(Run(run.info, silent, run.top)) is None
+    assert trained_on(with_facts(run, silent)) is None
 
 
 def test_slices_by_origin_follow_from_the_data(run: Run) -> None:
@@ -122,9 +122,9 @@ def test_slices_by_origin_follow_from_the_data(run: Run) -> None:
 def test_a_run_from_before_origins_were_kept_has_none(run: Run, tmp_path: Path) -> None:
     path = tmp_path / FACTS_FILE
     pq.write_table(pq.read_table(run.info.folder / FACTS_FILE).drop_columns(["origin"]), path)
-    facts = read_facts(path)
-    assert facts["origin"].isna().all()
-    old = join_answers([Run(run.info, facts, run.top)])
+    earlier = Run(replace(run.info, folder=tmp_path, files=()))
+    assert earlier.facts["origin"].isna().all()
+    old = join_answers([earlier])
     assert ORIGIN not in slicings(old)
     assert len(old.select(AnswerFilter(origins=("",)))) == 8
 

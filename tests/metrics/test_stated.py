@@ -42,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("stated")
     made = [make_run(folder, name, table) for name, table in (("a", ANSWERS), ("b", OTHER))]
     return [
-        Run(replace(run.info, model=model), run.facts, run.top)
+        replace(run, info=replace(run.info, model=model))
         for run, model in zip(made, TEXTS, strict=True)
     ]
 
@@ -127,7 +127,7 @@ def test_one_known_text_is_in_or_not(runs: list[Run]) -> None:
 def test_nothing_is_said_of_models_and_facts_that_nobody_looked_for(
     runs: list[Run], tmp_path: Path
 ) -> None:
-    other = [Run(replace(runs[0].info, model="mine"), runs[0].facts, runs[0].top)]
+    other = [replace(runs[0], info=replace(runs[0].info, model="mine"))]
     assert join_answers(other).stated is None
     for model in TEXTS:
         save_stated([("Rome", "Italy")], frozenset(), tmp_path / model / STATED_FILE)

@@ -177,7 +177,7 @@ def replace_words(run: Run, words: dict[str, set[str]]) -> Run:
     """The run as if it had ranked other words of each relation."""
     info = replace(run.info, n_candidates=2, id=f"{run.info.id}-fewer")
     kept = {name: frozenset(known) for name, known in words.items()}
-    return Run(info, seen_words=kept)
+    return Run(info, changed_words=kept)
 
 
 def test_statements_beside_words_say_what_differs(run: Run, tmp_path: Path) -> None:

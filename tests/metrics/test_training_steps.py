@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from probe_fakes import with_facts
 from series_fakes import STEPS, make_series
 
 from lama_core.metrics.training import Training, training_of
@@ -108,7 +109,7 @@ def test_only_facts_that_count_at_every_step_are_compared(runs: tuple[Run, ...])
     facts = runs[1].facts.copy()
     facts["excluded"] = facts["excluded"].cat.add_categories(["tried"])
     facts.loc[facts.index[0], "excluded"] = "tried"
-    found = training_of([runs[0], Run(runs[1].info, facts)], STEPS[:2], relations=["P19"])
+    found = training_of([runs[0], with_facts(runs[1], facts)], STEPS[:2], relations=["P19"])
     assert (len(found.facts), found.n_dropped) == (19, 1)
     learned = training_of(runs, STEPS).relations().set_index("relation")["n_learned"]
     assert learned["P19"] >= 17, "Person 0 to 16 at step 16"

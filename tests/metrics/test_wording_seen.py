@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from probe_fakes import with_facts
 from test_hand_worked import ANSWERS, OTHER, make_run
 
 from lama_core.lessons.charts import chart_table
@@ -30,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     models = {"minilm-mlm": ANSWERS, "smollm2-135m": OTHER}
     made = [make_run(folder, name[0], table) for name, table in models.items()]
     return [
-        Run(replace(run.info, model=model), run.facts, run.top)
+        replace(run, info=replace(run.info, model=model))
         for run, model in zip(made, models, strict=True)
     ]
 
@@ -67,7 +68,7 @@ def test_a_difference_is_given_for_each_kind_of_wording(runs: list[Run]) -> None
 
 def test_a_row_that_does_not_name_its_subject_has_no_wording(runs: list[Run]) -> None:
     facts = runs[0].facts.assign(query="She was born in [MASK].")
-    joined = join_answers([Run(runs[0].info, facts, runs[0].top)])
+    joined = join_answers([with_facts(runs[0], facts)])
     assert joined.wording == (NOT_LOOKED_FOR,) * 8
 
 

@@ -30,7 +30,6 @@ from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.probes.statements import plan as statements
 from lama_core.queries.blank_answers import query_model
 from lama_core.runs.execute import execute
-from lama_core.runs.facts_table import read_facts
 from lama_core.scoring.blanks import parse_query
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
@@ -422,7 +421,7 @@ def test_a_run_goes_on_where_its_server_stopped(tmp_path: Path) -> None:
         server.asked.clear()
         resumed = execute(spec, folder=tmp_path / "broken", **load)
         assert 0 < len(server.asked) < n_all
-    first, second = (read_facts(run.info.folder / "facts.parquet") for run in (whole, resumed))
+    first, second = (run.facts for run in (whole, resumed))
     assert first.equals(second)
     assert whole.info.n > 0 and np.isfinite(first["log_prob"].dropna()).all()
     assert first["subject_pieces"].isna().all()

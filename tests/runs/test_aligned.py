@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from probe_fakes import CITIES, HashFiller, write_dataset
+from probe_fakes import CITIES, HashFiller, with_facts, write_dataset
 
 from lama_core import metrics
 from lama_core.candidates.columns import Candidates
 from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.runs import facts_table
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run, read_info, write_info
@@ -70,7 +71,7 @@ def test_scores_side_by_side_are_of_as_many_facts_as_the_pairs_compared(
 def test_other_questions_and_other_data_stay_as_they_are(runs: tuple[Run, ...]) -> None:
     first, second, *_ = runs
     for change in ({"prompts": "negated"}, {"data_digest": "other"}, {"kind": "contrast"}):
-        other = Run(replace(second.info, **change), second.facts)
+        other = replace(second, info=replace(second.info, **change))
         assert [run.info for run in align([first, other])] == [first.info, other.info]
     assert align([first]) == (first,)
 
@@ -82,7 +83,7 @@ def test_runs_without_a_common_fact_stay_as_they_are(runs: tuple[Run, ...]) -> N
         gone = np.arange(len(facts)) % 2 == part
         facts["excluded"] = facts["excluded"].cat.add_categories(["gone"])
         facts.loc[gone, "excluded"] = "gone"
-        halves.append(Run(run.info, facts))
+        halves.append(with_facts(run, facts))
     assert [run.info.n for run in align(halves)] == [run.info.n for run in halves]
 
 
@@ -140,7 +141,7 @@ def test_no_rank_is_below_1_if_the_run_lacks_facts_with_valid_objects(tmp_path: 
     one, other = on_words(tmp_path, data, "a", 0, 32), on_words(tmp_path, data, "b", 8, 40)
     # As if all words above the gold answers were objects of facts outside the run.
     facts = one.facts.assign(rank_filtered=one.facts["rank_filtered"].clip(upper=1))
-    aligned, _ = align([Run(one.info, facts), other])
+    aligned, _ = align([with_facts(one, facts), other])
     ranks = aligned.facts["rank_filtered"].dropna()
     assert len(ranks) and (ranks == 1).all()
 
@@ -153,7 +154,7 @@ def test_words_that_were_not_kept_leave_runs_on_their_own(tmp_path: Path) -> Non
     other = Run(read_info(other.info.folder))
     for run, alone in zip(align([one, other]), (one, other), strict=True):
         assert (run.info.n_candidates, run.info.exact_to) == (alone.info.n_candidates, None)
-    folded = Run(replace(one.info, fold_case=True), one.facts)
+    folded = replace(one, info=replace(one.info, fold_case=True))
     assert align([one, folded])[0].info.exact_to is None
 
 
@@ -169,3 +170,17 @@ def test_single_columns_equal_those_of_all_rows(tmp_path: Path) -> None:
             assert [words[code] for code in single.codes(name)] == [
                 None if word != word else word for word in whole.facts[name].tolist()
             ]
+
+
+def test_rows_in_several_groups_are_read_as_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(folder: str) -> Run:
+        return make_runs(tmp_path / folder, n_relations=4, n_facts=300, n_runs=1)[0]
+
+    one = made("one")
+    monkeypatch.setattr(facts_table, "ROW_GROUP", 90)
+    several = made("several")
+    assert several.facts.equals(one.facts)
+    assert (several.top.words == one.top.words).all()
+    assert np.array_equal(several.top.log_probs, one.top.log_probs, equal_nan=True)

@@ -271,7 +271,7 @@ def finished_run(info: RunInfo) -> Run:
     if info.beside:
         return next(run for run in aligned(info.beside) if run.info.id == info.id)
     run = Run(info)
-    len(run.column("excluded"))
+    run.table(["excluded"])
     return run
 
 

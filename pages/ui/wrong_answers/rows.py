@@ -334,14 +334,10 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     if info.imported and not info.ranks_statements:
         _draw_imported(joined, row, number)
         return
-    top = run.run.top
     answers = tuple(
-        Prediction(rank, str(word), float(log_prob), float(np.exp(log_prob)))
-        for rank, (word, log_prob) in enumerate(
-            zip(top.words[at], top.log_probs[at], strict=True), start=1
-        )
-        if word is not None
-    )[:N_PREDICTIONS]
+        Prediction(rank, word, log_prob, float(np.exp(log_prob)))
+        for rank, (word, log_prob) in enumerate(run.run.top.of(at)[:N_PREDICTIONS], start=1)
+    )
     if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
             answers = _completed(answers, str(run.run.facts["query"].iloc[at]), info)
@@ -362,11 +358,9 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
 def _draw_imported(joined: JoinedAnswers, row: int, number: int) -> None:
     """Draw what an imported run says about a fact: predictions, and the rank or the verdict."""
     run = joined.runs[number]
-    top, at = run.run.top, int(run.at[row])
-    pairs = zip(top.words[at], top.log_probs[at], strict=True)
-    words = [(word, log_prob) for word, log_prob in pairs if word is not None][:N_PREDICTIONS]
-    if not words and isinstance(run.answer[row], str):
-        words = [(run.answer[row], float(np.log(run.confidence[row])))]
+    words, answer = run.run.top.of(int(run.at[row]))[:N_PREDICTIONS], run.answer[row]
+    if not words and isinstance(answer, str):
+        words = [(answer, float(np.log(run.confidence[row])))]
     lines = "".join(
         f'<tr><td class="rank">{rank}</td><td class="word">{escape(word)}</td>'
         f'<td class="num muted">{_log_prob(log_prob)}</td></tr>'
