@@ -58,7 +58,8 @@ def draw_results(room: Room) -> None:
     if len(firsts) > 1:
         rights.pop(CLASS, None)
     st.html(f"<div>{line}{predictions.describe_first_answers(named, rights)}</div>")
-    boxes = make_boxes((CLASS, *(one.name for one in models)), per_row=2)  # read from afar
+    names = (CLASS, *(one.name for one in models))
+    boxes = make_boxes(names, per_row=2 if len(names) == 4 else 3)  # wide, to read from afar
     with boxes[CLASS]:
         draw_class(room, reveals=True)
     colours = model_colours([one.name for one in models])
