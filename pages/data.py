@@ -13,6 +13,9 @@ from pages.ui.shared.messages import errors_shown
 def draw_sets() -> None:
     """Draw the list of data sets and the facts of the chosen one."""
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
+    st.markdown(
+        "A data set is a list of facts to ask models. Choose one to see its relations and facts."
+    )
     left, right = st.columns([2, 1], gap="large")
     with left:
         chosen = datasets.choose_source(sources)

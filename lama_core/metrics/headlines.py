@@ -161,7 +161,10 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
     if min(ends) > 0 or mean.p != mean.p:
         return said
     over = _points(mean.difference, mean.sample_interval, sign)
-    return f"{said}; on average over {mean.n} relations it is {over}, which is not clear"
+    return (
+        f"On these {found.units} {said}. Whether it would be ahead on other relations is open: on "
+        f"average over {mean.n} relations the difference is {over}"
+    )
 
 
 def _points(difference: float, interval: Interval, sign: int) -> str:
@@ -181,7 +184,7 @@ def _figure(
     value += f" ({'; '.join(ends)})" if ends else ""
     alone = one.n_relations == 1
     n = f"{one.n:,} " if alone else ""
-    over = f" on average over {one.n_relations} {source}".rstrip() + " relations"
+    over = f" on average over these {one.n_relations} {source}".rstrip() + " relations"
     if k is None:
         return f"{metric.label} {value}" + (f" over {n}{counts}" if alone else over)
     if k == 1:

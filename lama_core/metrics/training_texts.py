@@ -70,6 +70,8 @@ def unknown_texts(models: Sequence[str], name: str) -> str:
     others = [model for model in dict.fromkeys(models) if model not in known]
     if not others:
         return ""
+    titles = {entry.name: entry.title for entry in known_models()}
+    known, others = ([titles.get(name, name) for name in names] for names in (known, others))
     unknown = f"The training text of {', '.join(others)} isn't known"
     if not known:
         return (

@@ -40,9 +40,9 @@ KINDS: dict[str, ProbeKind] = {
     kind.name: kind
     for kind in (
         ProbeKind(ClozeSpec, "cloze queries", True),
-        ProbeKind(ContrastSpec, "negated or misprimed queries compared with plain ones", True),
+        ProbeKind(ContrastSpec, "negated or misprimed", True),
         ProbeKind(EnsembleSpec, "an ensemble of prompts", True),
-        ProbeKind(StatementSpec, "statements with whole answers", True),
+        ProbeKind(StatementSpec, "whole answers", True),
         ProbeKind(GenerationSpec, "generated answers", True),
         ProbeKind(ImportedSpec, "imported results", True),
         ProbeKind(TraceSpec, "causal traces", False),

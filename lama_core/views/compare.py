@@ -251,7 +251,7 @@ class CompareView(View[CompareRequest, Compared]):
             by=Axis(column="row", title="facts" if request.slices else RELATION),
             value=Axis(
                 column="difference",
-                title=f"P@{request.k} of B minus P@{request.k} of A, in percentage points",
+                title="B minus A, points",
                 share=True,
             ),
             series="ahead",

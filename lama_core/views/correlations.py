@@ -170,13 +170,12 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         line = frame.iloc[0]
         about = f"{line['n']:,} {shown.counts}"
         source = "all sources" if line["source"] == ALL_SOURCES else line["source"]
-        ranking = shown.request.ranking_of(
-            next(one for one in shown.infos if one.id == line["run"])
-        )
+        info = next(one for one in shown.infos if one.id == line["run"])
+        ranking, data = shown.request.ranking_of(info), info.dataset
         return triangle(
             frame.set_index("measure")[list(MEASURES)],
-            title=shown.title_of(f"Correlations over facts, {shown.names[line['run']]}"),
-            caption=f"Pearson's correlation over {about} of {source}, {ranking} ranking. "
+            title=f"Correlations, {shown.names[line['run']]}",
+            caption=f"Pearson's correlation over {about} of {data}, {source}, {ranking} ranking. "
             f"Mentions: {line['mentions']}",
             about=about,
             more={name: line[name] for name in ("run", "n", "source")},
@@ -209,7 +208,7 @@ def triangle(
     """Return the lower triangle of a matrix as a heat map.
 
     Args:
-        matrix: Pearson's r, [measure, measure]; NaN if unknown.
+        matrix: Pearson's r, [measure, measure]; NaN if unknown. Unknown measures aren't drawn.
         title: The title.
         caption: What the numbers count.
         about: The number of facts, in words; empty if unknown.
@@ -217,7 +216,9 @@ def triangle(
     """
     import pandas as pd  # slow to import (0.4 s)
 
-    names, values = list(matrix.columns), matrix.to_numpy(dtype=float)
+    some = [str(name) for name in matrix if matrix[name].drop(name).notna().any()]
+    names = some or list(map(str, matrix))
+    values = matrix.loc[names, names].to_numpy(dtype=float)
     cells: list[dict[str, Any]] = []
     for at, row in enumerate(names[1:], 1):
         for place, name in enumerate(names[:at]):

@@ -1,5 +1,6 @@
 """View: P@k and kinds of wrong answers on slices of the facts."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -7,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from lama_core.errors import choose
 from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
 from lama_core.metrics.score_tables import stacked
-from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_training
+from lama_core.metrics.slices import (
+    ORIGIN,
+    PAIR_SEEN,
+    WORDING_SEEN,
+    Slicing,
+    slice_table,
+    slicings,
+    unknown_training,
+)
+from lama_core.models.sources.catalog import known_models
 from lama_core.requests import option
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
@@ -63,6 +73,17 @@ def by_slice(found: Slices) -> "pd.DataFrame":
 def slicing_label(name: str) -> str:
     """Return a way of slicing for readers: files and URLs write `gold` for the right answer."""
     return name.replace("gold", "right answer")
+
+
+def slice_label(by: str, name: str) -> str:
+    """Return a slice for readers, with the titles of models and without versions of sources."""
+    if by == ORIGIN:
+        return re.sub(r" \(.*|, which .*| from nationality| World(?= Factbook)", "", name)
+    if by in (PAIR_SEEN, WORDING_SEEN):
+        titles = {entry.name: entry.title for entry in known_models()}
+        for model in sorted(titles, key=len, reverse=True):
+            name = name.replace(model, titles[model])
+    return name
 
 
 def _best(table: "pd.DataFrame") -> str:
@@ -122,7 +143,7 @@ class SlicesView(View[SlicesRequest, Slices]):
         ways = "\n\n".join(f"**{one.name}**: {one.help}" for one in shown.found.slicings.values())
         return (
             text("by", "slice by", ways),
-            text("slice"),
+            text("slice", cell=lambda line: slice_label(line["by"], line["slice"])),
             text("model", cell=lambda line: shown.names[line["run"]]),
             count("n", "facts", "Facts of the slice that are scored.", of_run=True),
             share(
@@ -174,7 +195,8 @@ class SlicesView(View[SlicesRequest, Slices]):
         if len(ends) < 2:
             return ""
         high, low = (
-            f"{with_interval(line['p_at_k'], line['low'], line['high'])} for “{line['slice']}”"
+            f"{with_interval(line['p_at_k'], line['low'], line['high'])} for "
+            f"“{slice_label(way, line['slice'])}”"
             for line in ends.iloc[[0, -1]].to_dict("records")
         )
         most = "" if shown.request.slice_by else " most"
@@ -191,8 +213,8 @@ class SlicesView(View[SlicesRequest, Slices]):
         table = table[(table["by"] == way) & (table["n"] > 0)]
         return share_bars(
             shown,
-            table,
-            Axis(column="slice", title=slicing_label(way)),
+            table.assign(row=[slice_label(way, name) for name in table["slice"]]),
+            Axis(column="row", title=slicing_label(way)),
             title=f"P@{shown.request.k} by {slicing_label(way)}",
             baselines=(CHANCE,) if shown.guessable else (),
         )

@@ -1,7 +1,7 @@
 """View: effects of the wording on the same facts: paraphrases, negated and misprimed queries."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lama_core import metrics
@@ -108,7 +108,11 @@ class WordingView(View[WordingRequest, Wordings]):
             share("overlap", "same first", "Facts with the same first answer to both queries."),
             number("spearman", 2, "Spearman", "Mean correlation of the candidates' ranks."),
             share("plain", "P@1 plain", "P@1 of the plain queries."),
-            share("altered", "P@1 altered", "P@1 of the altered queries."),
+            share(
+                "altered",
+                "P@1 altered",
+                "Altered queries whose first answer is the object. Of a negated query it is wrong.",
+            ),
             count("n", "facts", "Facts with both queries."),
         )
 
@@ -159,10 +163,13 @@ class WordingView(View[WordingRequest, Wordings]):
         Altered queries are compared with plain ones; several wordings with every wording.
         """
         altered = len(shown.found.altered) > 0
+        value = "object named first, % (P@1)" if altered else right_title(1)
         frame = shown.found.altered if altered else shown.found.agreement
         columns, hollow, full = ALTERED if altered else SEVERAL
         marks = _ends_of(frame, *columns)
         n_relations = frame["relation"].nunique()
+        in_it = tuple(info for info in shown.infos if info.id in set(frame["run"]))
+        drawn = replace(shown, infos=in_it)
         few = f"; the {MOST_RELATIONS} of {n_relations} relations that change most"
         return Figure(
             shape="points",
@@ -178,13 +185,13 @@ class WordingView(View[WordingRequest, Wordings]):
                 by=marks["by"].map(lambda name: shown.labels.get(name, name)),
             ),
             by=Axis(column="by", title=RELATION),
-            value=Axis(column="value", title=right_title(1), share=True),
+            value=Axis(column="value", title=value, share=True),
             names=shown.names,
             bold=frozenset([MEAN]),
             hollow="hollow",
             hollow_name=hollow,
             title=shown.title_of("P@1 by wording"),
-            caption=shown.caption + few * (n_relations > MOST_RELATIONS),
+            caption=drawn.caption + few * (n_relations > MOST_RELATIONS),
         )
 
     def facts(self, shown: Shown[WordingRequest, Wordings], line: Line, column: str = "") -> Facts:

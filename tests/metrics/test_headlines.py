@@ -32,8 +32,8 @@ WIDE = standing("B", 0.2, 0.1, 0.3)
 def test_the_best_of_two_whose_intervals_overlap() -> None:
     found = headline([MINI, SMOL], P1, k=1, source="T-REx")
     assert found.text == (
-        "SmolLM2 is ahead: 29.5 % (25.1 to 34.2) of first answers are right on average over 44 "
-        "T-REx relations; the intervals of SmolLM2 and MiniLM overlap"
+        "SmolLM2 is ahead: 29.5 % (25.1 to 34.2) of first answers are right on average over these "
+        "44 T-REx relations; the intervals of SmolLM2 and MiniLM overlap"
     )
     assert found.counted == (
         "P@1: the share of facts whose right answer is ranked first; the unweighted mean over 44 "
@@ -70,7 +70,7 @@ def test_chosen_relations_are_named_and_one_relation_counts_its_facts() -> None:
 def test_one_model_has_its_figure_alone() -> None:
     assert headline([SMOL], P1, k=10, counts="queries").text == (
         "SmolLM2: 29.5 % (25.1 to 34.2) of queries have the right answer among the first 10 on "
-        "average over 44 relations"
+        "average over these 44 relations"
     )
 
 
@@ -95,7 +95,7 @@ def test_figures_on_an_unequal_footing_are_not_said_to_be_ahead() -> None:
 def test_a_lower_mean_rank_is_ahead_and_has_no_interval() -> None:
     runs = [standing("A", 12.4), standing("B", 8.25)]
     found = headline(runs, METRICS["mean_rank"])
-    assert found.text.startswith("B is ahead: mean rank 8 on average over 44 relations")
+    assert found.text.startswith("B is ahead: mean rank 8 on average over these 44 relations")
     assert "interval" not in found.text + found.counted
 
 
@@ -173,8 +173,10 @@ def test_a_paired_difference_that_is_not_clear_is_said_so() -> None:
     assert said.startswith("B is ahead of A by 5.0 points (-1.0 to 11.0)")
     assert said.endswith("the interval includes 0, so the difference is not clear")
     said = paired_headline(paired(0.05, 0.02, 0.08, (-0.01, -0.04, 0.02)), ("A", "B"))
-    assert said.endswith(
-        "; on average over 7 relations it is -1.0 points (-4.0 to 2.0), which is not clear"
+    assert said == (
+        "On these facts B is ahead of A by 5.0 points (2.0 to 8.0): 25.0 % against 20.0 % of 100 "
+        "first answers are right. Whether it would be ahead on other relations is open: on average "
+        "over 7 relations the difference is -1.0 points (-4.0 to 2.0)"
     )
     assert paired_headline(paired(0.0, -0.03, 0.03), ("A", "B")) == (
         "A and B are level: 20.0 % of 100 first answers are right"

@@ -21,6 +21,7 @@ from lama_core.metrics.sentence_forms import FORMS_FILE, SentenceForms, save_for
 from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences, slicings
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, unknown_texts
 from lama_core.runs.info import Run
+from lama_core.views.slices import slice_label
 
 SEEN, UNSEEN = "in minilm-mlm's text", "not in minilm-mlm's text"
 
@@ -81,7 +82,7 @@ def test_two_known_texts_are_told_apart(runs: list[Run], tmp_path: Path) -> None
 def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path: Path) -> None:
     assert unknown_texts(["minilm-mlm"], FORMS_FILE) == ""
     both = unknown_texts(["minilm-mlm", "smollm2-135m"], FORMS_FILE)
-    assert both.startswith("The training text of smollm2-135m isn't known. The slices")
+    assert both.startswith("The training text of SmolLM2 135M Instruct isn't known. The slices")
     alone = unknown_texts(["smollm2-135m"], FORMS_FILE)
     assert alone.endswith("Only the embedded models' training texts are known.")
     joined = join_answers(runs[1:])
@@ -91,7 +92,9 @@ def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path
 
 def test_a_lesson_shows_the_slices(runs: list[Run]) -> None:
     table = chart_table(runs[:1], ShowRun(figure="slices", by=WORDING_SEEN))
-    assert dict(zip(table["row"], table["value"], strict=True)) == {SEEN: 2 / 4, UNSEEN: 1 / 4}
+    seen, unseen = (slice_label(WORDING_SEEN, name) for name in (SEEN, UNSEEN))
+    assert seen == "in MiniLM-MLM's text"
+    assert dict(zip(table["row"], table["value"], strict=True)) == {seen: 2 / 4, unseen: 1 / 4}
 
 
 def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[Run]) -> None:

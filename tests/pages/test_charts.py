@@ -220,7 +220,7 @@ def test_large_letters_are_large_in_a_chart_too(drawn: list[go.Figure]) -> None:
     one, two = (figure.layout for figure in drawn)
     assert one.title.font.size == two.legend.title.font.size == 1.5 * 14
     assert one.xaxis.tickfont.size == two.yaxis.title.font.size == two.legend.font.size == 1.5 * 12
-    assert "font-size:15.0px" in one.xaxis.title.text and one.height > 1.5 * 400
+    assert "font-size:16.5px" in one.xaxis.title.text and one.height > 1.5 * 400
 
 
 def test_a_long_footnote_takes_lines_that_a_telephone_has_room_for(drawn: list[go.Figure]) -> None:
@@ -230,7 +230,7 @@ def test_a_long_footnote_takes_lines_that_a_telephone_has_room_for(drawn: list[g
         charts.draw_chart(figure, "key", title="P@1", footnote=footnote)
     one, two, three = (figure.layout for figure in drawn)
     assert one.annotations[0].text == run and two.annotations[0].text == f"{run},<br>{run}"
-    assert two.margin.b - one.margin.b == two.height - one.height == 13
+    assert two.margin.b - one.margin.b == two.height - one.height == 15
     assert three.xaxis.title.text.startswith("facts<br>") and f"{run},<br>{run}" in (
         three.xaxis.title.text
     )

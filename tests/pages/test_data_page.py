@@ -220,9 +220,13 @@ def test_analogy_questions_are_shown_with_their_right_choice(tmp_path: Path) -> 
 
 def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     ids = [run.name for run in list_kept() if "step0-" in run.name]
-    (field,) = (one for one in open_page("data", tab="Runs", run=ids[0]).selectbox)
-    assert field.value == ids[0] and "MiniLM-MLM, step 0, starter, manual" in field.options
-    assert len(set(field.options)) == len(list_kept())
+    for address in (ids[0], "MiniLM-MLM, step 0, starter, manual"):
+        app = open_page("data", tab="Runs", run=address)
+        assert r"MiniLM\-MLM, step 0 on starter" in [one.value for one in app.subheader]
+        assert any(f"**run**: {ids[0]}" in one.value.replace("\\", "") for one in app.markdown)
+        assert any("**P@1 " in one.value for one in app.markdown)
+    table = app.dataframe[0].value
+    assert len(table) == len(list_kept()) and {"relations", "facts"} <= set(table)
 
 
 def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:

@@ -40,6 +40,7 @@ from pages.ui.shared.run_form import default_models
 from pages.ui.shared.url_state import choose_row, title_of
 
 IMPORT = "import data"
+ABOUT_WIDTH = 400  # pixels: the longest title of a published data set
 UPLOADS = (
     *("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "xlsx", "txt", "gz"),
     *("zip", "tar", "tgz", "tar.gz"),
@@ -61,6 +62,11 @@ Peru,capital,Lima,The capital of [X] is [Y] .
 Japan,capital,Tokyo,The capital of [X] is [Y] .
 Peru,currency,sol,The currency of [X] is the [Y] .
 Japan,currency,yen,The currency of [X] is the [Y] .
+"""
+RESULTS_PATTERN = """\
+model,relation,subject,object,prediction,rank
+my-model,capital,Peru,Lima,Lima,1
+my-model,capital,Japan,Tokyo,Kyoto,3
 """
 
 
@@ -89,7 +95,7 @@ def choose_source(sources: list[Listed]) -> Listed:
         key="source",
         drops=("relation",),
         height=None,
-        column_config={"title": st.column_config.TextColumn("about", width=370)},
+        column_config={"title": st.column_config.TextColumn("about", width=ABOUT_WIDTH)},
     )
     return sources[names.index(chosen)]
 
@@ -112,7 +118,7 @@ def draw_source(listed: Listed) -> None:
     }
     st.markdown(name_value_lines(facts, links=published))
     if not listed.installed:
-        fetching.draw_source_offer(listed.name)
+        fetching.draw_source_offer(listed.name, about=False)
         return
     with st.container(horizontal=True):
         can_ask = listed.kind == "facts" and visitors.may("run")
@@ -218,7 +224,8 @@ def _draw_pattern() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             "Your own facts, one per row of a table; a published data set as its authors release "
-            "it; or results that another tool made."
+            "it; or results of models: a table, or the output of lm-evaluation-harness, "
+            "lm-pub-quiz, LAMA or OptiPrompt."
         )
         st.download_button(
             "Example CSV",
@@ -227,6 +234,14 @@ def _draw_pattern() -> None:
             "text/csv",
             icon=":material/download:",
             help=TABLE_HELP,
+            on_click="ignore",
+        )
+        st.download_button(
+            "Example results",
+            RESULTS_PATTERN,
+            "results.csv",
+            "text/csv",
+            icon=":material/download:",
             on_click="ignore",
         )
 

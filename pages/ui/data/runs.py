@@ -5,17 +5,22 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
+from lama_core.api.results import results
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.rounding import percent
 from lama_core.runs.info import RunInfo
 from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
+from lama_core.views.figure import relation_label
 from lama_core.views.training import place_of
 from pages.ui.shared import jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command, draw_export
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
-from pages.ui.shared.url_state import choose, draw_choice_table, title_of
+from pages.ui.shared.url_state import choose_row, title_of
+
+MOST_NAMED = 2  # relations of a run in the table
 
 RESUME = "resume "  # the prefix of a job's name, before the run's name
 MESSAGE = "message on runs"  # in the session: shown at the next rerun
@@ -26,19 +31,35 @@ def draw_runs() -> None:
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
     _draw_jobs()
-    runs = sorted(list_kept(), key=lambda run: run.bundled)
+    runs = _grouped(sorted(list_kept(), key=lambda run: run.bundled))
     own = [run for run in runs if not run.bundled]
     st.markdown(_count(own, len(runs) - len(own)))
     if not runs:
         return
-    left, right = st.columns([5, 2], gap="large")
+    left, right = st.columns([2, 1], gap="large")
     with left:
-        _draw_table(runs)
+        name = _choose_run(runs)
     with right:
-        names = [run.name for run in runs]
-        titles = _titles(runs)
-        name = choose("Run", names, key="run", show=lambda name: titles[name])
-        _draw_run(runs[names.index(name)])
+        _draw_run(next(run for run in runs if run.name == name))
+
+
+def _grouped(runs: list[KeptRun]) -> list[KeptRun]:
+    """Return the runs with the ensembles of a study, which are saved after it, below it."""
+    found: list[KeptRun] = []
+    ensembles: list[KeptRun] = []
+    for run in runs:
+        if _is_ensemble(run):
+            ensembles.append(run)
+            continue
+        found.append(run)
+        if run.info and run.info.kind == "study":
+            found += ensembles
+            ensembles = []
+    return found + ensembles
+
+
+def _is_ensemble(run: KeptRun) -> bool:
+    return run.info is not None and run.info.kind == "ensemble"
 
 
 def _count(own: list[KeptRun], n_others: int) -> str:
@@ -47,7 +68,10 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     if not own:
         return f"No runs of your own yet; {others}."
     size = format_bytes(sum(run.n_bytes for run in own))
-    text = f"**{counted(len(own), 'run')}** of your own ({size}); {others}."
+    n_ensembles = sum(map(_is_ensemble, own))
+    text = f"**{counted(len(own) - n_ensembles, 'run')}** of your own"
+    text += f" with {counted(n_ensembles, 'ensemble')} of studies" * bool(n_ensembles)
+    text += f" ({size}); {others}."
     unfinished = sum(run.state == "unfinished" for run in own)
     if unfinished:
         text += f" **{unfinished} unfinished**: choose it to resume or delete it."
@@ -69,29 +93,42 @@ def _draw_jobs() -> None:
         jobs.draw_progress(job.name)
 
 
-def _draw_table(runs: list[KeptRun]) -> None:
-    """Draw the table of runs; a click on a row chooses the run shown next to it."""
+def _choose_run(runs: list[KeptRun]) -> str:
+    """Draw the table of runs; return the one that was clicked last, shown next to it."""
+    titles = _titles(runs)
     table = pd.DataFrame(
         {
-            "model": [_title(run) for run in runs],
+            "model": [f"{'↳ ' * _is_ensemble(run)}{_title(run)}" for run in runs],
             "data": [run.info.dataset if run.info else None for run in runs],
             "kind": [_kind(run) for run in runs],
             "prompts": [run.info.prompts if run.info else None for run in runs],
+            "relations": [_relations(run.info) if run.info else None for run in runs],
+            "facts": [run.info.n if run.info else None for run in runs],
             "made": [run.changed[:10] for run in runs],
-            "state": ["with the project" if run.bundled else _state(run) for run in runs],
         }
     )
-    draw_choice_table(
+    if any(run.state != "whole" for run in runs):
+        table["state"] = ["with the project" if run.bundled else _state(run) for run in runs]
+    chosen = choose_row(
+        "Run",
         table,
         [run.name for run in runs],
         key="run",
+        show=titles.__getitem__,
         column_config={
             "data": st.column_config.TextColumn(width=80),
-            "kind": st.column_config.TextColumn(width=195),
-            "prompts": st.column_config.TextColumn(width=145),
+            "kind": st.column_config.TextColumn(width=150),
+            "facts": st.column_config.NumberColumn(format="localized", help="Scored queries."),
         },
     )
     draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
+    return chosen
+
+
+def _relations(info: RunInfo) -> str:
+    """The relations of a run: their labels if there are few, else their number."""
+    names = [relation_label(one.name, one.label) for one in info.relations]
+    return ", ".join(names) if len(names) <= MOST_NAMED else str(len(names))
 
 
 def _title(run: KeptRun) -> str:
@@ -137,6 +174,9 @@ def _draw_run(run: KeptRun) -> None:
     """Draw a run's details and actions; changes are for the local user only."""
     of = f" on {run.info.dataset}" if run.info and not run.info.title else ""
     st.subheader(plain(f"{_title(run)}{of}"), anchor=False)
+    if run.info:
+        with errors_shown():
+            st.markdown(_measured(run.info))
     made = run.changed.replace("T", " ").removesuffix("Z") + " UTC"
     facts = {"run": run.name, "changed": made, "size on disk": format_bytes(run.n_bytes)}
     if visitors.may("manage"):
@@ -164,6 +204,21 @@ def _draw_run(run: KeptRun) -> None:
         elif run.state == "unfinished":
             _draw_resume(run)
         _draw_delete(run)
+
+
+def _measured(info: RunInfo) -> str:
+    """What a run measured: facts, relations and, if it scores facts, P@1, as Markdown."""
+    relations = _relations(info)
+    of = relations if len(info.relations) <= MOST_NAMED else f"{relations} relations"
+    text = (
+        f"**{counted(info.n, {'facts': 'fact'}.get(info.counts, 'query'))}** of {plain(of)}"
+        * bool(info.relations)
+    )
+    if info.kind in FACT_KINDS and info.n:
+        scores = results([info.id])
+        share = float((scores["p_at_1"] * scores["n"]).sum() / scores["n"].sum())
+        text += f"; **P@1 {percent(share)} %**"
+    return text
 
 
 def _draw_resume(run: KeptRun) -> None:

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
+from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals
 from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
 from lama_core.probes.prompts.ensemble import PAPER
 from lama_core.probes.prompts.plan import request_of
@@ -19,7 +21,7 @@ from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.prompts.weights import draw_weights
 from pages.ui.shared import charts, screens
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import errors_shown, show_note
+from pages.ui.shared.messages import draw_headline, errors_shown, show_note
 from pages.ui.shared.url_state import pick, title_of
 
 METHOD_TITLES = {
@@ -31,6 +33,12 @@ METHOD_TITLES = {
     "optimised (exact)": "Opt., exact",
     "oracle": "Oracle",
 }
+METHODS_SAID = (
+    "**Manual**: the relation's own prompt. **Top1**: the prompt that is best on the training "
+    "facts. **Top3**, **Top5**: the mean of the 3 or 5 best. **Optimised**: all prompts, with "
+    "weights fitted on the training facts. **Oracle**: share of facts that at least one prompt "
+    "gets right."
+)
 AVERAGES: tuple[Averaging, ...] = ("micro", "macro")
 SCOPES = ("this relation", "all relations")
 
@@ -38,6 +46,7 @@ SCOPES = ("this relation", "all relations")
 def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.DataFrame:
     """Return P@1 in percent by prompt set and method, averaged over relations.
 
+    `low` and `high` are the ends of its interval; only micro averages have one.
     `model` is the model's name in the paper; with "" the column `published` stays empty.
     """
     frame = pd.DataFrame(
@@ -47,13 +56,23 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
                 "method": score.method,
                 "n": score.n,
                 "value": percentage(getattr(score, averaging), 6),
+                "hits": round(score.micro * score.n),
             }
             for score in scores
         ]
     )
-    table = frame.groupby(["set", "method"], sort=False, as_index=False).agg(
+    groups = frame.groupby(["set", "method"], sort=False)
+    table = groups.agg(
         value=("value", "mean"), relations=("value", "size"), facts=("n", "sum")
-    )
+    ).reset_index()
+    ends = [
+        mean_share_intervals(group["hits"].to_numpy(np.int64), group["n"].to_numpy(np.int64))
+        for _, group in groups
+    ]
+    for name in ("low", "high"):
+        table[name] = [
+            100 * float(getattr(one, name)) if averaging == "micro" else np.nan for one in ends
+        ]
     table["published"] = [
         published(model, averaging, set_, method)
         for set_, method in zip(table["set"], table["method"], strict=True)
@@ -106,6 +125,7 @@ def _draw_scores(
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
     relations = choice.study.relation.name if single else f"{len(studies)} relations"
+    draw_headline(_conclusion(rows, averaging))
     charts.draw_chart(
         _bars(rows, model, choice.colour, paper_name, averaging),
         "ensembles chart",
@@ -116,11 +136,14 @@ def _draw_scores(
         * bool(paper_name),
     )
     published_note = (
-        f"Grey: {paper_name} in the paper, on all 41 relations of T-REx, raw ranking. "
+        f"Grey: {paper_name} in the paper, on all 41 relations of T-REx, raw ranking."
         if paper_name and choice.combination in LINES
-        else f"For the paper's models, see **{screens.FOLDED}**. "
+        else f"For the paper's models, see **{screens.FOLDED}**."
     )
-    st.caption(f"{published_note}Oracle: share of facts that at least one prompt gets right.")
+    st.caption(
+        METHODS_SAID + " Whiskers: 95 % intervals." * (averaging == "micro") + f" {published_note}",
+        help=f"Interval: {METHOD_OF_MEANS}.",
+    )
     if "optimised (paper)" in set(rows["method"]):
         st.caption(
             f"The paper's recipe: Adam with default parameters and batches of {PAPER.batch_size}. "
@@ -131,6 +154,25 @@ def _draw_scores(
     names = tuple(study.relation.name for study in studies)
     made = {**choice.made(), "relation": list(names)}
     draw_export("ensembles", lambda: table, made, request_of(choice.whole, names))
+
+
+def _conclusion(rows: pd.DataFrame, averaging: Averaging) -> str:
+    """Return the best way of combining prompts, compared with the manual prompt."""
+    ways = rows[~rows["title"].isin(("Oracle", "Manual"))]
+    manual = rows[rows["title"] == "Manual"]
+    if ways.empty or manual.empty:
+        return ""
+    best = ways.iloc[int(ways["value"].argmax())]
+    first, own = (
+        f"{fixed(row['value'], 1)} %"
+        + f" ({fixed(row['low'], 1)} to {fixed(row['high'], 1)})" * (averaging == "micro")
+        for row in (best, manual.iloc[0])
+    )
+    overlaps = bool(best["low"] <= manual["high"].iloc[0])  # False without intervals
+    return (
+        f"{best['title']} is the best way to combine these prompts: {first} of {best['facts']:,} "
+        f"test facts are right; with the manual prompt {own}" + "; the intervals overlap" * overlaps
+    )
 
 
 def _bars(
@@ -150,12 +192,22 @@ def _bars(
                 f"<b>{title}</b>" + hovers[column].format(value, n)
                 for title, value, n in zip(known["title"], labels, known["facts"], strict=True)
             ]
-            style: charts.Style = {"text": labels, "textposition": "outside", "cliponaxis": False}
+            style: charts.Style = {"offsetgroup": column}
+            if column == "published":  # the others are under the axis, as whiskers would cross them
+                style |= {"text": labels, "textposition": "outside", "cliponaxis": False}
             style |= {"name": name, "marker_color": fill, "opacity": opacity}
             charts.add(figure, go.Bar, known.assign(hover=texts), "title", column, **style)
-    top = max(rows["value"].max(), rows["published"].fillna(0).max(), 5)
+    charts.add_whiskers(figure, go.Bar, rows, "title", "value", offsetgroup="value")
+    top = max(rows[["value", "published", "high"]].fillna(0).max().max(), 5)
     return figure.update_layout(
-        xaxis_title="method of combining prompts",
+        xaxis={
+            "title": "method of combining prompts",
+            "tickvals": rows["title"].tolist(),
+            "ticktext": [
+                f"{title}<br>{fixed(value, 1)} %"
+                for title, value in zip(rows["title"], rows["value"], strict=True)
+            ],
+        },
         yaxis={
             "title": f"P@1, {averaging}, % of {rows['facts'].max():,} test facts",
             "range": [0, 1.12 * top],

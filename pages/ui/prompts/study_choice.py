@@ -1,6 +1,7 @@
 """The study, relation and prompts that the tab Prompts shows; they are in the URL."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
@@ -17,8 +18,9 @@ from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import shows_subject
 from lama_core.views.colours import model_colours
+from lama_core.views.figure import relation_label
 from pages.ui.shared import cache, links, screens
-from pages.ui.shared.messages import plain, show_error
+from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
 
 T = TypeVar("T")
@@ -100,21 +102,37 @@ def _gain(study: Study) -> Gain | None:
         return None  # damaged; choosing the study shows the error
 
 
+def _title_of_study(study: Study) -> str:
+    """Name a study by its model, data, and number of facts or single relation."""
+    info = study.info
+    what = counted(len(info.relations), "relation")
+    if len(info.relations) == 1:
+        what = relation_label(info.relations[0].name, info.relations[0].label)
+    return f"{title_of(info.model)} on {info.dataset}: {what}, {counted(info.n, 'fact')}"
+
+
 def choose_study() -> PromptsChoice | None:
     """Draw the widgets that choose a study, relation and prompts; None without studies."""
     studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
     if not studies:
         return None
-    # The URL contains the label; a part of the id makes the label unique.
-    labels = {
+    old = {
         key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
         for key, study in studies.items()
     }
+    titles = {key: _title_of_study(study) for key, study in studies.items()}
+    n_same = Counter(titles.values())
+    labels = {
+        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
+        for key, title in titles.items()
+    }
+    for earlier in (old, titles):  # in URLs, the latter from before another study was made
+        links.replace_values("study", {earlier[key]: labels[key] for key in reversed(studies)})
     made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
-        left, middle, right = st.columns([3, 3, 5], vertical_alignment="bottom")
+        left, middle, right = st.columns([4, 3, 5], vertical_alignment="bottom")
     name = choose(
         "Model and facts",
         list(studies),

@@ -30,8 +30,8 @@ HIDES_SUBJECT = "no: [Y] before [X]"
 ORIGIN_TITLES = {
     "manual": "manual",
     "mined": "mined",
-    "mined-paraphrased": "paraphrased mined",
-    "manual-paraphrased": "paraphrased manual",
+    "mined-paraphrased": "paraphrase of mined",
+    "manual-paraphrased": "paraphrase",
     "user": "own",
 }
 
@@ -120,10 +120,17 @@ def _headline(choice: PromptsChoice) -> str:
 def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
     """Draw the leaderboard with the place of a prompt, and its export. name: the prompt's."""
     table = leaderboard_of(choice)
-    (place, *_), n = (*table.index[table["prompt"] == prompt], -1), len(table)
+    n, shares = len(table), table["p_at_1"]
+    tried = shares[table["prompt"] == prompt]
     st.markdown("### Leaderboard of the relation's prompts")
-    if place >= 0:
-        st.markdown(f"**{name} is number {place + 1:,} of {n:,}.**")
+    if len(tried):
+        place, n_same = (
+            int((shares > tried.iloc[0]).sum()) + 1,
+            int((shares == tried.iloc[0]).sum()),
+        )
+        alone = f"{name} is number {place:,} of {n:,}"
+        shared = f"{name} shares places {place:,} to {place + n_same - 1:,} of {n:,}"
+        st.markdown(f"**{alone if n_same == 1 else shared}.**")
     _draw_table(prompt_rows(choice)[list(BOARD)], height=320 if n > MOST_ROWS else "content")
     _draw_export(choice)
 
@@ -163,7 +170,7 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
             table = table.assign(**{name: [percentage(value / 100) for value in table[name]]})
     number, words = st.column_config.NumberColumn, st.column_config.TextColumn
     config = {
-        "prompt": words("Prompt", width="medium"),
+        "prompt": words("Prompt", width=300),
         "from": words(
             "From",
             help="Source of the prompt: manual, mined, a paraphrase of one of these, or yours.",
@@ -191,12 +198,14 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
         ),
         "weight": number(
             "Weight",
+            width=72,
             format="%.3f",
             help="Weight in the optimised ensemble. " + explain("Optimised ensemble"),
         ),
         "only it": number(
-            "Right only with it",
-            help="Number of test facts that no other prompt of this relation gets right.",
+            "Only it",
+            width=72,
+            help="Number of test facts that only this prompt of the relation gets right.",
         ),
         "published weight": number(
             "LPAQA's weight",

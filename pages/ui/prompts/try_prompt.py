@@ -22,10 +22,11 @@ from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import draw_facts, draw_leaderboard, keep_trial
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.messages import errors_shown, plain
+from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
+LEAST_FACTS = 20  # with fewer, two prompts are hardly ever told apart
 STATE = "trying"
 TYPED = "typed prompt"  # session key: the user has typed a prompt, which isn't tried yet
 EXAMPLE = "tried example"  # session key: the example prompt that was filled in last
@@ -213,6 +214,10 @@ def _headline(own: PromptTrial, manual: PromptTrial, name: str) -> str:
     """Return in a sentence which of the two prompts is better."""
     found = own.less(manual)
     low, high = found.interval.low, found.interval.high
+    few = "" if found.n >= LEAST_FACTS else f" {counted(found.n, 'fact')} can't tell them apart."
+    if found.difference == 0:
+        n_right = counted(int(own.right.sum()), "fact")
+        return f"**No difference**: both prompts get {n_right} of {found.n:,} right.{few}"
     ahead = "higher" if found.difference >= 0 else "lower"
     comparison = (
         f"P@1 of {name.lower()} is {percent(abs(found.difference))} points {ahead} than that of "
@@ -220,7 +225,7 @@ def _headline(own: PromptTrial, manual: PromptTrial, name: str) -> str:
         f"{percent(low, signed=True)} to {percent(high, signed=True)})."
     )
     if low <= 0 <= high:
-        return f"**No clear difference**: {comparison}"
+        return f"**No clear difference**: {comparison}{few}"
     return f"**{name} is {'better' if low > 0 else 'worse'}**: {comparison}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -38,6 +39,11 @@ RELATIONS_HELP = (
     "The first interval is for these relations: {method}. The second interval and the test are for "
     "other relations of the same kind: Student's t, with the relations as a sample. With few "
     "relations this interval is wide."
+)
+MOST_LEADS = 10  # of each run in the chart, until the user wants all
+ONE_AHEAD = (
+    "the facts that only the leading model gets right, and from there those that only the other "
+    "gets right."
 )
 
 
@@ -86,12 +92,12 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         st.warning(note, icon=":material/balance:")
     _draw_flips(pair, found)
     _draw_tests(found)
-    mark = pair.draw(shown, "difference chart")
+    mark = pair.draw(shown, "difference chart", frame=_largest(shown.figure.frame))
     st.caption(
         f"On the {found.over_facts.n:,} {found.units} of "
         f"{counted(found.over_relations.n, 'relation')} that both are scored on. Whiskers: 95 % "
-        "intervals. Filled point: the interval excludes 0. Click a relation to see the facts where "
-        "the runs differ.",
+        "intervals. Filled point: the interval excludes 0. "
+        f"Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     if mark is not None:
@@ -101,6 +107,22 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     draw_view_export(pair.choice, shown, name="comparison", made={"a": a, "b": b} | _tests(found))
     _draw_slices(pair)
     return pair.runs
+
+
+def _largest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the largest leads of each run, unless there are few or all are wanted.
+
+    rows: sorted by the column `difference`.
+    """
+    if len(rows) <= 2 * MOST_LEADS or st.toggle(
+        f"All {len(rows)} relations",
+        key="every_lead",
+        bind=BOUND,
+        help=f"Otherwise the {MOST_LEADS} relations in which each run is most ahead.",
+    ):
+        return rows
+    return pd.concat([rows[rows["difference"] < 0].head(MOST_LEADS),
+                      rows[rows["difference"] > 0].tail(MOST_LEADS)])  # fmt: skip
 
 
 def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
@@ -181,7 +203,7 @@ def _draw_slices(pair: Pair) -> None:
     )
     st.caption(
         "P@k over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals. Click "
-        "a slice to see the facts where the runs differ.",
+        f"a slice to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     if mark is not None:

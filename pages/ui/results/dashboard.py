@@ -6,6 +6,7 @@ behind the mark.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -41,13 +42,13 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
         else:
             places = list(st.columns([5, 4, 4], gap="medium"))
         with places[0]:
-            mark = draw_figure(choice, bars, "precision chart", zooms=True)
+            mark = draw_figure(choice, _short(bars), "precision chart", zooms=True)
         others: list[tuple[Shown[Any, Any], Line]] = []
         for function, place in zip(VIEWS, places[1:], strict=False):
             shown = ranked.view(function)
             with place:
                 key = f"overview {function.view.name} chart"
-                line = draw_figure(ranked, shown.figure, key, zooms=True)
+                line = draw_figure(ranked, _short(shown.figure), key, zooms=True)
             if line is not None:
                 others.append((shown, line))
     if mark is not None:
@@ -60,6 +61,11 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
         _select_model(choice, str(clicked["run"]))
         open_behind(choice, shown.facts(clicked))
     return None
+
+
+def _short(figure: Figure) -> Figure:
+    """Return a figure with a title of one line, so that charts side by side begin together."""
+    return replace(figure, title=figure.title.partition(",")[0])
 
 
 def _relations_of(choice: RunChoice, mark: Line) -> list[str]:

@@ -230,8 +230,8 @@ def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
         for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
             missing = CHARTS[name].missing(choice, listing)
             with box.container(border=True, height="stretch", gap="xsmall"):
-                if missing:
-                    st.markdown(f"**{name}**")
+                if missing:  # aligned with the buttons of the other cards
+                    st.button(f"**{name}**", key=f"open {name}", type="tertiary", disabled=True)
                 elif st.button(
                     f"**{name}**",
                     key=f"open {name}",

@@ -31,9 +31,14 @@ from pages.ui.shared.run_form import (
     draw_run_form,
     facts_here,
 )
+from pages.ui.shared.run_time import about
 from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 
 WORDS_AT_BLANK, WHOLE_ANSWERS = RANKED = ("words at a blank", "whole answers")
+ABOUT = (
+    "How much does a model know? A run asks it every fact of a data set, such as “The capital of "
+    "Peru is ___”, and counts how often its first answer is right."
+)
 PROBING = "a probing run"  # the job's name
 OPTIONS = "Options"
 MOST_FACTS = 100  # of a relation, unless the user types another number
@@ -45,13 +50,7 @@ TEMPLATE_HELP = (
 
 def draw_form() -> None:
     """Draw the form, start the run and show its progress."""
-    ranked = pick(
-        "Rank",
-        RANKED,
-        key="run_rank",
-        first=WORDS_AT_BLANK,
-        help=explain("Words or whole answers"),
-    )
+    ranked = st.session_state.get("run_rank") or st.query_params.get("run_rank")
     if ranked == WHOLE_ANSWERS:
         draw_run_form(RunForm("a whole-answer run", _choose_statements, _show, result=_result))
     else:
@@ -60,7 +59,8 @@ def draw_form() -> None:
 
 def start_run(data: str, models: Sequence[str]) -> None:
     """Start the run that the form starts without changes. models: the names of the models."""
-    jobs.start(PROBING, ProbeRequest(data, models=tuple(models), limit=MOST_FACTS))
+    request = ProbeRequest(data, models=tuple(models), limit=MOST_FACTS)
+    jobs.start(PROBING, request, about=about(request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,18 @@ def _choose_common(most_facts: int, key: str, meaning: str) -> Common | None:
     if not names:
         draw_no_data("facts")
         return None
+    st.markdown(ABOUT)
     left, right = st.columns(2, gap="large")
     data = choose("Data", names, key="data", place=left)
     with right:
         models = choose_models("new models")
+    pick(
+        "How to ask",
+        RANKED,
+        key="run_rank",
+        first=WORDS_AT_BLANK,
+        help=explain("Words or whole answers"),
+    )
     left, right = st.columns(2, gap="large")
     with left:
         relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)

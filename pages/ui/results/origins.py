@@ -14,12 +14,13 @@ from pages.ui.shared.run_choice import RunChoice
 def draw_origins(choice: RunChoice, shown: Shown[Any, Any]) -> None:
     """Draw each run's number of facts from training sources, and P@k on these and other facts."""
     notes = list(shown.view.notes(shown))
-    if notes:
-        st.caption(":material/menu_book: " + " ".join(map(plain, notes)))
-    if notes and st.button(
-        f"P@{choice.k} by origin", icon=":material/arrow_forward:", type="tertiary"
-    ):
-        links.go(
-            screens.RESULTS,
-            {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN},
-        )
+    if not notes:
+        return
+    with st.expander("Facts from the models' training sources", icon=":material/menu_book:"):
+        st.markdown("\n".join(f"- {plain(note)}" for note in notes))
+        st.caption("A fact of several sources counts for each of them.")
+        if st.button(f"P@{choice.k} by origin", icon=":material/arrow_forward:", type="tertiary"):
+            links.go(
+                screens.RESULTS,
+                {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN},
+            )

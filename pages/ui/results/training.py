@@ -38,6 +38,7 @@ from pages.ui.shared.url_state import choose, pick, title_of
 
 Trained = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
 MOST_STEPS = 4  # maximum number of lines in the chart of readings
+LEAST_RIGHT = 5  # facts of a relation that says when it is learned
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 SOURCE, RELATION = LINES = ("source", "relation")
 MEASURES: dict[str, Measure] = {
@@ -175,8 +176,9 @@ def _draw_relations(choice: RunChoice, shown: Trained) -> None:
     """Draw the relations in the order in which they are learned; a row opens its facts."""
     (found,) = shown.found
     table = found.training.relations()
-    learned = table["learned"].notna()
-    st.markdown(f"### The order in which {counted(int(learned.sum()), 'relation')} are learned")
+    few = table["n_learned"].to_numpy() < LEAST_RIGHT
+    table = table.iloc[few.argsort(kind="stable")].reset_index(drop=True)
+    st.markdown(f"### The order in which {counted(int((~few).sum()), 'relation')} are learned")
     relation, step, p_at_k, *others = shown.chosen("relation learned p_at_k n right n_forgotten")
     at_end = replace(p_at_k, label=f"{p_at_k.head} at the end")
     picked = draw_rows(
@@ -187,7 +189,11 @@ def _draw_relations(choice: RunChoice, shown: Trained) -> None:
         placeholder="never",
         height=420 if len(table) > 10 else "content",
     )
-    st.caption("Tick a row to see the relation's facts at the last step.")
+    st.caption(
+        "Learned at a step: half of the relation's facts that are right at the end are right from "
+        f"then on. Relations with fewer than {LEAST_RIGHT} such facts come last. Tick a row, or "
+        "tap a card, to see the relation's facts at the last step."
+    )
     if picked.rows:
         last = choice.with_runs([found.series.last])
         open_facts(last, relations=[last.labels[table["relation"].iloc[picked.rows[0]]]])

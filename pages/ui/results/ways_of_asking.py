@@ -204,7 +204,9 @@ def _draw_known_in_one(choice: RunChoice, shown: Compared) -> None:
         height=420 if len(facts) > 10 else "content",
     )
     first = f"the first {MOST_FACTS:,} of " * (len(table) > MOST_FACTS)
-    st.caption(f"Shown: {first}{counted(len(table), 'fact')}. Tick a row to open the fact.")
+    st.caption(
+        f"Shown: {first}{counted(len(table), 'fact')}. Tick a row, or tap a card, to open the fact."
+    )
     if picked.rows:
         open_facts(choice, fact=f"{facts['fact_id'].iloc[picked.rows[0]]}#0")
     draw_export("known in one way", lambda: table, choice.made(), shown.request)

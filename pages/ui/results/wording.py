@@ -26,6 +26,7 @@ def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo],
     models = {run.model for run in choice.runs}
     runs = [run for run in listing if run.dataset == choice.data and run.model in models]
     altered = [run for run in runs if run.kind == "contrast"]
+    runs = [run for run in runs if run.kind != "ensemble"]  # one answer from several prompts
     return altered, [run for run in runs if _has_several_wordings(run)]
 
 
@@ -68,6 +69,11 @@ def _draw(choice: RunChoice, what: str) -> None:
         (clicked,) = (run for run in choice.runs if run.id == mark["run"])
         open_behind(choice.with_runs([clicked]), shown.facts(mark))
     is_contrast = what == "contrast"
+    if is_contrast:
+        st.caption(
+            "A misprimed query has the same right answer. Of a negated query, such as “The capital "
+            "of France is not ___”, the object is a wrong answer: a high value is bad."
+        )
     frame = shown.found.altered if is_contrast else shown.found.agreement
     n, names = ("n", CONTRAST) if is_contrast else ("n_facts", CONSISTENCY)
     head, measures = shown.chosen("run prompts"), shown.chosen(f"{n} {names}")
@@ -84,7 +90,10 @@ def _draw(choice: RunChoice, what: str) -> None:
         for one in measures
     ]
     draw_rows(means.reset_index(), [*head, count("relations"), *of_means])
-    st.caption("Above: means over relations. Below: each relation. Tick a row to see its facts.")
+    st.caption(
+        "Above: means over relations. Below: each relation. Tick a row, or tap a card, to see its "
+        "facts."
+    )
     picked = draw_rows(
         frame.assign(relation=frame["relation"].map(choice.labels)),
         [*head, *shown.chosen("relation"), *measures],

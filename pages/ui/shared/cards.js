@@ -1,5 +1,6 @@
 // Draws a table's rows as cards. The user can pick cards, or values if `picks` is single-cell.
 const STEP = 30
+const unbroken = (text) => text.replaceAll("–", "\u2060–\u2060") // keeps ranges on one line
 
 export default function ({ data, parentElement, setStateValue }) {
   const { cards, n, nShown, picks } = data
@@ -42,8 +43,8 @@ export default function ({ data, parentElement, setStateValue }) {
         isSecond = isFirst
         if (picks === "single-cell") pickable(line, row, column)
         make("span", "lx-muted", label, line)
-        const values = make("span", "", value, line)
-        if (more) make("span", "lx-muted", more, values)
+        const values = make("span", "", unbroken(value), line)
+        if (more) make("span", "lx-muted", unbroken(more), values)
       })
     })
     if (state.shown < cards.length) {

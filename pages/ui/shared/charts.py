@@ -3,8 +3,8 @@
 A mark's `customdata` identifies it, so that a click can open the facts behind it. Its hover text is
 made from its row of the table, as HTML. Backgrounds are transparent and texts have no colour:
 Streamlit's theme colours them and overwrites the layout of templates. Whiskers and marks on bars
-are dark with a white edge, which makes them visible on bars of any colour and on light and dark
-pages. Texts from data or models are escaped, because Plotly interprets HTML tags.
+have an edge, dark on white or, on dark pages, white on dark, which makes them visible on bars of
+any colour. Texts from data or models are escaped, because Plotly interprets HTML tags.
 """
 
 import textwrap
@@ -41,8 +41,9 @@ MOST_WHISKERS = 4  # lines over training steps with intervals; more would overla
 # Training steps from early to late, visible on dark and on white pages.
 STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#1aa179"]]
 LINE = 40  # characters per line of a title, next to the buttons on a phone
-FOOT = 60  # characters per line of a footnote
-TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 10  # pixels
+FOOT = 54  # characters per line of a footnote
+FOOT_OF_CELLS = 40  # the same of a heat map, whose names leave less room on a phone
+TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 11  # pixels
 ASCENT = 0.7  # height of letters above the baseline, as Plotly estimates it
 INTERVAL = "95 % interval"
 ZOOMS = ("zoom", "pan", "select", "lasso", "autoScale", "zoomIn", "zoomOut", "resetScale")
@@ -78,7 +79,8 @@ def draw_chart(
     named = figure.layout.showlegend is not False and (
         sum(trace.showlegend is not False for trace in figure.data) > 1
     )
-    under = _wrapped(footnote if len(footnote) < 160 else footnote[:157] + "...", FOOT)
+    letters = FOOT_OF_CELLS if any(trace.type == "heatmap" for trace in figure.data) else FOOT
+    under = _wrapped(footnote if len(footnote) < 160 else footnote[:157] + "...", letters)
     below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(under))) if under else 0
     room = _add_title(figure, title, named, enlarged)
     top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
@@ -246,11 +248,11 @@ def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> di
 def add_whiskers(
     figure: go.Figure, kind: Callable[..., Any], rows: pd.DataFrame, x: str, y: str, **style: Any
 ) -> None:
-    """Add whiskers that are visible on bars (dark on white); give the bars' `orientation`."""
+    """Add whiskers with an edge, so that they are visible on bars; give the bars' `orientation`."""
     horizontal = style.get("orientation") == "h"
     marker = {"color": CLEAR, "line": {"width": 0}}
-    for ink, thickness in ((EDGE, 4.5), (DARK, 1.7)):
-        if error := whiskers(rows, x if horizontal else y, ink, thickness):
+    for line, thickness in zip(_line_inks(), (4.5, 1.7), strict=True):
+        if error := whiskers(rows, x if horizontal else y, line, thickness):
             style |= {"hoverinfo": "skip", "showlegend": False, "marker": marker}
             style["error_x" if horizontal else "error_y"] = error
             add(figure, kind, rows, x, y, **style)
@@ -270,7 +272,7 @@ def add_values(
             style: Style = {"mode": "markers", "marker_size": 9, "marker_line": OUTLINE}
             style |= {"error_x": whiskers(rows, "value", colour, 1.5)}
             if "symbol" in rows:
-                style |= {"by_row": {"marker_symbol": "symbol"}, "marker_size": 10}
+                style |= {"by_row": {"marker_symbol": "symbol"}, "marker_size": 8}
                 style |= {"marker_line": {"width": 2}, "showlegend": False}
                 style |= {"error_x": whiskers(rows, "value", GREY, 1.3)}
             add_runs(figure, go.Scatter, rows, {name: colour}, "value", "label", data, **style)
@@ -288,15 +290,28 @@ def add_marks(
 ) -> None:
     """Add open marks that are visible on bars and on pages; arguments as for `add`.
 
-    Draws a dark trace on a wider white trace. The legend shows the trace that is visible in the
-    current theme.
+    Draws a trace in the page's ink on a wider trace with the opposite brightness.
     """
-    dark, legend = theme() == "dark", style.pop("legend", True)
-    for ink, width in ((EDGE, 5), (DARK, 2)):
+    shown = style.pop("legend", True)
+    edge, line = _line_inks()
+    for ink, width in ((edge, 5), (line, 2)):
         style |= {"marker_color": ink, "marker_line_width": width, "legendgroup": style["name"]}
-        style |= {"hoverinfo": "skip" if ink == EDGE else None, "mode": "markers"}
-        shown = legend and dark == (ink == EDGE)
-        add(figure, go.Scatter, rows, x, y, data if ink == DARK else (), showlegend=shown, **style)
+        style |= {"hoverinfo": "skip" if ink == edge else None, "mode": "markers"}
+        add(
+            figure,
+            go.Scatter,
+            rows,
+            x,
+            y,
+            data if ink == line else (),
+            showlegend=shown and ink == line,
+            **style,
+        )
+
+
+def _line_inks() -> tuple[str, str]:
+    """The colours of the edge and of the line of marks on bars, for the page's theme."""
+    return (DARK, EDGE) if theme() == "dark" else (EDGE, DARK)
 
 
 def add_key(figure: go.Figure, name: str, group: str = "", **marker: Any) -> None:
@@ -456,7 +471,8 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
         "hoverinfo": "skip",
     }
     style |= {"textfont_size": TEXT_SIZE - 1} if narrow else {}
-    texts = [[f"{n:,}" if n else "" for n in line] for line in counts]
+    written = _thousands if narrow else "{:,}".format
+    texts = [[written(n) if n else "" for n in line] for line in counts]
     axes = (("right answer", shown_golds), ("first answer", shown_answers))
     if narrow:
         title = "rows: right answer, columns: first answer"
@@ -491,6 +507,11 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
         height=230 + 24 * len(golds),
         hoverdistance=40,
     )
+
+
+def _thousands(n: int) -> str:
+    """A number that fits into a narrow cell: from 10,000 in thousands."""
+    return f"{n:,}" if n < 10_000 else f"{n / 1000:.0f}k"
 
 
 def box_colours(colour: str) -> dict[str, Any]:

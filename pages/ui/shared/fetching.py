@@ -1,6 +1,7 @@
 """Buttons that download missing models and data in the background, and their progress."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -72,10 +73,11 @@ def draw_small_source_offer(name: str) -> None:
         draw_source_offer(name)
 
 
-def draw_source_offer(name: str) -> None:
-    """Draw a button that downloads a published source, with its licence, or the progress.
+def draw_source_offer(name: str, *, about: bool = True) -> None:
+    """Draw a button that downloads a published source, or the progress.
 
-    Drawn once per page, even if several parts of the page need the source.
+    Drawn once per page, even if several parts of the page need the source. about: whether to name
+    the source and its licence; else the page does it, and the button is its main one.
     """
     source, job_name = published.source(name), f"data {name}"
     context = get_script_run_ctx()
@@ -92,7 +94,8 @@ def draw_source_offer(name: str) -> None:
         )
         return
     label = f"Get {name}{size_of(source.size)}"
-    if st.button(label, icon=":material/download:", key=f"get {job_name}"):
+    kind: Literal["primary", "secondary"] = "secondary" if about else "primary"
+    if st.button(label, type=kind, icon=":material/download:", key=f"get {job_name}"):
         jobs.start(job_name, GetRequest(name))
         st.rerun()
     if source.needs in installed.installed_names() and st.button(
@@ -101,8 +104,8 @@ def draw_source_offer(name: str) -> None:
         jobs.start(job_name, GetRequest(name, compute=True))
         st.rerun()
     first = f" Downloads {source.needs} first, which it needs." if source.needs else ""
+    named = f"{plain(source.title)}. Licence: {plain(source.licence)}. " * about
     st.caption(
-        f"{plain(source.title)}. Licence: {plain(source.licence)}. From a terminal: "
-        f"`{command_line(GetRequest(name))}`. An interrupted download resumes; the file is checked "
-        f"before use.{first}"
+        f"{named}From a terminal: `{command_line(GetRequest(name))}`. An interrupted download "
+        f"resumes; the file is checked before use.{first}"
     )

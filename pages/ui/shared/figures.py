@@ -22,6 +22,7 @@ from pages.ui.shared.charts import Colours, Style
 
 MARK = ("mark",)  # the column of `customdata`
 TICK_SIZE = {"bars": 11, "points": 14}
+LETTER = 8  # pixels of a letter of an axis title, with room for the legend on a phone
 MOST_MARKS = 30  # of a line with a marker at each value
 SYMBOLS = {"tick": "line-ns-open", "diamond": "diamond-open"}  # of baselines
 
@@ -254,7 +255,8 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     axis = _axis(figure.value)
     return drawn.update_layout(
         **charts.row_names(labels, bold),
-        yaxis_title=figure.by.title,
+        # Of a few rows, the title would be longer than the axis.
+        yaxis_title=figure.by.title if len(labels) * row > LETTER * len(figure.by.title) else None,
         yaxis_showgrid=not bars,
         xaxis=axis,
         height=120 + max(1, len(labels)) * row,
@@ -297,13 +299,16 @@ def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> go.Figure:
     bar: Style = {"title": {"text": figure.value.title, "side": "right"}, "thickness": 12}
     bar |= {"tickvals": [*figure.value.ticks], "ticktext": [*figure.value.ticks.values()]}
     low, high = figure.value.ends or (None, None)
+    # Numbers in the cells say more than a colour scale and titles, and need the width on a phone.
+    titles = ("", "") if figure.text else (figure.rows, figure.by.title)
     drawn = charts.heat_map(
         tone,
         texts.tolist(),
-        (figure.rows, names),
-        (figure.by.title, places),
+        (titles[0], names),
+        (titles[1], places),
         **charts.diverging(),
         colorbar=bar | {"outlinewidth": 0},
+        showscale=not figure.text,
         zmin=low,
         zmax=high,
         hoverinfo="skip",

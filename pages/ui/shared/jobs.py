@@ -43,6 +43,7 @@ class Job:
         scratch: A temporary folder of this command, removed when it ends.
         owner: The session that started the job.
         title: The kind of work, in one word.
+        about: What is worked on, such as models and data; may be empty.
         begin: Starts a queued command.
         step: The latest progress.
         pace: Estimates the remaining time.
@@ -61,6 +62,7 @@ class Job:
     scratch: Path | None = None
     owner: str = ""
     title: str = "Run"
+    about: str = ""
     begin: Callable[[], "subprocess.Popen[str]"] | None = None
     step: Progress = field(default_factory=lambda: Progress("Starting"))
     pace: Pace = field(default_factory=Pace)
@@ -186,6 +188,7 @@ def start(
     scratch: Path | None = None,
     folder: Path = IMPORT_ROOT,
     title: str = "",
+    about: str = "",
 ) -> Job:
     """Start the command of a request as a job.
 
@@ -195,6 +198,7 @@ def start(
         scratch: A folder that is removed when the command ends; error messages don't show its name.
         folder: The folder that relative paths in the request refer to.
         title: The kind of work, in one word; by default that of the request.
+        about: What is worked on, which is shown next to its progress.
 
     Raises:
         UserError: If the visitor lacks the right, or if the queue of public mode is full.
@@ -229,10 +233,10 @@ def start(
             running = sum(one.running for one in _JOBS.values())
             if running >= visitors.n_public_jobs():
                 raise UserError(f"{running} runs are running or queued. Try again later.")
-            job = Job(name, None, scratch, _session(), title, begin)
+            job = Job(name, None, scratch, _session(), title, about, begin)
             job.step = Progress("Queued behind other runs")
         else:
-            job = Job(name, begin(), scratch, _session(), title)
+            job = Job(name, begin(), scratch, _session(), title, about)
         _JOBS[_key(name)] = job
     threading.Thread(target=job.follow, daemon=True).start()
     return job
@@ -292,6 +296,8 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
         st.rerun()
         return
     text = "Cancelling" if job.ending else describe(job.step, job.pace)
+    if job.about:
+        st.markdown(plain(job.about))
     st.progress(job.share or 0.0, text=plain(text))
     if not may_cancel(job):
         st.caption("Started by another visitor. Only that visitor or the local user can cancel it.")

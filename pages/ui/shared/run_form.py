@@ -38,6 +38,7 @@ class RunForm:
         show: Opens the screen of the finished runs with these names.
         note: A text in the help of the button Start.
         result: Describes the scores of the finished runs with these names, as Markdown.
+        noun: What is finished, if several runs are one thing, such as `Study`.
     """
 
     name: str
@@ -45,6 +46,7 @@ class RunForm:
     show: Callable[[Sequence[str]], None]
     note: str = ""
     result: Callable[[Sequence[str]], str] | None = None
+    noun: str = ""
 
 
 def draw_run_form(form: RunForm) -> None:
@@ -55,19 +57,23 @@ def draw_run_form(form: RunForm) -> None:
             links.set_param(name, [values] if isinstance(values, str) else values)
         jobs.draw_progress(form.name)
         return
-    if job is not None:
-        with errors_shown():
-            _draw_ended(job, form)
+    ended = st.container()
     if not visitors.may("run"):
         st.info(visitors.WHO_HAS_RIGHT["run"], icon=":material/lock:")
         return
+    about = ""
     with errors_shown():
         request = form.choose()
         if request is not None:
-            _draw_start(request, form)
+            about = run_time.about(request) if isinstance(request, Startable) else ""
+            _draw_start(request, form, about)
+    # A success is shown until the form has other choices.
+    if job is not None and (job.error or job.cancelled or about == job.about):
+        with ended, errors_shown():
+            _draw_ended(job, form)
 
 
-def _draw_start(request: Request, form: RunForm) -> None:
+def _draw_start(request: Request, form: RunForm, about: str) -> None:
     """Draw the size of the run, and the buttons that start it, measure it and show its command."""
     measured = request if isinstance(request, Startable) else None
     if measured is not None:
@@ -82,7 +88,7 @@ def _draw_start(request: Request, form: RunForm) -> None:
         ):
             if measured is not None:
                 run_time.stop_measuring(measured)
-            jobs.start(form.name, request)
+            jobs.start(form.name, request, about=about)
             st.rerun()
         if measured is not None:
             run_time.draw_measure(measured)
@@ -109,6 +115,8 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     names = job.names("run")
     with st.container(horizontal=True, vertical_alignment="center"):
         finished = "Run finished" if len(names) == 1 else f"{len(names)} runs finished"
+        finished = f"{form.noun} finished" if form.noun else finished
+        finished += f" ({plain(job.about)})" * bool(job.about)
         scores = form.result(names) if form.result and names else ""
         st.success(f"{finished}. {scores}".strip(), icon=":material/check_circle:")
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):

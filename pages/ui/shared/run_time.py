@@ -14,6 +14,8 @@ from pages.ui.shared import cache, jobs
 from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import title_of
 
+MOST_NAMED = 3  # relations
+
 
 def draw_size(request: Startable) -> None:
     """Draw one sentence with what a run scores and, if measured, how long it takes."""
@@ -34,6 +36,17 @@ def draw_size(request: Startable) -> None:
             f"{job.step.total:,} {job.step.unit}."
         )
     st.markdown(text)
+
+
+def about(request: Startable) -> str:
+    """Return the models, data, relations and limit of a run, as plain text."""
+    labels = cache.relations_of(request.dataset)
+    relations = [labels.get(name, name) for name in request.relations]
+    if len(relations) > MOST_NAMED:
+        relations = [counted(len(relations), "relation")]
+    limit = [f"at most {counted(request.limit, 'fact')} each"] if request.limit else []
+    models = ", ".join(map(title_of, _models(request)))
+    return ", ".join((f"{models} on {request.dataset}", *relations, *limit))
 
 
 def draw_measure(request: Startable) -> None:

@@ -27,7 +27,7 @@ def _draw_line() -> None:
     if first is None:
         st.rerun()
         return
-    text = describe_briefly(first.title, first.step, first.pace)
+    text = describe_briefly(first.about or first.title, first.step, first.pace)
     if others:
         text += f" · {len(others)} more"
     if st.button(plain(text), key="to running jobs", icon=":material/sync:", type="tertiary"):

@@ -16,10 +16,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 MOST_CARDS = 100
 MOST_NARROW = 16  # characters of a line's label and value, if it shares the width with another
-Picks = Literal["single-row", "multi-row", "single-cell", "rows-or-cell"]
+Picks = Literal["single-row", "multi-row", "single-cell", "row-or-cell", "rows-or-cell"]
 # What the grid calls the picks; cards pick one row where the grid picks rows or a cell.
-GRID_PICKS: Mapping[str, Any] = {"rows-or-cell": ("multi-row", "single-cell")}
-CARD_PICKS = {"rows-or-cell": "single-row"}
+GRID_PICKS: Mapping[str, Any] = {
+    "row-or-cell": ("single-row", "single-cell"),
+    "rows-or-cell": ("multi-row", "single-cell"),
+}
+CARD_PICKS = dict.fromkeys(GRID_PICKS, "single-row")
 ANSWER = " answer"  # ends the name of a column that other columns of its model continue
 _JS = (Path(__file__).parent / "cards.js").read_text(encoding="utf-8")
 

@@ -79,7 +79,7 @@ def draw_choice_table(
     """Draw a table; a click on a row sets the value, or the widget, of this key to its name."""
 
     def take(rows: Sequence[int]) -> None:
-        if rows:
+        if rows and names[rows[0]] != st.session_state.get(key):
             st.session_state[key] = names[rows[0]]
             st.session_state[CLICKED] = key
 
@@ -87,7 +87,7 @@ def draw_choice_table(
         table,
         key=f"{key} table",
         on_pick=lambda picked: take(picked.rows),
-        picks="single-row",
+        picks="row-or-cell",
         n_cards=3,  # the choice is drawn below them
         height=height if height and len(table) > 12 else "content",
         **{"placeholder": ""} | more,
@@ -101,16 +101,18 @@ def choose_row(
     *,
     key: str,
     drops: Sequence[str] = (),
+    show: Callable[[str], str] = str,
     **more: Any,
 ) -> str:
     """Draw a table; return the name of the row that was clicked last, which the URL holds.
 
-    drops: URL parameters that belong to the row that was chosen before.
+    drops: URL parameters that belong to the row that was chosen before. show: makes the URL's
+    text of a name.
     """
     if st.session_state.pop(CLICKED, None) == key:
         params = links.params_without([key, *drops])
-        links.go(st.session_state[links.PAGE], params | {key: st.session_state[key]})
-    chosen = _chosen(label, names, key=key)
+        links.go(st.session_state[links.PAGE], params | {key: show(st.session_state[key])})
+    chosen = _chosen(label, names, key=key, show=show)
     draw_choice_table(table, names, key=key, **more)
     return chosen
 

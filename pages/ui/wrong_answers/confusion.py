@@ -22,15 +22,13 @@ def draw_confusion(
     joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
     """Draw a chart of the most frequent words and a table of every pair."""
-    head, box = st.columns([5, 2], vertical_alignment="bottom")
     title = choice.titles[chosen.filter.of]
-    head.markdown(f"### Right answers and the first answers of {plain(title)}")
+    st.markdown(f"### Right answers and the first answers of {plain(title)}")
     size = pick(
         "First answers",
         SIZES,
         key="words",
         first=N_WORDS,
-        place=box,
         help="Number of columns. There are three quarters as many rows; the other words are "
         "grouped.",
     )
@@ -110,7 +108,9 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
         picks="single-row",
         height=420 if len(found.pairs) > 10 else "content",
     )
-    st.caption("Tick a row to see its facts; on the keyboard, press Shift and Space.")
+    st.caption(
+        "Tick a row, or tap a card, to see its facts; on the keyboard, press Shift and Space."
+    )
     if picked.rows and picked.rows[0] < len(found.pairs):
         line = found.pairs.iloc[picked.rows[0]]
         _open(chosen, str(line["gold"]), str(line["answer"]))

@@ -29,13 +29,15 @@ from lama_core.metrics.slices import (
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.runs.tags import known_tags, read_tags
 from pages.ui.shared import links, screens
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND
 
 MAX_SEARCH = 500  # characters
 
 ANY = "any"
+ENDS = ("right", "wrong")
+ONLY_WRONG = "only wrong"  # in the session: the model whose wrong answers the list showed
 OPENED_ON = ("wrong", "sort")  # URL parameters of the facts that the tab opens on
 # URL parameters that choose runs, and don't ask for some of their facts.
 CHOICES_OF_RUNS = {
@@ -64,10 +66,9 @@ class FactsChoice:
     filter: AnswerFilter
     of: str
 
-    def with_right_answers(self) -> "FactsChoice":
-        """Return the choice with the selected model's right and wrong answers."""
-        wrong = tuple(number for number in self.filter.wrong if number != self.filter.of)
-        return replace(self, filter=replace(self.filter, wrong=wrong))
+    def swapped(self) -> AnswerFilter:
+        """Return the filter with the models that are right and those that are wrong exchanged."""
+        return replace(self.filter, right=self.filter.wrong, wrong=self.filter.right)
 
 
 def open_on_wrong(names: Sequence[str]) -> None:
@@ -89,14 +90,17 @@ def open_on_wrong(names: Sequence[str]) -> None:
     st.session_state["sort"] = screens.CONFIDENT_FIRST
 
 
-def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
-    """Draw the filter widgets and return the choice."""
+def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = False) -> FactsChoice:
+    """Draw the filter widgets and return the choice.
+
+    both: whether the selected model's right and wrong answers are shown, as in a confusion matrix.
+    """
     names = list(choice.names)
     titles = dict(zip(names, choice.titles, strict=True))
     for key in ("of", "right", "wrong"):
         links.replace_values(key, titles)
     with st.container(key="fact-filters"):
-        boxes = st.columns([2, 2.2, 2.2, 2.2, 1.4], vertical_alignment="bottom")
+        boxes = st.columns([2, 4, 1.4], vertical_alignment="bottom")
     of = boxes[0].selectbox(
         "Model",
         names,
@@ -105,29 +109,8 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         format_func=titles.__getitem__,
         help="Filters on ranks, probabilities, wrong answers and excluded facts use this model.",
     )
-    right = boxes[1].multiselect(
-        "Right in",
-        names,
-        key="right",
-        bind=BOUND,
-        format_func=titles.__getitem__,
-        placeholder="Any",
-        help=f"Facts whose right answer is among the first {choice.k} of each of these models (k "
-        "is set under More options).",
-        select_all=False,
-    )
-    wrong = boxes[2].multiselect(
-        "Wrong in",
-        names,
-        key="wrong",
-        bind=BOUND,
-        format_func=titles.__getitem__,
-        placeholder="Any",
-        help="Combine with **Right in** to see the facts that A gets right and B gets wrong.",
-        select_all=False,
-    )
     links.drop_long("find", MAX_SEARCH)
-    text = boxes[3].text_input(
+    text = boxes[1].text_input(
         "Search",
         key="find",
         bind=BOUND,
@@ -135,9 +118,32 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         placeholder="Subject, right answer, query, answer",
         help="Facts with this text in the subject, an answer or the query.",
     )
-    with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
+    _without_wrong(of, both=both)
+    with boxes[2], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
+        left, middle = st.columns(2)
+        right = left.multiselect(
+            "Right in",
+            names,
+            key="right",
+            bind=BOUND,
+            format_func=titles.__getitem__,
+            placeholder="Any",
+            help=f"Facts whose right answer is among the first {choice.k} of each of these models "
+            "(k is set under More options).",
+            select_all=False,
+        )
+        wrong = middle.multiselect(
+            "Wrong in",
+            [name for name in names if not (both and name == of)],
+            key="wrong",
+            bind=BOUND,
+            format_func=titles.__getitem__,
+            placeholder="Any",
+            help="Combine with **Right in** to see the facts that A gets right and B gets wrong.",
+            select_all=False,
+        )
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
-    _draw_quick(names, of, titles[of])
+    _draw_quick(names, of, titles[of], both=both)
     chosen = AnswerFilter(
         of=names.index(of),
         k=choice.k,
@@ -150,7 +156,22 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     return FactsChoice(chosen, of)
 
 
-def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
+def _without_wrong(of: str, *, both: bool) -> None:
+    """Remove the selected model from the filter "Wrong in"; put it back with `both` false again."""
+    state = st.session_state
+    wrong = [*state.get("wrong", st.query_params.get_all("wrong"))]
+    if both and of in wrong:
+        state[ONLY_WRONG] = of
+        wrong.remove(of)
+    elif not both and state.pop(ONLY_WRONG, "") == of and of not in wrong:
+        wrong.append(of)
+    else:
+        return
+    links.set_param("wrong", wrong)
+    state["wrong"] = wrong
+
+
+def _draw_quick(names: Sequence[str], of: str, title: str, *, both: bool) -> None:
     """Draw buttons for common filters. of, title: the selected run in URLs and on screen."""
     others = [name for name in names if name != of]
     quick: dict[str, dict[str, str | list[str]]] = {
@@ -162,10 +183,13 @@ def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
             f"Only {title} is right": {"right": [of], "wrong": others},
             "All are wrong": {"wrong": list(names)},
         }
+    if both:
+        quick = {label: params for label, params in quick.items() if of not in params["wrong"]}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for label, params in quick.items():
             if st.button(plain(label), type="tertiary", icon=":material/filter_alt:"):
-                narrow(**{"right": [], "conf": [], "of": of, **params})
+                view = st.query_params.get("view", "")
+                narrow(**{"right": [], "conf": [], "of": of, "view": view, **params})
 
 
 def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> dict[str, Any]:
@@ -395,3 +419,14 @@ def draw_active(chosen: FactsChoice, choice: RunChoice, joined: JoinedAnswers, n
         if parts and st.button("Show all", icon=":material/filter_alt_off:", type="tertiary"):
             params = {**choice.params(), **screens.ALL_FACTS, "relations": []}
             links.go(screens.RESULTS, params)
+        if f.right and f.wrong:
+            _draw_swap(chosen, choice, len(joined.select(chosen.swapped())))
+
+
+def _draw_swap(chosen: FactsChoice, choice: RunChoice, n: int) -> None:
+    """Draw a link to the n facts with right and wrong models exchanged."""
+    ahead = " and ".join(choice.titles[number] for number in chosen.filter.wrong)
+    label = f"The other way round: {counted(n, 'fact')} right in {plain(ahead)}"
+    if st.button(label, icon=":material/swap_horiz:", type="tertiary", disabled=not n):
+        names = {end: [choice.names[at] for at in getattr(chosen.filter, end)] for end in ENDS}
+        narrow(right=names["wrong"], wrong=names["right"])

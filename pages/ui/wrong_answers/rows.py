@@ -31,7 +31,9 @@ from pages.ui.wrong_answers.weakest import draw_weakest
 
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
+N_OF_SEVERAL = 5  # predictions of each of several runs
 N_WORDS = 15
+SENTENCE = 270  # pixels of the first column, if it has sentences
 NO_TEXT = "(an empty text)"
 SORTS = (
     "as in the data",
@@ -112,7 +114,7 @@ def make_table(
     facts = joined.facts.iloc[rows]
     labels = choice.labels
     columns: dict[str, Any] = {
-        "subject": facts["subject"].astype(str).to_numpy(),
+        "subject": _subjects(facts),
         "relation": [labels.get(str(name), str(name)) for name in facts["relation"]],
         "gold": facts["object"].astype(str).to_numpy(),
         "gold in data": facts["object_count"].to_numpy(),
@@ -144,6 +146,15 @@ def make_table(
     return pd.DataFrame(columns)
 
 
+def _subjects(facts: pd.DataFrame) -> list[str]:
+    """Each fact's subject, or its sentence if the data name none and repeat the source instead."""
+    named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
+    return [
+        str(query).replace("[MASK]", "___") if subject in ("", source) else str(subject)
+        for subject, source, query in named
+    ]
+
+
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
     """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts."""
     sort_box, more_box = st.columns([2, 7], vertical_alignment="bottom")
@@ -170,10 +181,9 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     row = find_fact(joined, key) if key and not several else None
     with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
         _draw_weakest(choice)
-    list_box = st.container()
-    if row is not None:
-        with st.container(key="facts-and-panel"):
-            list_box, panel = st.columns([3, 2], gap="medium")
+    # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
+    with st.container(key="facts-and-panel"):
+        list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
     table_box = list_box.container(gap=None)
     page = 1
     if n_pages > 1:  # below the table, whose toolbar would cover it
@@ -188,7 +198,9 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         "gold in data": number(
             "frequency", help="Facts of the relation with this right answer in the data."
         ),
-        "subject": st.column_config.TextColumn(pinned=True),
+        "subject": st.column_config.TextColumn(
+            pinned=True, width=SENTENCE if table["subject"].str.contains("___").any() else None
+        ),
         "gold": st.column_config.TextColumn("right answer"),
         "tags": st.column_config.ListColumn(
             help=f"Stored with the run of {choice.titles[chosen.filter.of]}."
@@ -219,7 +231,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         table,
         place=table_box,
         column_config=config,
-        column_order=_columns(table, is_opened=row is not None),
+        column_order=_columns(table, "" if row is None else chosen.of),
         key=widget,
         on_pick=open_row,
         picks="multi-row" if several else "rows-or-cell" if tags else "single-row",
@@ -229,24 +241,34 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     if several or (tags and picked.ticked):
         ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
         with list_box:
-            draw_picked_tags(joined, ticked, chosen)
+            draw_picked_tags(joined, ticked, chosen, choice)
     elif tags:
-        list_box.caption(
-            "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
-            "between."
-        )
+        with list_box.container(key="ticks"):  # not on phones, see style.css
+            st.caption(
+                "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
+                "between."
+            )
+        with list_box.container(key="taps"):
+            st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
     if row is not None:
-        with panel:
+        with panels[0]:
             draw_fact(joined, row, rows, chosen, choice)
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
 
 
-def _columns(table: pd.DataFrame, *, is_opened: bool) -> list[str]:
-    """Return the columns on screen; next to an opened fact, which has the numbers, only words."""
-    hidden = (" log-prob", *(("gold in data", " prob", " rank", " margin") if is_opened else ()))
-    return [name for name in map(str, table) if not name.endswith(hidden)]
+def _columns(table: pd.DataFrame, of: str) -> list[str]:
+    """Return the columns on screen; next to an opened fact, only words of the selected run.
+
+    of: the name of this run; empty if no fact is opened.
+    """
+    hidden = (
+        " log-prob",
+        *(("gold in data", " prob", " rank", " margin", " answer") if of else ()),
+    )
+    own = f"{of} answer"
+    return [name for name in map(str, table) if name == own or not name.endswith(hidden)]
 
 
 def _draw_weakest(choice: RunChoice) -> None:
@@ -281,7 +303,7 @@ def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
 def draw_fact(
     joined: JoinedAnswers, row: int, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
-    """Draw one fact: the query, its tags, and each run's ten best answers.
+    """Draw one fact: the query, its tags, and each run's best answers.
 
     `rows` is the list that the fact was opened from, in its order.
     """
@@ -291,16 +313,16 @@ def draw_fact(
         _draw_neighbours(joined, row, rows)
         with st.container(horizontal=True, vertical_alignment="center"):
             relation = choice.labels.get(str(fact["relation"]), str(fact["relation"]))
+            about = f"{fact['subject']} · " * (fact["subject"] != fact["source"])
             st.markdown(
                 f"**{plain(fact['query'].replace('[MASK]', '___'))}**  \n"
-                f"{plain(str(fact['subject']))} · {plain(relation)} "
-                f"· right answer **{plain(gold)}**"
+                f"{plain(about)}{plain(relation)} · right answer **{plain(gold)}**"
             )
             if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 models = tuple(dict.fromkeys(named))
                 links.go(screens.ASK, _link_to_ask(str(fact["query"]), gold, models))
-        draw_fact_tags(joined, row, chosen)
+        draw_fact_tags(joined, row, chosen, choice)
         for number in range(len(choice.names)):
             with st.container():
                 _draw_run(joined, row, number, choice, gold)
@@ -334,9 +356,10 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     if info.imported and not info.ranks_statements:
         _draw_imported(joined, row, number)
         return
+    n_shown = N_PREDICTIONS if len(choice.runs) == 1 else N_OF_SEVERAL
     answers = tuple(
         Prediction(rank, word, log_prob, float(np.exp(log_prob)))
-        for rank, (word, log_prob) in enumerate(run.run.top.of(at)[:N_PREDICTIONS], start=1)
+        for rank, (word, log_prob) in enumerate(run.run.top.of(at)[:n_shown], start=1)
     )
     if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
@@ -437,15 +460,17 @@ def draw_fallbacks(
     if table.empty:
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
+    is_start = any(run.ranks_words and run.model_kind == "causal" for run in choice.runs)
+    starts = "A word of a causal model can be the start of a longer answer. " * is_start
     top = table.iloc[table["share"].astype(float).argmax()]
     draw_headline(
         f"The most frequent wrong {noun}: “{top['answer']}” by {choice.titles[top['number']]} on "
         f"{counted(int(top['n']), 'fact')}, {percent(top['share'])} % of its wrong answers"
     )
     st.caption(
-        f"Percentages: share of the model's wrong first answers on the facts chosen above. If one "
-        f"{noun} has a large share, the model answers by relation and ignores the subject. Click a "
-        "bar to see the facts."
+        "Percentages: share of the model's wrong first answers on the facts chosen above. A large "
+        "share is often a sign that the model answers by relation and ignores the subject. "
+        f"{starts}Click a bar to see the facts."
     )
     for number, (name, box) in enumerate(make_boxes(choice.names, per_row=3, border=False).items()):
         with box:

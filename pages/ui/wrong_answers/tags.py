@@ -27,20 +27,21 @@ VERDICT_HELP = (
 )
 
 
-def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None:
+def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunChoice) -> None:
     """Draw the tags of one fact in the selected run; the local user can change them."""
     info = joined.runs[chosen.filter.of].run.info
+    of = plain(choice.titles[chosen.filter.of])
     (key,) = _rows_of(joined, [row])
     with errors_shown():
         tags = read_tags(info)
         own = tags.get(key, ())
         if not visitors.may("manage"):
             if own:
-                st.markdown(f"Tags in the run of {plain(chosen.of)}: {plain(', '.join(own))}")
+                st.markdown(f"Tags in the run of {of}: {plain(', '.join(own))}")
             return
         # The key holds the stored tags, so the widget can't undo a change from another window.
         chosen_tags = st.multiselect(
-            f"Tags in the run of {chosen.of}",
+            f"Tags in the run of {of}",
             [*own, *(tag for tag in known_tags(tags) if tag not in own)],
             default=own,
             key=f"tags of {info.id} {key} {own}",
@@ -100,15 +101,18 @@ def draw_verdicts(joined: JoinedAnswers, rows: NDArray[np.int64], choice: RunCho
         )
 
 
-def draw_picked_tags(joined: JoinedAnswers, rows: Sequence[int], chosen: FactsChoice) -> None:
+def draw_picked_tags(
+    joined: JoinedAnswers, rows: Sequence[int], chosen: FactsChoice, choice: RunChoice
+) -> None:
     """Draw the form that adds or removes tags of several facts."""
+    of = plain(choice.titles[chosen.filter.of])
     info = joined.runs[chosen.filter.of].run.info
     keys = _rows_of(joined, rows)
     with st.container(border=True), errors_shown():
         known = known_tags(read_tags(info))
         box, buttons = st.columns([3, 2], vertical_alignment="bottom")
         tags = box.multiselect(
-            f"Tags for the ticked facts, in the run of {chosen.of}",
+            f"Tags for the ticked facts, in the run of {of}",
             known,
             key="tags of picked",
             accept_new_options=True,

@@ -15,13 +15,12 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     """Draw the filters, then the facts, the confusion matrix or the frequent wrong answers."""
     joined = cache.joined_answers(choice.runs, choice.ranking)
     open_on_wrong(choice.names)
-    chosen = choose_filters(choice, joined)
-    active = st.container()
+    filters, active = st.container(), st.container()
     views = {"Facts": draw_rows, "Confusion": draw_confusion, "Frequent answers": draw_fallbacks}
     links.replace_values("view", {"Wrong answers": "Frequent answers"})
     view = pick("View", tuple(views), key="view", label_visibility="collapsed")
-    if view == "Confusion":
-        chosen = chosen.with_right_answers()
+    with filters:
+        chosen = choose_filters(choice, joined, both=view == "Confusion")
     rows = joined.select(chosen.filter)
     with active:
         draw_active(chosen, choice, joined, len(rows))

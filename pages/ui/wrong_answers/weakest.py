@@ -24,7 +24,7 @@ def draw_weakest(
     if shown.frame["relation"].nunique() <= N_WEAKEST:
         return None
     clicked = None
-    st.markdown("**Weakest relations**", width="content", help=HELP)
+    st.markdown("**Weakest relations** (mean over the models)", width="content", help=HELP)
     for name, value in weakest(shown, measure, N_WEAKEST).items():
         said = measure.metric.shown(value) + " %" * measure.metric.is_share
         if st.button(f"{plain(choice.labels[name])}: {said}", type="tertiary"):
