@@ -1,5 +1,6 @@
 """The plan of cloze runs: a `ProbeRequest` becomes a `RunSpec` for each model."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from lama_core.models.cpu import NO_BF16, ROUNDED
 from lama_core.models.protocols import KINDS, Context, Kind
 from lama_core.models.server.addresses import check_gives_scores
 from lama_core.models.sources.checkpoints import check_is_there, name_models
-from lama_core.probes.cloze.spec import ClozeSpec
+from lama_core.probes.cloze.spec import RANGE, ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
 from lama_core.progress import OnNote
 from lama_core.requests import option
@@ -33,7 +34,7 @@ from lama_core.scoring.prompt_choice import (
     PromptSet,
     make_prompt_set,
 )
-from lama_core.scoring.queries import check_questions
+from lama_core.scoring.queries import check_questions, most_questions
 from lama_core.scoring.ranking import RANKINGS, Ranking
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.types import Relation
@@ -110,6 +111,10 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     candidates = check_words_known(candidates, vocabularies)
     shared = dataset_fields(request.dataset, dataset, names, request.ranking, request.limit)
+    n_ranges = 1
+    if prompts.kind in ("template", "sentences"):
+        n_rows = most_questions(dataset, names, prompts, request.limit)
+        n_ranges = max(1, math.ceil(n_rows / RANGE))
     specs = [
         SPECS.get(prompts.kind, ClozeSpec)(
             **shared,
@@ -122,6 +127,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSp
             ),
             open_book=book,
             has_other_tokens=may_have_other_tokens(dataset, names, prompts, candidates, model),
+            n_ranges=n_ranges,
         )
         for model in models
     ]

@@ -1,54 +1,26 @@
 """Execute run specifications: one code path for every kind of probe, the pages and the CLI.
 
-    RunSpec --open, prepare--> Job of parts --executor--> stored rows of each part --finish--> Run
+    RunSpec --executor, RunMaker--> parts on disk --> Run
 
-Each part's rows are stored as soon as they are scored (see `parts`), so an interruption loses at
-most one part. Executing the same specification again scores only the missing parts, and the
-finished run has the same bytes as an uninterrupted one. Runs that share a model are interleaved
-(the first part of each, then the second of each), so that shared results are computed once. A run
-is saved, and its rows leave memory, as soon as its last part is scored.
+An executor hands out shares of the runs to makers (see `making`), here or in other processes, and
+this process counts what they wrote. Executing the same specification again makes only the missing
+parts, and the finished run has the same bytes as an uninterrupted one.
 """
 
-import datetime
-import importlib.metadata
-import shutil
-import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from lama_core.errors import UserError, reason_of
-from lama_core.models.devices import PassSettings, keep_pass_settings, pass_settings
-from lama_core.models.sources.checkpoints import checkpoint_of
-from lama_core.progress import OnNote, OnProgress, Progress, ignore
-from lama_core.runs.facts_table import write_candidates, write_facts
+from lama_core.errors import UserError
+from lama_core.progress import OnNote, OnProgress, Progress, Unit, ignore
 from lama_core.runs.find import find_finished, runs_dir
-from lama_core.runs.info import (
-    CANDIDATES_FILE,
-    FACTS_FILE,
-    Run,
-    RunInfo,
-    read_info,
-    write_details,
-    write_info,
-)
+from lama_core.runs.info import Run, read_info
 from lama_core.runs.locks import locked
-from lama_core.runs.parts import PART, PARTS, Parts
-from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob, load_by_name
-from lama_core.scoring.executors import Executor, Job, Task, make_executor
-from lama_core.scoring.preparation import NoFactCounts
-
-PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
-
-# Fields of `RunInfo` that are copied from the specification.
-COPIED = (
-    *("kind", "version", "digest", "data_digest", "model_identity", "model_kind", "precision"),
-    *("context", "ranking", "limit", "imported"),
-)
+from lama_core.runs.making import RunMaker, save_files
+from lama_core.runs.parts import PART
+from lama_core.runs.spec import Finished, Load, RunSpec, load_by_name
+from lama_core.scoring.executors import Executor, Opened, Wrote, make_executor
 
 
 class RunStopped(UserError):
@@ -106,24 +78,7 @@ def save(spec: RunSpec, finished: Finished, device: str, folder: Path | None = N
     folder = runs_dir() if folder is None else folder
     with locked([spec.run_id], folder):
         here = find_finished(spec.run_id, folder)
-        return here or _save(spec, finished, folder, 0.0, device)
-
-
-@dataclass
-class _Making:
-    """A run that is being made.
-
-    opened: device of the loaded model. tables: rows of the finished parts, by part number.
-    seconds, devices: time and devices used to score these parts.
-    """
-
-    spec: RunSpec
-    sitting: ScoringJob
-    opened: str
-    parts: Parts
-    tables: dict[int, pa.Table] = field(default_factory=dict)
-    seconds: float = 0.0
-    devices: set[str] = field(default_factory=set)
+        return here or save_files(spec, finished, folder, 0.0, device)
 
 
 def _make(
@@ -136,170 +91,92 @@ def _make(
     stopped: Callable[[], bool] | None,
     begun: str,
 ) -> dict[str, Run]:
-    """Score the missing parts, save the runs, and return run id -> run."""
-    runs, jobs = _open(specs, folder, load, on_note, begun, here=executor.here)
-    parts = [job.work.parts for job in jobs]
-    most = max(map(len, parts))
-    tasks = [Task(at, n) for n in range(most) for at in range(len(runs)) if n < len(parts[at])]
-    waiting = []
-    known: set[PassSettings] = set()
-    for task in tasks:
-        run = runs[task.job]
-        here = run.parts.load(parts[task.job][task.part].name, on_note)
-        if here is None:
-            waiting.append(task)
+    """Have the runs made, and return run id -> run."""
+    for spec in specs:
+        _note_stale_parts(spec, folder, on_note)
+        if not executor.here:  # workers look for it
+            (folder / (spec.run_id + PART)).mkdir(parents=True, exist_ok=True)
+    count = _Count(_title(specs), sum(spec.n_ranges for spec in specs), on_progress, stopped)
+    open_maker = partial(RunMaker, tuple(specs), folder, load, begun, keeps_all=executor.here)
+    made = {}
+    said: set[str] = set()
+    n_ranges = [spec.n_ranges for spec in specs]
+    for event in executor.events(open_maker, n_ranges, count.tick):
+        for note in event.notes:
+            if note not in said:  # several workers say the same
+                said.add(note)
+                on_note(note)
+        if isinstance(event, Opened):
+            count.add_range(event)
+        elif isinstance(event, Wrote):
+            count.add_part(event)
         else:
-            run.tables[task.part] = here[0]
-            run.seconds += here[1]
-            if here[2] is not None:
-                known.add(here[2])
-    sizes = {task: parts[task.job][task.part].size for task in tasks}
-    total = sum(sizes.values())
-    done = resumed = total - sum(sizes[task] for task in waiting)
-    inside = 0  # queries scored in the unfinished part
-    stage, unit = _title(specs), jobs[0].work.unit
-    on_progress(Progress(stage, done, total, unit, resumed))
-
-    def tick(n_more: int) -> None:
-        nonlocal inside
-        inside += n_more
-        on_progress(Progress(stage, min(done + inside, total), total, unit, resumed))
-        if stopped is not None and done < total and stopped():
-            raise RunStopped(
-                f"Stopped after {done:,} of {total:,} {unit}, which are kept. Run again to resume."
-            )
-
-    made = {run.spec.run_id: _finish(run, folder) for run in runs if _is_whole(run)}
-    kept = _earlier_settings(known, runs[0].opened, on_note) if executor.here else None
-    last = time.perf_counter()
-    with keep_pass_settings(kept):
-        for task, table, device in executor.tables(jobs, waiting, tick) if waiting else ():
-            took, last = time.perf_counter() - last, time.perf_counter()
-            run = runs[task.job]
-            settings = pass_settings(device) if executor.here else None
-            run.parts.write(parts[task.job][task.part].name, table, took, settings)
-            run.tables[task.part] = table
-            run.seconds += took
-            run.devices.add(device)
-            done += sizes[task]
-            inside = 0
-            tick(0)
-            if _is_whole(run):
-                made[run.spec.run_id] = _finish(run, folder)
+            run_id = specs[event.run].run_id
+            made[run_id] = Run(read_info(folder / run_id))
     return made
 
 
-def _earlier_settings(
-    known: Collection[PassSettings], device: str, on_note: OnNote
-) -> PassSettings | None:
-    """Return the finished parts' settings, with which the missing parts are to be scored, too.
+class _Count:
+    """Counts what is done of some runs, and reports it.
 
-    None if these settings are unknown, or if the finished parts have different settings.
+    n_ranges: The number of ranges of all runs. The total is estimated until all are prepared.
     """
-    if len(known) != 1:
-        return None
-    (kept,) = known
-    if pass_settings(device) not in (kept, None):
-        on_note(f"Resuming with {kept}, as in the finished parts.")
-    return kept
 
+    def __init__(
+        self,
+        stage: str,
+        n_ranges: int,
+        on_progress: OnProgress,
+        stopped: Callable[[], bool] | None,
+    ) -> None:
+        self._stage = stage
+        self._n_ranges = n_ranges
+        self._on_progress = on_progress
+        self._stopped = stopped
+        self._sizes: dict[tuple[int, int], int] = {}
+        self._parts: set[tuple[int, str]] = set()
+        self._unit: Unit = "queries"
+        self._done = self._resumed = 0
+        self._inside = 0  # units scored in the unfinished part
 
-def _is_whole(run: _Making) -> bool:
-    return len(run.tables) == len(run.sitting.work.parts)
+    @property
+    def _total(self) -> int:
+        return round(sum(self._sizes.values()) * self._n_ranges / max(1, len(self._sizes)))
 
+    def add_range(self, opened: Opened) -> None:
+        """Count the units of a range as to be done; several workers may open the same."""
+        self._sizes[opened.share.run, opened.share.range] = opened.size
+        self._unit = opened.unit
 
-def _finish(run: _Making, folder: Path) -> Run:
-    """Save a run whose parts are all scored, and free its rows.
+    def add_part(self, wrote: Wrote) -> None:
+        """Count a part as done; a worker that took another's place may report it again."""
+        if (wrote.run, wrote.name) not in self._parts:
+            self._parts.add((wrote.run, wrote.name))
+            self._done += wrote.size
+            self._resumed += wrote.size * wrote.kept
+        self._inside = 0
+        if not wrote.kept:  # else the next report counts it, too
+            self.tick(0)
 
-    If a server refused all texts, the parts are deleted: another window would accept these texts.
-    """
-    try:
-        finished = run.sitting.finish([run.tables.pop(number) for number in sorted(run.tables)])
-    except NoFactCounts:
-        run.parts.delete()
-        raise
-    where = " and ".join(sorted(run.devices)) or run.opened
-    return _save(run.spec, finished, folder, run.seconds, where)
-
-
-def _open(
-    specs: Sequence[RunSpec], folder: Path, load: Load, on_note: OnNote, begun: str, *, here: bool
-) -> tuple[list[_Making], list[Job]]:
-    """Prepare the runs' jobs; keep the models loaded if parts are scored in this process (`here`).
-
-    Otherwise each model is released before the next one is loaded.
-    """
-    scorers: dict[Any, Any] = {}
-    runs, jobs = [], []
-    for spec in specs:
-        _note_stale_parts(spec, folder, on_note)
-        key = spec.scorer_key()
-        if key not in scorers:
-            if not here:
-                scorers.clear()
-            scorers[key] = spec.open(load)
-        sitting = spec.prepare(scorers[key], on_note)
-        parts = Parts(folder / (spec.run_id + PART), spec.digest, begun)
-        runs.append(_Making(spec, sitting, scorers[key].device, parts))
-        jobs.append(
-            Job(sitting.work, key, scorers[key] if here else None, partial(spec.open, load))
-        )
-    return runs, jobs
+    def tick(self, n_more: int) -> None:
+        """Report that further units are scored. Raises RunStopped if the user stops the run."""
+        self._inside += n_more
+        total = self._total
+        if not total:
+            return
+        done = min(self._done + self._inside, total)
+        self._on_progress(Progress(self._stage, done, total, self._unit, self._resumed))
+        if self._stopped is not None and self._done < total and self._stopped():
+            raise RunStopped(
+                f"Stopped after {self._done:,} of {total:,} {self._unit}, which are kept. Run "
+                "again to resume."
+            )
 
 
 def _title(specs: Sequence[RunSpec]) -> str:
     """Return the title of the progress bar of some runs."""
     titles = list(dict.fromkeys(spec.title() for spec in specs))
     return titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
-
-
-def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str) -> Run:
-    """Write all files into the `.part` folder, then rename it to the run's name."""
-    part, whole = folder / (spec.run_id + PART), folder / spec.run_id
-    info = _describe(spec, finished, whole, seconds, device)
-    try:
-        part.mkdir(parents=True, exist_ok=True)
-        write_facts(finished.rows, part / FACTS_FILE)
-        write_details(finished.details, part)
-        if finished.words:
-            write_candidates(finished.words, part / CANDIDATES_FILE)
-        write_info(info, part)
-        part.replace(whole)
-    except OSError as error:
-        raise UserError(
-            f"{part}: the run can't be saved: {reason_of(error)}. The scored parts are kept: free "
-            "some disk space and run the same command again."
-        ) from error
-    shutil.rmtree(whole / PARTS, ignore_errors=True)
-    return Run(read_info(whole))
-
-
-def _describe(
-    spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str
-) -> RunInfo:
-    candidates, digest, fold_case = spec.candidate_list()
-    return RunInfo(
-        id=spec.run_id,
-        folder=folder,
-        bundled=False,
-        dataset=spec.dataset_name,
-        model=spec.model_name,
-        prompts=spec.prompt_name(),
-        prompt_kind=spec.prompt_kind(),
-        candidates=candidates,
-        candidates_digest=digest,
-        n_candidates=finished.n_candidates,
-        fold_case=fold_case,
-        n=sum(relation.n for relation in finished.relations),
-        n_excluded=sum(relation.n_excluded for relation in finished.relations),
-        relations=finished.relations,
-        seconds=round(seconds, 3),
-        made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        versions=tuple((name, _version(name)) for name in PACKAGES),
-        device=device,
-        checkpoint=checkpoint_of(spec.model_name),
-        **{name: getattr(spec, name) for name in COPIED},
-    )
 
 
 def _note_stale_parts(spec: RunSpec, folder: Path, note: OnNote) -> None:
@@ -311,10 +188,3 @@ def _note_stale_parts(spec: RunSpec, folder: Path, note: OnNote) -> None:
                 f"{other} is an unfinished run with different data, model or options. Delete it "
                 "if you don't want to resume it."
             )
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,6 +29,24 @@ _MARK = b"PAR1"
 _N_DIGEST = hashlib.sha256().digest_size
 _DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
 _THREADS, _TOKENS = b"lama_threads", b"lama_batch_tokens"
+_DEVICE = b"lama_device"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A part on disk.
+
+    Attributes:
+        table: Its rows.
+        seconds: The time in which they were scored.
+        device: Where; "" in parts of earlier versions.
+        settings: The settings of the passes; None if unknown.
+    """
+
+    table: pa.Table
+    seconds: float
+    device: str
+    settings: PassSettings | None = None
 
 
 class Parts:
@@ -42,12 +61,8 @@ class Parts:
         self._digest = digest.encode()
         self._request = request
 
-    def load(
-        self, name: str, on_note: Callable[[str], None]
-    ) -> tuple[pa.Table, float, PassSettings | None] | None:
-        """Return a part's rows, its scoring time in seconds, and the settings of its passes.
-
-        None if the part isn't finished. The settings are None if they are unknown.
+    def load(self, name: str, on_note: Callable[[str], None]) -> Stored | None:
+        """Return a part; None if it isn't finished.
 
         Args:
             name: Name of the part.
@@ -60,9 +75,9 @@ class Parts:
         if not path.is_file():
             return None
         try:
+            data = read_file(path, MAX_PART)
             with pq.ParquetFile(
-                pa.BufferReader(_checked(read_file(path, MAX_PART))),
-                page_checksum_verification=True,
+                pa.BufferReader(_checked(data)), page_checksum_verification=True
             ) as file:
                 check_rows(file.metadata)
                 table = file.read()
@@ -73,14 +88,21 @@ class Parts:
         if metadata.pop(_DIGEST, None) != self._digest:
             raise UserError(f"{path} belongs to another run. Move this folder elsewhere.")
         seconds = float(metadata.pop(_SECONDS, b"0"))
+        device = metadata.pop(_DEVICE, b"").decode()
         threads, tokens = (int(metadata.pop(key, b"0")) for key in (_THREADS, _TOKENS))
         settings = PassSettings(threads, tokens) if threads and tokens else None
-        return table.replace_schema_metadata(metadata or None), seconds, settings
+        rows = table.replace_schema_metadata(metadata or None)
+        return Stored(rows, seconds, device, settings)
 
     def write(
-        self, name: str, table: pa.Table, seconds: float, settings: PassSettings | None = None
-    ) -> None:
-        """Write the rows of a part to disk; `settings` as `load` returns them.
+        self,
+        name: str,
+        table: pa.Table,
+        seconds: float,
+        device: str = "",
+        settings: PassSettings | None = None,
+    ) -> Stored:
+        """Write the rows of a part to disk; for the arguments see `Stored`.
 
         Raises:
             UserError: If the rows can't be written, for example because the disk is full. Earlier
@@ -90,22 +112,23 @@ class Parts:
             **(table.schema.metadata or {}),
             _DIGEST: self._digest,
             _SECONDS: f"{seconds:.3f}".encode(),
+            _DEVICE: device.encode(),
         }
         if settings:
             metadata[_THREADS] = str(settings.threads).encode()
             metadata[_TOKENS] = str(settings.batch_tokens).encode()
+        memory = pa.BufferOutputStream()
+        pq.write_table(
+            table.replace_schema_metadata(metadata),
+            memory,
+            compression="none",
+            write_statistics=False,
+        )
+        rows = memory.getvalue()
         try:
-            with atomic_file(self._path(name)) as path:
-                pq.write_table(
-                    table.replace_schema_metadata(metadata),
-                    path,
-                    compression="none",
-                    write_statistics=False,
-                )
-                with path.open("rb") as rows:
-                    digest = hashlib.file_digest(rows, "sha256").digest()
-                with path.open("ab") as end:
-                    end.write(digest)
+            with atomic_file(self._path(name)) as path, path.open("wb") as file:
+                file.write(rows)
+                file.write(hashlib.sha256(rows).digest())
             if self._request:
                 write_text_atomically(self.folder / REQUEST_FILE, self._request)
                 self._request = ""
@@ -116,6 +139,7 @@ class Parts:
                 f"{self.folder.parent}: the run can't be stored: {why}. The scored parts are kept: "
                 "free some disk space and run the same command again."
             ) from error
+        return Stored(table, seconds, device, settings)
 
     def delete(self) -> None:
         """Delete the unfinished run, with its stored request."""

@@ -10,8 +10,9 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ from lama_core.models.server.addresses import is_server
 from lama_core.progress import OnProgress, ignore
 from lama_core.runs.info import Imported, RelationInfo
 from lama_core.scoring.executors import Work
+from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
 
@@ -57,9 +59,9 @@ class Finished:
 
 @dataclass(frozen=True)
 class ScoringJob:
-    """The scoring work of one run.
+    """The scoring work on one range of a run's facts; most runs have one range.
 
-    finish: makes the finished run from the rows of its parts, in the parts' order.
+    finish: makes the range's content from the rows of its parts, in the parts' order.
     """
 
     work: Work
@@ -78,6 +80,7 @@ class RunSpec(ABC):
         ranking: Which of the two stored ranks is shown by default; not part of the identity.
         limit: Maximum number of facts per relation; None is all.
         imported: Where the numbers come from, if another tool made them.
+        n_ranges: The number of ranges of facts that are prepared and scored on their own.
     """
 
     kind: ClassVar[str]
@@ -96,6 +99,7 @@ class RunSpec(ABC):
     ranking: Ranking = "filtered"
     limit: int | None = None
     imported: Imported | None = None
+    n_ranges: int = 1
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
@@ -155,6 +159,31 @@ class RunSpec(ABC):
     @abstractmethod
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Prepare the scoring work, or raise UserError if the data have changed."""
+
+    def ranges(self, scorer: Any, on_note: Callable[[str], None]) -> Callable[[int], ScoringJob]:
+        """Return a function that prepares a range, by its number."""
+        job = self.prepare(scorer, on_note)
+        return lambda _: job
+
+    def join(self, ranges: Sequence[Finished]) -> Finished:
+        """Return a run's content from that of its ranges, which must have the same details."""
+        if not any(relation.n for one in ranges for relation in one.relations):
+            raise NoFactCounts(f"No fact can be scored with {self.model_name}.")
+        relations = [
+            replace(
+                same[0],
+                n=sum(one.n for one in same),
+                n_excluded=sum(one.n_excluded for one in same),
+            )
+            for same in zip(*(one.relations for one in ranges), strict=True)
+        ]
+        return Finished(
+            pa.concat_tables([one.rows for one in ranges]).unify_dictionaries(),
+            tuple(relations),
+            max(one.n_candidates for one in ranges),
+            ranges[0].details,
+            dict(ChainMap(*(dict(one.words) for one in ranges))),
+        )
 
     @cached_property
     def digest(self) -> str:

@@ -5,7 +5,7 @@ queries of a segment are sorted by length before they are divided into batches, 
 the same batches.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -68,16 +68,25 @@ def prepare(
     candidates: Candidates,
     model: BlankFiller,
     context: Context,
+    kinds: Mapping[str, Collection[Place]] | None = None,
 ) -> Prepared:
     """Return a run's queries for one model; a question that can't be scored gets the reason.
 
+    Args:
+        questions: The questions, in order.
+        knowledge: The answers in the data.
+        candidates: The words to rank.
+        model: The model.
+        context: The text that it sees.
+        kinds: What `kinds_of_places` returns for all questions, if these are a range of them.
+
     Raises:
-        NoFactCounts: If no question remains.
+        NoFactCounts: If no question remains, and these are all questions.
     """
+    known = kinds_of_places(questions, candidates) if kinds is None else kinds
     groups: dict[str, list[int]] = {}
     for row, question in enumerate(questions):
-        name = question.relation.name if candidates.per_relation else ""
-        groups.setdefault(name, []).append(row)
+        groups.setdefault(_segment_name(question, candidates), []).append(row)
     kept = list(questions)
     segments = []
     for name, rows in groups.items():
@@ -86,14 +95,33 @@ def prepare(
             for row in rows
             if (question := kept[row]).excluded is None and question.query is not None
         }
-        kinds = {place.kind for place in set(asked.values())}
-        columns = _columns(name, knowledge, candidates, model, kinds)
+        columns = _columns(name, knowledge, candidates, model, known.get(name, ()))
         if columns is None:  # excludes the facts of this relation only
             for row in rows:
                 kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
         else:
             segments.append(_segment(kept, asked, knowledge, columns, model, context))
+    if kinds is not None:
+        return Prepared(tuple(kept), tuple(segment for segment in segments if segment.queries))
     return as_prepared(kept, segments, model.name)
+
+
+def kinds_of_places(questions: Sequence[Question], candidates: Candidates) -> dict[str, set[Place]]:
+    """Return the kinds of places at which each segment's words are ranked, by the segment's name.
+
+    They decide which words are one token, so all ranges of a run need those of all its queries.
+    """
+    kinds: dict[str, set[Place]] = {}
+    for question in questions:
+        if question.excluded is None and question.query is not None:
+            place = places_of(question.query)[0].kind
+            kinds.setdefault(_segment_name(question, candidates), set()).add(place)
+    return kinds
+
+
+def _segment_name(question: Question, candidates: Candidates) -> str:
+    """Return the relation's name if each relation has its own candidates, else ""."""
+    return question.relation.name * candidates.per_relation
 
 
 def as_prepared(

@@ -143,6 +143,15 @@ def make_questions(
     return questions
 
 
+def most_questions(
+    dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
+) -> int:
+    """Return the number of rows of a run whose prompts are templates or single sentences."""
+    return sum(
+        max(1, len(prompts.of(name))) * len(dataset.facts_of(name)[:limit]) for name in relations
+    )
+
+
 def check_questions(
     dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
 ) -> None:

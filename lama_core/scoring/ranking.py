@@ -26,6 +26,8 @@ from lama_core.candidates.columns import pad_columns as pad_columns
 Ranking = Literal["filtered", "raw"]
 RANKINGS: tuple[Ranking, ...] = ("filtered", "raw")
 
+GROUP = 64  # columns of which only the highest value is compared, to find the best ten
+
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
@@ -80,21 +82,21 @@ def rank_gold(
         raise ValueError(
             f"query {query}: the gold column {gold[query]} is outside the {n_candidates} candidates"
         )
-    nan = np.isnan(log_probs).any(axis=1)
-    if nan.any():
-        raise ValueError(f"query {int(np.flatnonzero(nan)[0])}: a log-probability is NaN")
+    nan = first_nan(log_probs)
+    if nan is not None:
+        raise ValueError(f"query {nan}: a log-probability is NaN")
     rows = np.arange(n_queries)
-    columns = np.arange(n_candidates)
     gold_log_probs = log_probs[rows, gold][:, None]
     ahead = log_probs > gold_log_probs
     ties = log_probs == gold_log_probs
-    earlier = columns < gold[:, None]
-    ahead |= ties & earlier
+    for at in np.flatnonzero(np.count_nonzero(ties, axis=1) > 1):  # the gold answer ties itself
+        ahead[at, : gold[at]] |= ties[at, : gold[at]]
     in_tail = np.isneginf(gold_log_probs[:, 0])
     if order is not None and in_tail.any():
         tail = np.flatnonzero(in_tail)
         gold_order = order[tail, gold[tail]][:, None]
-        before = (order[tail] > gold_order) | ((order[tail] == gold_order) & earlier[tail])
+        earlier = np.arange(n_candidates) < gold[tail][:, None]
+        before = (order[tail] > gold_order) | ((order[tail] == gold_order) & earlier)
         ahead[tail] = np.where(ties[tail], before, ahead[tail])
     raw = 1 + np.count_nonzero(ahead, axis=1).astype(np.int64)
     if removed is None or not removed.size:
@@ -119,17 +121,19 @@ def best_candidates(
         log_probs = np.where(out, np.float32(-np.inf), log_probs)
     width = min(k, n_candidates)
     rows = np.arange(n_queries)[:, None]
-    # argpartition breaks ties at rank k arbitrarily, so rows with such a tie are sorted in full.
-    columns = np.sort(
-        np.argpartition(log_probs, n_candidates - width, axis=1)[:, n_candidates - width :], axis=1
-    )
-    lowest = log_probs[rows, columns].min(axis=1, keepdims=True)
-    n_at_least = np.count_nonzero(log_probs >= lowest, axis=1)
-    within = np.argsort(-log_probs[rows, columns], axis=1, kind="stable")
-    columns = columns[rows, within]
-    for at in np.flatnonzero((n_at_least > width) | np.isneginf(lowest[:, 0])):
+    least = _least_of_best(log_probs, width)
+    columns = np.zeros((n_queries, width), dtype=np.int64)
+    in_tail = np.isneginf(least)
+    for at in np.flatnonzero(in_tail):
         ordered = _sorted_in_full(log_probs[at], None if order is None else order[at], out[at])
         columns[at] = ordered[:width]
+    reaches = (log_probs >= least[:, None]) & ~in_tail[:, None]
+    query, column = np.divmod(np.flatnonzero(reaches), n_candidates)
+    ordered = np.lexsort((column, -log_probs[query, column], query))
+    n_reached = np.bincount(query, minlength=n_queries)
+    first = np.cumsum(n_reached) - n_reached
+    scored = np.flatnonzero(~in_tail)
+    columns[scored] = column[ordered][first[scored, None] + np.arange(width)]
     gone = np.arange(width) >= n_candidates - np.count_nonzero(out, axis=1)[:, None]
     chosen = np.where(gone, -np.inf, log_probs[rows, columns]).astype(np.float32)
     missing = ((0, 0), (0, k - width))
@@ -137,6 +141,31 @@ def best_candidates(
         np.pad(np.where(gone, NO_COLUMN, columns), missing, constant_values=NO_COLUMN),
         np.pad(chosen, missing, constant_values=-np.inf),
     )
+
+
+def first_nan(log_probs: Floats) -> int | None:
+    """Return the first query with a log-probability that is NaN, or None."""
+    nan = np.flatnonzero(np.isnan(log_probs.max(axis=1)))  # NaN if any of them is
+    return int(nan[0]) if len(nan) else None
+
+
+def _least_of_best(log_probs: Floats, k: int) -> Floats:
+    """Return a value for each query that at least k candidates reach, the k best among them.
+
+    It is the k-th highest of the highest values of groups of columns: k groups have a candidate
+    that reaches it, and whatever is lower isn't among the k best. Few others reach it, and finding
+    it takes a fraction of the time of a partition of all columns. A group's columns are equally far
+    apart, which is the fastest to compare.
+    """
+    n_candidates = log_probs.shape[1]
+    size = max(1, min(GROUP, n_candidates // (8 * k)))
+    n_whole = n_candidates - n_candidates % size
+    groups = log_probs[:, :n_whole].reshape(len(log_probs), size, n_whole // size).max(axis=1)
+    if n_whole < n_candidates:
+        rest = log_probs[:, n_whole:].max(axis=1, keepdims=True)
+        groups = np.concatenate([groups, rest], axis=1)
+    kth: Floats = np.partition(groups, groups.shape[1] - k, axis=1)[:, groups.shape[1] - k]
+    return kth
 
 
 def _sorted_in_full(log_probs: Floats, order: Floats | None, out: NDArray[np.bool_]) -> Ints:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from lama_core.errors import UserError
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.preparation import Segment
-from lama_core.scoring.ranking import NO_COLUMN, Top, best_candidates, rank_gold
+from lama_core.scoring.ranking import NO_COLUMN, Top, best_candidates, first_nan, rank_gold
 
 TOP_K = 10
 
@@ -35,9 +35,8 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
     """
     at = scored.indices
     gold, removed = segment.gold[at], segment.removed[at]
-    bad = np.isnan(scored.log_probs).any(axis=1)
-    if bad.any():
-        query = segment.queries[int(at[int(np.flatnonzero(bad)[0])])]
+    if (bad := first_nan(scored.log_probs)) is not None:
+        query = segment.queries[int(at[bad])]
         raise UserError(
             f"{name} returned NaN for {query.text()!r}: its weights are corrupt, or the precision "
             "is too low; try --precision fp32. Finished parts are kept."

@@ -93,7 +93,7 @@ def test_no_flipped_bit_changes_a_finished_part_silently(tmp_path: Path) -> None
         assert Parts(tmp_path, "run").load("00000", ignore) is None
     path.write_bytes(data)
     loaded = Parts(tmp_path, "run").load("00000", ignore)
-    assert loaded is not None and loaded[0].equals(rows)
+    assert loaded is not None and loaded.table.equals(rows)
 
 
 def test_a_run_without_digests_is_read(made: Path) -> None:

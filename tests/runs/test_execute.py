@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
@@ -102,7 +103,7 @@ def test_an_unfinished_run_keeps_the_request_that_began_it_until_it_is_finished(
     spec = replace(plan(request, load=hash_model).specs[0], batch_rows=8)
     asked = iter(range(100))
     with pytest.raises(RunStopped):
-        options = {"stopped": lambda: next(asked) > 3, "begun": begun_text(request)}
+        options = {"stopped": lambda: next(asked) > 5, "begun": begun_text(request)}
         run(spec, runs_dir(), **options)
     name = f"{spec.run_id}.part"
     assert saved_request(name) == (request, Path.cwd())
@@ -197,6 +198,24 @@ def test_a_stopped_run_goes_on_where_it_stopped_and_ends_the_same(
     resumed = [progress.resumed for progress in seen]
     assert resumed == sorted(resumed), "a sitting never loses what an earlier one kept"
     assert all(progress.done >= progress.resumed for progress in seen)
+
+
+def test_the_ranges_of_a_large_run_give_its_rows(data: Path, tmp_path: Path) -> None:
+    whole = run(one_spec(data), tmp_path)
+    spec = replace(one_spec(data), range_rows=60, n_ranges=5)
+    seen: list[Progress] = []
+    polls = iter(range(100))
+    with pytest.raises(RunStopped):
+        run(spec, tmp_path, stopped=lambda: next(polls) > 12)
+    divided = run(spec, tmp_path, on_progress=seen.append)
+    pd.testing.assert_frame_equal(divided.facts, whole.facts)
+    assert divided.info.digest != whole.info.digest, "batches end where a range ends"
+    same = ("n", "n_excluded", "relations", "n_candidates", "device")
+    assert [getattr(divided.info, one) for one in same] == [
+        getattr(whole.info, one) for one in same
+    ]
+    assert divided.words == whole.words
+    assert (seen[-1].done, seen[-1].total) == (250, 250) and seen[-1].resumed > 0
 
 
 def test_progress_counts_to_the_end_and_gives_a_rate(data: Path, tmp_path: Path) -> None:
@@ -489,10 +508,10 @@ def test_a_resumed_run_keeps_the_settings_of_its_finished_parts(
     spec, asked = one_spec(data), iter(range(100))
     monkeypatch.setenv("LAMA_BATCH_TOKENS", "1000")
     with pytest.raises(RunStopped):
-        run(spec, tmp_path, stopped=lambda: next(asked) > 3)
+        run(spec, tmp_path, stopped=lambda: next(asked) > 5)
     used: list[PassSettings | None] = []
     monkeypatch.setattr(
-        Parts, "write", lambda *given, write=Parts.write: (used.append(given[-1]), write(*given))
+        Parts, "write", lambda *given, write=Parts.write: (used.append(given[-1]), write(*given))[1]
     )
     monkeypatch.setenv("LAMA_BATCH_TOKENS", "500")
     notes: list[str] = []

@@ -26,12 +26,13 @@ def test_parts_come_back_as_they_were_written(tmp_path: Path) -> None:
     parts = Parts(tmp_path, "run")
     parts.write("00000", rows(0), 1.5)
     settings = PassSettings(threads=2, batch_tokens=512)
-    parts.write("00001", rows(1, 2), 0.25, settings)
+    parts.write("00001", rows(1, 2), 0.25, "cpu", settings)
     again = Parts(tmp_path, "run")
     first, found = (again.load(name, ignore) for name in ("00000", "00001"))
     assert first is not None and found is not None
-    assert (first[1:], found[1:]) == ((1.5, None), (0.25, settings))
-    assert from_table(found[0]).tobytes() == from_table(rows(1, 2)).tobytes()
+    assert (first.seconds, first.settings) == (1.5, None)
+    assert (found.seconds, found.device, found.settings) == (0.25, "cpu", settings)
+    assert from_table(found.table).tobytes() == from_table(rows(1, 2)).tobytes()
     assert again.load("00002", ignore) is None
 
 

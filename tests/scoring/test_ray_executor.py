@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,32 @@ def test_a_node_that_is_killed_changes_no_byte_of_the_run(
     assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
 
 
+def test_a_node_that_joins_gets_work_and_changes_no_byte_of_the_run(
+    nodes: tuple[Cluster, list[Any]], opened: Path, data: Path, tmp_path: Path
+) -> None:
+    cluster, _ = nodes
+    (spec,) = make_specs(data, "slow")
+    execute(spec, folder=tmp_path / "local", load=hash_model)
+    run = {"folder": tmp_path / "ray", "executor": RayExecutor(), "load": ray_fakes.load_fifth}
+    with ThreadPoolExecutor(1) as thread:  # only the main thread can start a node
+        made = thread.submit(execute, spec, **run)
+        while len(ray_fakes.opened(opened)) < 4 and not made.done():
+            time.sleep(0.1)  # four workers wait for a fifth
+        joined = cluster.add_node(num_cpus=1)
+        made.result()
+    assert joined.node_id in {node for node, _, _ in ray_fakes.opened(opened)}
+    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    cluster.remove_node(joined)
+
+
+def test_the_ranges_of_a_large_run_are_divided(opened: Path, data: Path, tmp_path: Path) -> None:
+    (one,) = make_specs(data, "slow")
+    spec = replace(one, range_rows=30, n_ranges=5)
+    execute(spec, folder=tmp_path / "local", load=hash_model)
+    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_second)
+    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+
+
 def test_a_worker_that_is_killed_changes_no_byte_of_the_run(
     opened: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -113,10 +141,10 @@ def test_a_worker_that_is_killed_changes_no_byte_of_the_run(
             killed.append(ray_fakes.opened(opened)[0][1])
             os.kill(killed[0], signal.SIGKILL)
 
-    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(1), load=ray_fakes.load_slow,
+    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_slow,
             on_progress=kill_once)  # fmt: skip
     workers = {process for _, process, _ in ray_fakes.opened(opened)}
-    assert killed and len(workers) == 2, "a new worker took the killed one's place"
+    assert killed and killed[0] in workers and len(workers) > 1
     assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
 
 
@@ -128,7 +156,7 @@ def test_a_run_of_statements_is_the_same_on_the_cluster(opened: Path, tmp_path: 
     assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
 
 
-def test_several_models_are_opened_by_several_workers_and_none_by_one_twice(
+def test_several_models_are_the_same_on_the_cluster_and_loaded_seldom(
     opened: Path, data: Path, tmp_path: Path
 ) -> None:
     specs = make_specs(data, "first", "second", "third", "fourth")
@@ -138,9 +166,7 @@ def test_several_models_are_opened_by_several_workers_and_none_by_one_twice(
         assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
     loads = [(process, name) for _, process, name in ray_fakes.opened(opened)]
     assert {name for _, name in loads} == {"first", "second", "third", "fourth"}
-    assert len(set(loads)) == len(loads)
-    begun = dict(reversed(loads))  # what each worker opened first
-    assert len(set(begun.values())) > 1
+    assert len(loads) - len(set(loads)) <= len(specs), "twice only by who saves the run"
 
 
 def test_a_series_of_checkpoints_is_the_same_on_the_cluster(opened: Path, tmp_path: Path) -> None:
@@ -160,7 +186,7 @@ def test_a_stopped_run_goes_on_in_this_process_and_ends_the_same(
     execute(spec, folder=tmp_path / "local", load=hash_model)
     seen: list[Progress] = []
     with pytest.raises(RunStopped, match="are kept"):
-        execute(spec, folder=tmp_path / "ray", executor=RayExecutor(2), load=ray_fakes.load_slow,
+        execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_slow,
                 on_progress=seen.append, stopped=lambda: seen[-1].done > 40)  # fmt: skip
     execute(spec, folder=tmp_path / "ray", load=hash_model, on_progress=seen.append)
     assert seen[-1].resumed > 40
@@ -170,22 +196,22 @@ def test_a_stopped_run_goes_on_in_this_process_and_ends_the_same(
 def test_a_workers_failure_is_one_sentence(opened: Path, data: Path, tmp_path: Path) -> None:
     (spec,) = make_specs(data, "slow")
     with pytest.raises(UserError, match=r"^slow returned NaN for 'Question"):
-        execute(spec, folder=tmp_path, executor=RayExecutor(1), load=ray_fakes.load_broken)
+        execute(spec, folder=tmp_path, executor=RayExecutor(), load=ray_fakes.load_broken)
 
 
 def test_a_node_without_the_weights_is_named(opened: Path, data: Path, tmp_path: Path) -> None:
     (spec,) = make_specs(data, "slow")
     wanted = r"^On the node [\d.]+: There is no model 'slow' here\. Every node needs the weights"
     with pytest.raises(UserError, match=wanted):
-        execute(spec, folder=tmp_path, executor=RayExecutor(1), load=ray_fakes.load_nowhere)
+        execute(spec, folder=tmp_path, executor=RayExecutor(), load=ray_fakes.load_nowhere)
 
 
 def test_a_part_that_kills_its_workers_is_given_up(
     opened: Path, data: Path, tmp_path: Path
 ) -> None:
     (spec,) = make_specs(data, "slow")
-    with pytest.raises(UserError, match=r"^3 workers of the Ray cluster died at part 0000"):
-        execute(spec, folder=tmp_path, executor=RayExecutor(1), load=ray_fakes.load_deadly)
+    with pytest.raises(UserError, match=r"^3 workers of the Ray cluster died during the same work"):
+        execute(spec, folder=tmp_path, executor=RayExecutor(), load=ray_fakes.load_deadly)
 
 
 def test_a_cluster_without_room_is_said_to_have_none(
@@ -209,4 +235,4 @@ def test_a_cluster_without_room_is_said_to_have_none(
 def test_no_cluster_at_the_address_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     with pytest.raises(UserError, match=r"^No Ray cluster answers at RAY_ADDRESS='127.0.0.1:1'"):
-        next(RayExecutor().tables([], [], lambda _: None))
+        next(RayExecutor().events(list, [], lambda _: None))  # type: ignore[arg-type]

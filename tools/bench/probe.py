@@ -3,6 +3,7 @@
 - Speed: `runs.execute` on facts like T-REx's, from the dataset's files to the saved run, with a
   random model of BERT-base size. Lower bound of the time (the limit): the encoder alone, on the
   same batches.
+- Steps: preparing, ranking and writing, with a model that costs nothing.
 - Memory: a run of as many facts as T-REx has, in its own process. To save time, one of every
   `EVERY` batches goes through the model; the others get random scores of the same shape.
 - Saving: finished parts, one file each. Peer: a log to which each batch is appended with a
@@ -11,6 +12,7 @@
 
 import os
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +28,9 @@ from lama_core.models.protocols import Encoded, Scores
 from lama_core.paths import cache_dir
 from lama_core.probes.cloze.spec import BATCHES, ClozeSpec
 from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.progress import ignore
 from lama_core.runs.execute import execute
+from lama_core.runs.making import save_files
 from lama_core.runs.parts import Parts
 from lama_core.scoring.batches import MAX_ROWS
 from lama_core.scoring.preparation import prepare
@@ -34,11 +38,12 @@ from lama_core.scoring.queries import gather_knowledge, make_questions
 from lama_core.scoring.top_answers import ROW, to_table
 from tools.bench.measuring import TARGET, BenchRow, called_in_a_fresh_process, rates
 from tools.bench.passes import bare_passes, planned
-from tools.bench.workload import base_sized_model, write_lama
+from tools.bench.workload import Costless, base_sized_model, write_lama
 
 N_MEMORY_FACTS = 34_000
 EVERY = 40  # when memory is measured, one of this many batches goes through the model
 GIGABYTES = 2.5
+WITHOUT_COSTS = 8_000.0  # queries per CPU second
 
 
 def one_spec(model: Any, data: Path) -> ClozeSpec:
@@ -64,6 +69,31 @@ def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
         limit, ours = rates(n_facts, [bare_passes(model, planned(queries)), whole_run], repetitions)
     what = f"a run of {n_facts:,} facts, a BERT-base-sized model, fp32"
     return [BenchRow(what, "facts/s", ours, None, "", limit, "encoder only, the same batches")]
+
+
+def steps(n_facts: int) -> list[BenchRow]:
+    """Measure the steps of a run in one process, with a model that costs nothing."""
+    model: Any = Costless(base_sized_model())
+    with tempfile.TemporaryDirectory() as folder:
+        spec = one_spec(model, write_lama(Path(folder) / "data", n_facts))
+        seconds = {}
+        clock = time.process_time()
+        job = spec.prepare(model, ignore)
+        numbers = range(len(job.work.parts))
+        seconds["preparing queries"] = -clock + (clock := time.process_time())
+        tables = [job.work.score(model, number, ignore) for number in numbers]
+        seconds["ranking the candidates"] = -clock + (clock := time.process_time())
+        finished = job.finish(tables)
+        seconds["making the rows"] = -clock + (clock := time.process_time())
+        save_files(spec, finished, Path(folder), 0.0, "cpu")
+        seconds["writing the rows"] = -clock + time.process_time()
+    rows = [
+        BenchRow(f"{step}, {n_facts:,} facts", "queries/CPU s", n_facts / took)
+        for step, took in seconds.items()
+    ]
+    whole = n_facts / sum(seconds.values())
+    what = f"prepares, ranks and writes {n_facts:,} facts, a model without costs"
+    return [*rows, BenchRow(what, "queries/CPU s", whole, None, "", WITHOUT_COSTS, TARGET)]
 
 
 def encode_facts(spec: ClozeSpec, model: Any) -> list[tuple[Encoded, ...]]:
@@ -125,7 +155,8 @@ def saving(n_facts: int, repetitions: int) -> list[BenchRow]:
         def parts() -> None:
             saved = Parts(Path(folder) / str(next(number)), "run")
             for first in range(0, n_facts, part_size):
-                saved.write(f"{first:06}", to_table(rows[first : first + part_size]), 0.0)
+                table = to_table(rows[first : first + part_size])
+                saved.write(f"{first:06}", table, 0.0)
 
         def log() -> None:
             with open(Path(folder) / str(next(number)), "ab", buffering=0) as file:
@@ -160,5 +191,6 @@ def run(
         UserError: If the embedded model, whose tokenizer is used, is missing.
     """
     yield from throughput(n_queries, repetitions)
+    yield from steps(memory_facts)
     yield from saving(memory_facts, repetitions)
     yield from memory(memory_facts)

@@ -6,6 +6,7 @@ from inspect import signature
 from tools.bench import (
     analogy,
     cloze,
+    cluster,
     data,
     devices,
     generation,
@@ -23,6 +24,7 @@ from tools.bench.measuring import BenchRow
 BENCHMARKS: dict[str, Callable[..., Iterator[BenchRow]]] = {
     "analogy": analogy.run,
     "cloze": cloze.run,
+    "cluster": cluster.run,
     "data": data.run,
     "devices": devices.run,
     "generation": generation.run,

@@ -10,9 +10,12 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from lama_core.candidates.columns import Candidates
+import numpy as np
+
+from lama_core.candidates.columns import Candidates, Columns
 from lama_core.models.cpu import computed_precision
 from lama_core.models.devices import chosen_device
+from lama_core.models.protocols import Encoded, Scores
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import LocatedModel, fetch
@@ -153,6 +156,27 @@ def plain_base_sized_model() -> tuple[Any, Any]:
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(fetch(find_model(MASKED)).folder)
     return BertForMaskedLM(BertConfig(vocab_size=len(tokenizer))).eval(), tokenizer
+
+
+class Costless:
+    """A model that returns stored scores."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._scores = np.empty((0, 0), dtype=np.float32)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return any other attribute of the model."""
+        return getattr(self._model, name)
+
+    def blank_log_probs(self, batch: list[Encoded], columns: Columns) -> Scores:
+        """Return the first rows of the stored scores."""
+        n_words = len(columns.words)
+        if self._scores.shape[1] != n_words or len(self._scores) < len(batch):
+            shape = (max(512, len(batch)), n_words)
+            draw = np.random.default_rng(0)
+            self._scores = -draw.standard_exponential(shape, dtype=np.float32)
+        return Scores(self._scores[: len(batch)])
 
 
 def base_sized_model(precision: str = "fp32") -> "MaskedModel":

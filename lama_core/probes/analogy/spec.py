@@ -259,8 +259,7 @@ class AnalogyWork:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         return tuple(
-            Part(f"{number:03}", plan.n_decisions, plan.n_decisions)
-            for number, plan in enumerate(self.plans)
+            Part(f"{number:03}", plan.n_decisions) for number, plan in enumerate(self.plans)
         )
 
     def score(self, scorer: PairScorer, number: int, tick: Tick) -> pa.Table:

@@ -20,9 +20,15 @@ from lama_core.progress import Unit
 from lama_core.runs.info import RelationInfo
 from lama_core.runs.rows import make_rows
 from lama_core.runs.spec import Finished, RunSpec, ScoringJob
-from lama_core.scoring.batches import MAX_ROWS, MAX_TOKENS, ScoreBlock, n_tokens, plan_batches
+from lama_core.scoring.batches import MAX_ROWS, MAX_TOKENS, ScoreBlock, plan_batches
 from lama_core.scoring.executors import Part, Tick
-from lama_core.scoring.preparation import Prepared, Segment, make_judge, prepare
+from lama_core.scoring.preparation import (
+    Prepared,
+    Segment,
+    kinds_of_places,
+    make_judge,
+    prepare,
+)
 from lama_core.scoring.prompt_choice import PromptKind, PromptSet
 from lama_core.scoring.queries import Knowledge, Question, gather_knowledge, make_questions
 from lama_core.scoring.refusals import exclude_refused, join_rows, score_accepted
@@ -32,6 +38,9 @@ from lama_core.scoring.top_answers import from_table, rank_block, to_table
 # Incremented if and only if the same specification gives other numbers.
 VERSION = 2
 OPEN_BOOK = "open-book"
+# Rows that are prepared and scored on their own, so that workers can divide the preparation of a
+# large run. Runs with fewer rows are as in earlier versions.
+RANGE = 1 << 16
 # Batches per part. Each part is one file; a killed process loses at most one part.
 BATCHES = 4
 
@@ -51,8 +60,8 @@ class SegmentWork(ABC):
         """Return the index of the first step of each part of a segment."""
 
     @abstractmethod
-    def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Return the number of units of a part and its approximate number of tokens."""
+    def size(self, segment: int, first: int) -> int:
+        """Return the number of units of a part."""
 
     @abstractmethod
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
@@ -71,7 +80,7 @@ class SegmentWork(ABC):
     def parts(self) -> tuple[Part, ...]:
         """The parts, in the order of `part_starts`."""
         return tuple(
-            Part(f"{segment:05}-{first:07}", *self.size(segment, first))
+            Part(f"{segment:05}-{first:07}", self.size(segment, first))
             for segment, first in self.part_starts
         )
 
@@ -85,6 +94,7 @@ class ClozeSpec(RunSpec):
         candidates: The candidates; with `per_relation`, the objects of each relation.
         batch_rows: Maximum queries of a batch; can change the last bits of the scores.
         batch_tokens: Maximum tokens of a batch; can change the last bits of the scores.
+        range_rows: Rows of each of `n_ranges` ranges.
         open_book: Open-book context, if any.
         has_other_tokens: Whether words may have other tokens than in earlier versions.
     """
@@ -96,6 +106,7 @@ class ClozeSpec(RunSpec):
     candidates: Candidates
     batch_rows: int = MAX_ROWS
     batch_tokens: int = MAX_TOKENS
+    range_rows: int = RANGE
     open_book: OpenBook | None = None
     has_other_tokens: bool = False
 
@@ -112,8 +123,11 @@ class ClozeSpec(RunSpec):
             options["rescored"] = [RESCORED, "valid objects"]
         if self.open_book is not None:
             options["open book"] = self.open_book.identity
-        if self.has_other_tokens:  # otherwise no key, so that earlier runs keep their identity
+        # Otherwise no keys, so that earlier runs keep their identity.
+        if self.has_other_tokens:
             options["words"] = "tokenized in the text"
+        if self.n_ranges > 1:  # batches don't cross ranges, which can change last digits
+            options["range"] = self.range_rows
         return options
 
     def prompt_name(self) -> str:
@@ -125,11 +139,40 @@ class ClozeSpec(RunSpec):
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Return the queries as the model's tokens, in parts."""
+        dataset, knowledge = self._gather(scorer, on_note)
+        return self._job(scorer, dataset, knowledge, *self.make_work(dataset, knowledge, scorer))
+
+    def ranges(self, scorer: Any, on_note: Callable[[str], None]) -> Callable[[int], ScoringJob]:
+        """Return a function that prepares the queries of a range, by its number."""
+        if self.n_ranges == 1:
+            return super().ranges(scorer, on_note)
+        dataset, knowledge = self._gather(scorer, on_note)
+        questions = self._questions(dataset, knowledge, scorer)
+        places = kinds_of_places(questions, self.candidates)
+
+        def prepare_range(number: int) -> ScoringJob:
+            some = questions[number * self.range_rows : (number + 1) * self.range_rows]
+            prepared = prepare(some, knowledge, self.candidates, scorer, self.context, places)
+            return self._job(scorer, dataset, knowledge, prepared, self._work(prepared))
+
+        return prepare_range
+
+    def _gather(self, scorer: Any, on_note: Callable[[str], None]) -> tuple[Dataset, Knowledge]:
+        """Return the dataset and its answers."""
         for note in scorer.notes:
             on_note(f"{scorer.name}: {note}")
         dataset: Dataset = self.load_data()
-        knowledge = gather_knowledge(dataset, self.relations)
-        prepared, work = self.make_work(dataset, knowledge, scorer)
+        return dataset, gather_knowledge(dataset, self.relations)
+
+    def _job(
+        self,
+        scorer: Any,
+        dataset: Dataset,
+        knowledge: Knowledge,
+        prepared: Prepared,
+        work: SegmentWork,
+    ) -> ScoringJob:
+        """Return the scoring work on prepared queries."""
         # So that `finish` doesn't keep the weights in memory.
         vocabulary, model_name = scorer.vocabulary, scorer.name
 
@@ -147,7 +190,8 @@ class ClozeSpec(RunSpec):
                 first = scored.questions[int(segment.rows[0])].relation.name
                 words[first * self.candidates.per_relation] = tuple(segment.columns.words)
             relations = self._describe(dataset, scored.questions)
-            return Finished(rows, relations, max(map(len, words.values())), self.details(), words)
+            n_candidates = max(map(len, words.values()), default=0)
+            return Finished(rows, relations, n_candidates, self.details(), words)
 
         return ScoringJob(work, finish)
 
@@ -155,9 +199,18 @@ class ClozeSpec(RunSpec):
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any
     ) -> tuple[Prepared, SegmentWork]:
         """Return the questions, and the work of scoring those that aren't excluded."""
+        questions = self._questions(dataset, knowledge, scorer)
+        prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
+        return prepared, self._work(prepared)
+
+    def _work(self, prepared: Prepared) -> "ClozeWork":
+        return ClozeWork(prepared.segments, self.batch_rows, self.batch_tokens)
+
+    def _questions(self, dataset: Dataset, knowledge: Knowledge, scorer: Any) -> list[Question]:
+        """Return every row of the run, with the open-book context before each query."""
         judge = make_judge(knowledge, self.candidates, scorer, self.context)
         add_passage = self.open_book.before if self.open_book is not None else lambda query: query
-        questions = [
+        return [
             replace(question, query=add_passage(question.query))
             if question.query and not question.excluded
             else question
@@ -169,8 +222,6 @@ class ClozeSpec(RunSpec):
                 lambda fact, query: judge(fact, add_passage(query)),
             )
         ]
-        prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
-        return prepared, ClozeWork(prepared.segments, self.batch_rows, self.batch_tokens)
 
     def more_columns(
         self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
@@ -223,12 +274,9 @@ class ClozeWork(SegmentWork):
     def first_steps(self, segment: int) -> range:
         return range(0, len(self.batches[segment]), BATCHES)
 
-    def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Return the number of queries of a part, and of their tokens."""
-        encoded = self.segments[segment].encoded
-        batches = self.batches[segment][first : first + BATCHES]
-        queries = [encoded[query] for batch in batches for query in batch]
-        return len(queries), sum(map(n_tokens, queries))
+    def size(self, segment: int, first: int) -> int:
+        """Return the number of queries of a part."""
+        return sum(map(len, self.batches[segment][first : first + BATCHES]))
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
         """Return the answers of one part; a GPU scores the whole part in one batch."""

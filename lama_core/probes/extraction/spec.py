@@ -135,10 +135,9 @@ class FoundWork(SegmentWork):
     def first_steps(self, segment: int) -> range:
         return range(0, len(self.questions[segment]), PART)
 
-    def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Return the number of questions of a part twice: as size and as cost."""
-        n = len(self.questions[segment][first : first + PART])
-        return n, n
+    def size(self, segment: int, first: int) -> int:
+        """Return the number of questions of a part."""
+        return len(self.questions[segment][first : first + PART])
 
     def score(self, finder: Finder, number: int, tick: Tick) -> pa.Table:
         segment, first = self.part_starts[number]

@@ -91,8 +91,7 @@ class GenerationWork:
     def parts(self) -> tuple[Part, ...]:
         """The parts, in order; each generates PART texts."""
         n = len(self.prompts)
-        sizes = [(first, min(PART, n - first)) for first in range(0, n, PART)]
-        return tuple(Part(f"{first:07}", size, size * self.max_tokens) for first, size in sizes)
+        return tuple(Part(f"{first:07}", min(PART, n - first)) for first in range(0, n, PART))
 
     def score(self, scorer: Any, number: int, tick: Tick) -> pa.Table:
         """Return the answers of one part, in the columns of `ANSWERS`."""

@@ -246,11 +246,10 @@ class PendingRelation:
     left_out: str = ""
 
     @property
-    def size(self) -> tuple[int, int]:
-        """Number of queries, and approximate number of words in them."""
+    def size(self) -> int:
+        """Number of queries."""
         n_facts = sum(len(asked.facts) for asked in (self.train, self.test) if asked)
-        n_words = sum(len(text.split()) for text in self.pool.templates)
-        return len(self.pool.entries) * n_facts, n_facts * n_words
+        return len(self.pool.entries) * n_facts
 
 
 @dataclass(frozen=True)
@@ -265,7 +264,7 @@ class StudyWork:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        return tuple(Part(f"{number:03}", *one.size) for number, one in enumerate(self.pending))
+        return tuple(Part(f"{number:03}", one.size) for number, one in enumerate(self.pending))
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
         """Study one relation; the table's metadata holds the relation's details as JSON."""

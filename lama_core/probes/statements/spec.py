@@ -191,13 +191,11 @@ class StatementWork(SegmentWork):
             0, len(found.queries), max(1, MAX_STATEMENTS_AT_ONCE // len(found.columns.words))
         )
 
-    def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Return the number of statements of a part, and of their words."""
+    def size(self, segment: int, first: int) -> int:
+        """Return the number of statements of a part."""
         found = self.segments[segment]
         queries = found.queries[first : first + self.first_steps(segment).step]
-        n_words = sum(len(" ".join(query.parts).split()) + 1 for query in queries)
-        n_answers = len(found.columns.words)
-        return len(queries) * n_answers, n_words * n_answers
+        return len(queries) * len(found.columns.words)
 
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
         """Return the rows of one part, with margin and scores."""

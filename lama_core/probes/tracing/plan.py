@@ -57,7 +57,8 @@ def plan(request: TraceRequest, *, load: Load = load_by_name) -> Planned[TraceSp
     options = TraceOptions(request.restore, request.window, request.draws, request.seed)
     specs = (
         TraceSpec(
-            **{one.name: getattr(spec, one.name) for one in fields(spec)}, trace_options=options
+            **{one.name: getattr(spec, one.name) for one in fields(spec)} | {"n_ranges": 1},
+            trace_options=options,
         )
         for spec in planned.specs
     )

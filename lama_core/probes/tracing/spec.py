@@ -141,10 +141,9 @@ class TraceWork(SegmentWork):
     def first_steps(self, segment: int) -> range:
         return range(0, len(self.segments[segment].queries), PART)
 
-    def size(self, segment: int, first: int) -> tuple[int, int]:
-        """Return the number of queries of a part, and its cost: tokens squared times draws."""
-        encoded = self.segments[segment].encoded[first : first + PART]
-        return len(encoded), sum(len(one.token_ids) ** 2 for one in encoded) * self.options.draws
+    def size(self, segment: int, first: int) -> int:
+        """Return the number of queries of a part."""
+        return len(self.segments[segment].encoded[first : first + PART])
 
     def score(self, scorer: PartReader, number: int, tick: Tick) -> pa.Table:
         """Return the effects of the facts of one part, in the columns of `EFFECTS`."""

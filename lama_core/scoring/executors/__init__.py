@@ -1,11 +1,12 @@
-"""Executors: they score the parts of runs in this process, or on the workers of a Ray cluster.
+"""Executors: they have runs made in this process, or by the workers of a Ray cluster.
 
-A run's work is divided into the same parts in every process, before scoring starts. Each part is
-scored as a whole, so the executor doesn't affect the scores. To add an executor, add a file here
-and a row to `EXECUTORS`.
+A `Maker` does all the work on a run: it prepares queries, scores, ranks and writes rows. The
+process that starts a run hands out shares of runs and gets back what was written, by name; neither
+queries nor rows pass through it. Each part of a run is scored as a whole, so the executor doesn't
+affect the scores. To add an executor, add a file here and a row to `EXECUTORS`.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,17 +27,14 @@ class Part:
     Attributes:
         name: Name of its file.
         size: Number of units (`Work.unit`) in it.
-        cost: Approximate number of tokens that are computed for it; for probes that tokenize while
-            they score, the number of words or decisions. Executors balance workers by cost.
     """
 
     name: str
     size: int
-    cost: int
 
 
 class Work(Protocol):
-    """The work of one run, in parts. It holds no model and can be sent to another process."""
+    """The work on a range of a run's facts, in parts."""
 
     @property
     def unit(self) -> Unit:
@@ -51,64 +49,132 @@ class Work(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One run's work and its scorer.
+class Share:
+    """Parts of a run that one worker makes.
 
     Attributes:
-        work: The work.
-        key: Identifies the scorer: equal for jobs with the same scorer.
-        scorer: The scorer, loaded in this process; None if the executor's workers load it.
-        reopen: Loads the same scorer in another process.
+        run: Index of the run.
+        range: Index of the range of its facts.
+        first, step: The range's parts `first`, `first + step`, and so on.
     """
 
-    work: Work
-    key: Hashable
-    scorer: Any
-    reopen: Callable[[], Any]
+    run: int
+    range: int = 0
+    first: int = 0
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A part of a job. job: Index of the job. part: Index of the part in the job's work."""
+class Opened:
+    """A worker has prepared a range.
 
-    job: int
-    part: int
+    Attributes:
+        share: The share that it makes.
+        size: Number of units in the range.
+        unit: What `size` counts.
+        notes: Sentences for the user.
+    """
+
+    share: Share
+    size: int
+    unit: Unit
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A part, or the rows of a range, is on disk.
+
+    Attributes:
+        run: Index of the run.
+        name: Name of the part.
+        size: Number of units in it.
+        kept: Whether it was there already.
+        notes: Sentences for the user.
+    """
+
+    run: int
+    name: str
+    size: int
+    kept: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A run is finished and on disk. run: Its index. notes: Sentences for the user."""
+
+    run: int
+    notes: tuple[str, ...] = ()
+
+
+Event = Opened | Wrote | Saved
+
+
+class Maker(Protocol):
+    """Makes shares of runs; it holds the models."""
+
+    def open(self, run: int) -> None:
+        """Load a run's model, unless it is loaded. Raises UserError if it can't be."""
+
+    def make(self, share: Share, tick: Tick) -> Iterator[Opened | Wrote]:
+        """Make the missing parts of a share; yield once when it is prepared, and for each part."""
+
+    def finish(self, run: int) -> Saved:
+        """Save a run whose parts are all there."""
 
 
 class Executor(Protocol):
-    """Scores parts.
+    """Has runs made.
 
     Attributes:
-        here: Whether it scores in this process, with scorers that are loaded in it. If so, call it
-            with the jobs of one model at a time to save memory.
+        here: Whether this process makes them. If so, call it with the runs of one model at a time
+            to save memory.
     """
 
     here: bool
 
-    def tables(
-        self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
-    ) -> Iterator[tuple[Task, pa.Table, str]]:
-        """Yield each task once, in any order, with its rows and the device that scored it.
+    def events(
+        self, open_maker: Callable[[], Maker], n_ranges: Sequence[int], tick: Tick
+    ) -> Iterator[Event]:
+        """Make runs; yield what was done.
 
         Args:
-            jobs: The jobs.
-            tasks: The parts to score.
-            tick: Called while parts are scored.
+            open_maker: Makes a maker, here or in another process.
+            n_ranges: The number of ranges of each run.
+            tick: Called while parts are scored, or while this process waits.
         """
 
 
 class LocalExecutor:
-    """Scores the parts in this process, in the given order."""
+    """Makes the runs in this process: the first part of each, then the second of each.
+
+    Runs that share a model thus compute shared results once.
+    """
 
     here = True
 
-    def tables(
-        self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
-    ) -> Iterator[tuple[Task, pa.Table, str]]:
-        """Yield each task in order, with its rows and the device."""
-        for task in tasks:
-            job = jobs[task.job]
-            yield task, job.work.score(job.scorer, task.part, tick), job.scorer.device
+    def events(
+        self, open_maker: Callable[[], Maker], n_ranges: Sequence[int], tick: Tick
+    ) -> Iterator[Event]:
+        """Make the runs' parts in turn."""
+        maker = open_maker()
+        runs = [_events(maker, run, n, tick) for run, n in enumerate(n_ranges)]
+        yield from [next(events) for events in runs]  # so that the size of all is known
+        while runs:
+            for events in [*runs]:
+                event = next(events, None)
+                if event is None:
+                    runs.remove(events)
+                else:
+                    yield event
+
+
+def _events(maker: Maker, run: int, n_ranges: int, tick: Tick) -> Iterator[Event]:
+    """Make one run."""
+    for number in range(n_ranges):
+        yield from maker.make(Share(run, number), tick)
+    yield maker.finish(run)
 
 
 def _ray() -> Executor:
