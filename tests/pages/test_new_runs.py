@@ -1,5 +1,7 @@
 """New run and New study: what they score, how long it takes, and their choices in the URL."""
 
+import re
+
 import pytest
 from opening import open_page, said
 from streamlit.testing.v1 import AppTest
@@ -8,7 +10,9 @@ from lama_core.api.run_time import sample_of, seconds_of, size_of
 from lama_core.datasets import load_dataset
 from lama_core.probes.plan import ProbeRequest
 from lama_core.probes.prompts.plan import StudyRequest
+from lama_core.probes.prompts.spec import list_studies
 from lama_core.probes.statements.plan import StatementsRequest
+from pages.ui.prompts.new_study import _result
 from pages.ui.shared import jobs
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -96,3 +100,10 @@ def test_a_study_starts_with_one_relation_and_takes_own_prompts_for_it() -> None
     assert not app.exception and not app.error
     assert not [one for one in app.text_area if one.key == "study_own"]
     assert not any("--template" in code.value for code in app.code)
+
+
+def test_a_finished_study_says_what_its_best_prompts_and_the_manual_ones_get_right() -> None:
+    study = next(one for one in list_studies() if one.info.model == "minilm-mlm")
+    n = study.info.n
+    expected = rf"get [1-9]\d* of {n} test facts right, the manual prompts [1-9]\d* of {n}\."
+    assert re.search(expected, _result([study.info.id]))

@@ -117,7 +117,7 @@ def _choose_run(runs: list[KeptRun]) -> str:
         show=titles.__getitem__,
         column_config={
             "data": st.column_config.TextColumn(width=80),
-            "kind": st.column_config.TextColumn(width=150),
+            "kind": st.column_config.TextColumn(width=158),
             "facts": st.column_config.NumberColumn(format="localized", help="Scored queries."),
         },
     )

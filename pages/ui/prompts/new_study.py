@@ -60,16 +60,19 @@ def _show(names: Sequence[str]) -> None:
 def _result(names: Sequence[str]) -> str:
     """State how many test facts the best prompts and the manual ones get right, as Markdown."""
     (study,) = (one for one in list_studies() if one.info.id in names)
-    right = dict.fromkeys(("all", "manual"), 0)
-    n = 0
-    for score in (one for name in study.relations for one in study.relation(name).scores()):
-        if score.method == "top1" and score.combination in right:
-            right[score.combination] += round(score.micro * score.n)
-            n += score.n if score.combination == "all" else 0
-    return (
-        f"The prompts that are best on the training facts get {right['all']:,} of {n:,} test facts "
-        f"right, the manual prompts {right['manual']:,}."
+    n = n_best = n_manual = n_of_manual = 0
+    for relation in map(study.relation, study.relations):
+        scores = {one.combination: one for one in relation.scores() if one.method == "top1"}
+        every = max(scores, key=lambda name: len(relation.pool.members(name)))
+        n += scores[every].n
+        n_best += round(scores[every].micro * scores[every].n)
+        if "manual" in scores:
+            n_manual += round(scores["manual"].micro * scores["manual"].n)
+            n_of_manual += scores["manual"].n
+    best = (
+        f"The prompts that are best on the training facts get {n_best:,} of {n:,} test facts right"
     )
+    return best + f", the manual prompts {n_manual:,} of {n_of_manual:,}" * (n_of_manual > 0) + "."
 
 
 def _choose() -> StudyRequest | None:
