@@ -32,7 +32,7 @@ from lama_core.views.figure import Axis, Baseline, Figure, said, said_interval
 from lama_core.views.mentions import mentions
 from lama_core.views.ranks import ranks
 from lama_core.views.scores import scores
-from lama_core.views.slices import slices
+from lama_core.views.slices import slice_label, slices
 from lama_core.views.table import VIEWS
 from lama_core.views.totals import totals
 from lama_core.views.training import training
@@ -124,7 +124,9 @@ def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     lines = slice_differences(join_answers(runs), k=step.k, relations=step.relations)
     lines = lines[lines["by"] == step.by].set_index("slice")
     notes = {
-        str(name): f"{name}: {a} minus {b} {_points(-line['difference'])} points (95 % interval "
+        (
+            label := slice_label(step.by, str(name))
+        ): f"{label}: {a} minus {b} {_points(-line['difference'])} points (95 % interval "
         f"{_points(-line['high'])} to {_points(-line['low'])}; {line['n']:,} facts)."
         for name, line in lines.iterrows()
     }

@@ -55,6 +55,7 @@ REMEDY = "Delete the run and make it again."
 FORM = 2
 STATEMENTS = "statements"  # the kind of probe that ranks whole answers
 GENERATION = "generation"  # the kind of probe that generates answers
+ENSEMBLE = "ensemble"  # the kind of run whose prompts answer together
 IMPORTED = "imported"  # the kind of run that another tool made
 OWN_WORDS = "relation"  # name of the candidates if they are the objects of the fact's relation
 
@@ -175,8 +176,11 @@ class RunInfo:
 
     @property
     def counts(self) -> Literal["facts", "queries"]:
-        """Unit of the run's counts: queries if a fact has several, else facts."""
-        several = any(len(one.templates) > 1 for one in self.relations)
+        """Unit of the run's counts: queries if a fact has several, else facts.
+
+        An ensemble asks a fact with several templates and counts it once.
+        """
+        several = self.kind != ENSEMBLE and any(len(one.templates) > 1 for one in self.relations)
         return "queries" if several or self.prompt_kind == "ten sentences" else "facts"
 
     @property

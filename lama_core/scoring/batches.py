@@ -73,15 +73,6 @@ def encode_queries(
     return [encoded[number] for number in range(len(queries))]
 
 
-def n_tokens(query: Encoded) -> int:
-    """Return the approximate number of tokens that a model computes to score a query.
-
-    A causal model with context both computes each rescored word and the text after it.
-    """
-    n_right = query.n_rescored * (1 + query.n_suffix) if query.suffix else 0
-    return len(query.token_ids) + n_right
-
-
 def plan_batches(
     encoded: Sequence[Encoded], *, max_rows: int = MAX_ROWS, max_tokens: int = MAX_TOKENS
 ) -> list[list[int]]:

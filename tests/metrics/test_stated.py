@@ -27,6 +27,7 @@ from lama_core.metrics.intervals import difference_intervals
 from lama_core.metrics.slices import PAIR_SEEN, slice_differences, slice_table, slicings
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR
 from lama_core.runs.info import Run
+from lama_core.views.slices import slice_label
 
 BOTH = "in both texts"
 FIRST = "in minilm-mlm's text alone"
@@ -113,8 +114,9 @@ def test_a_lesson_tells_the_difference_below_its_chart(runs: list[Run]) -> None:
     table = chart_table(runs, step)
     assert not table["note"].any(), "five slices are too many to tell"
     table = chart_table(runs, msgspec.structs.replace(step, relations=("P19",)))
-    note = table.set_index("row")["note"].drop_duplicates()[FIRST]
-    assert note.startswith(f"{FIRST}: minilm-mlm minus smollm2-135m -100.0 points (95 % interval -")
+    first = slice_label(PAIR_SEEN, FIRST)
+    note = table.set_index("row")["note"].drop_duplicates()[first]
+    assert note.startswith(f"{first}: minilm-mlm minus smollm2-135m -100.0 points (95 % interval -")
 
 
 def test_one_known_text_is_in_or_not(runs: list[Run]) -> None:

@@ -14,11 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
+from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.origins import Part, sentence, trained_on
+from lama_core.metrics.slices import ORIGIN, WORDING_SEEN
 from lama_core.paths import DOCS
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, Run, write_info
+from lama_core.views.slices import slice_label
 from pages.ui.help.roles import ROLES
 from pages.ui.shared.text import plain
 from pages.ui.shared.url_state import title_of
@@ -132,14 +135,14 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     said = sentence(found, "minilm-mlm", k=1)
     app = open_page("results", data="made-up")
     shown = sentence(found, title_of("minilm-mlm"), k=1)
-    assert any(plain(shown) in caption.value for caption in app.caption)
+    assert any(f"- {plain(shown)}" in markdown.value for markdown in app.markdown)
     printed = invoke(["results", run.info.id]).stderr
     assert said in " ".join(printed.split())
 
 
 def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
     table = open_page("results", data="made-up", tab="Slices", slice_by="origin").dataframe[0].value
-    line = table[table["slice"] == ORIGINS[2]].iloc[0]
+    line = table[table["slice"] == slice_label(ORIGIN, ORIGINS[2])].iloc[0]
     facts = open_page("facts", data="made-up", origins=ORIGINS[2])
     n = line[f"{title_of('minilm-mlm')} n"]
     n_scored = int(run.facts["excluded"].isna().sum())
@@ -148,19 +151,21 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
 
 
 def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
-    by = "wording seen in training"
-    app = open_page("results", data="made-up", tab="Slices", slice_by=by)
-    lines = (
+    app = open_page("results", data="made-up", tab="Slices", slice_by=WORDING_SEEN)
+    by_label = (
         app.dataframe[0]
         .value.set_index("slice")[f"{title_of('minilm-mlm')} n"]
         .dropna()
         .drop("all facts")
     )
     n_scored = int(run.facts["excluded"].isna().sum())
-    assert sum(lines) == n_scored
+    assert sum(by_label) == n_scored
     assert not any("isn't known" in caption.value for caption in app.caption)
-    for name, n in lines.items():
-        facts = open_page("facts", data="made-up", wording=str(name))
+    names = dict.fromkeys(filter(None, join_answers([run]).wording or ()))
+    assert len(names) == len(by_label) > 0
+    for name in names:
+        n = by_label[slice_label(WORDING_SEEN, name)]
+        facts = open_page("facts", data="made-up", wording=name)
         said = facts.markdown[0].value
         assert f"**{n:,}** of {n_scored} scored facts" in said
         assert f"· {plain(f'wording {name}')}" in said

@@ -42,7 +42,7 @@ from lama_core.progress import Unit
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import SCHEMA, check_size
 from lama_core.runs.find import list_runs, load_run
-from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
+from lama_core.runs.info import DETAILS_FILE, ENSEMBLE, FACTS_FILE, RelationInfo, Run, RunInfo
 from lama_core.runs.spec import Finished, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts
@@ -367,7 +367,7 @@ def find_study(name: str) -> Study:
 class EnsembleSpec(RunSpec):
     """A run made from an ensemble of a study. study: Digest of the study."""
 
-    kind: ClassVar[str] = "ensemble"
+    kind: ClassVar[str] = ENSEMBLE
     version: ClassVar[int] = ENSEMBLE_VERSION
 
     study: str

@@ -168,9 +168,7 @@ def _shares(n_ranges: Sequence[int], n_workers: int) -> list[list[Share]]:
     as many shares as keep the workers busy to the end, and one if there are many runs, so that few
     workers load its model.
     """
-    step = max(1, math.ceil(SHARES_PER_WORKER * n_workers / len(n_ranges)))
-    if len(n_ranges) >= SHARES_PER_WORKER * n_workers:
-        step = 1
+    step = math.ceil(SHARES_PER_WORKER * n_workers / max(1, len(n_ranges)))
     return [
         [Share(run, number) for number in range(n)]
         if n > 1
