@@ -37,7 +37,6 @@ MAX_SEARCH = 500  # characters
 
 ANY = "any"
 ENDS = ("right", "wrong")
-ONLY_WRONG = "only wrong"  # in the session: the model whose wrong answers the list showed
 OPENED_ON = ("wrong", "sort")  # URL parameters of the facts that the tab opens on
 # URL parameters that choose runs, and don't ask for some of their facts.
 CHOICES_OF_RUNS = {
@@ -118,7 +117,6 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = Fal
         placeholder="Subject, right answer, query, answer",
         help="Facts with this text in the subject, an answer or the query.",
     )
-    _without_wrong(of, both=both)
     with boxes[2], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         left, middle = st.columns(2)
         right = left.multiselect(
@@ -134,12 +132,13 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = Fal
         )
         wrong = middle.multiselect(
             "Wrong in",
-            [name for name in names if not (both and name == of)],
+            names,
             key="wrong",
             bind=BOUND,
             format_func=titles.__getitem__,
             placeholder="Any",
-            help="Combine with **Right in** to see the facts that A gets right and B gets wrong.",
+            help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
+            "A confusion matrix has the selected model's right answers, too.",
             select_all=False,
         )
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
@@ -149,26 +148,11 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = Fal
         k=choice.k,
         relations=choice.relations,
         right=tuple(names.index(name) for name in right),
-        wrong=tuple(names.index(name) for name in wrong),
+        wrong=tuple(names.index(name) for name in wrong if not (both and name == of)),
         text=(text or "").strip(),
         **more,
     )
     return FactsChoice(chosen, of)
-
-
-def _without_wrong(of: str, *, both: bool) -> None:
-    """Remove the selected model from the filter "Wrong in"; put it back with `both` false again."""
-    state = st.session_state
-    wrong = [*state.get("wrong", st.query_params.get_all("wrong"))]
-    if both and of in wrong:
-        state[ONLY_WRONG] = of
-        wrong.remove(of)
-    elif not both and state.pop(ONLY_WRONG, "") == of and of not in wrong:
-        wrong.append(of)
-    else:
-        return
-    links.set_param("wrong", wrong)
-    state["wrong"] = wrong
 
 
 def _draw_quick(names: Sequence[str], of: str, title: str, *, both: bool) -> None:
