@@ -97,7 +97,8 @@ def _make(
         if not executor.here:  # workers look for it
             (folder / (spec.run_id + PART)).mkdir(parents=True, exist_ok=True)
     count = _Count(_title(specs), sum(spec.n_ranges for spec in specs), on_progress, stopped)
-    open_maker = partial(RunMaker, tuple(specs), folder, load, begun, keeps_all=executor.here)
+    place = folder if executor.here else folder.absolute()  # workers have another working folder
+    open_maker = partial(RunMaker, tuple(specs), place, load, begun, keeps_all=executor.here)
     made = {}
     said: set[str] = set()
     n_ranges = [spec.n_ranges for spec in specs]

@@ -121,11 +121,14 @@ def test_a_node_that_joins_gets_work_and_changes_no_byte_of_the_run(
     cluster.remove_node(joined)
 
 
-def test_the_ranges_of_a_large_run_are_divided(opened: Path, data: Path, tmp_path: Path) -> None:
+def test_the_ranges_of_a_large_run_are_divided(
+    opened: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (one,) = make_specs(data, "slow")
     spec = replace(one, range_rows=30, n_ranges=5)
     execute(spec, folder=tmp_path / "local", load=hash_model)
-    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_second)
+    execute(spec, folder=Path("ray"), executor=RayExecutor(), load=ray_fakes.load_second)
     assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
 
 
