@@ -211,3 +211,14 @@ def test_a_phone_shows_the_columns_below_each_other(page: Page, app_url: str) ->
     assert heads[0] is not None and heads[1] is not None
     assert heads[1]["y"] > heads[0]["y"] + 50
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_cell_of_the_grid_opens_its_sentence(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/?tab=Grid&models=minilm-mlm")
+    cell = page.locator(".js-plotly-plot .scatterlayer .point").nth(1)
+    cell.wait_for(state="attached")
+    wait_until_drawn(page)
+    box = cell.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_url(lambda url: "gold=" in url and "tab=Grid" not in url)

@@ -217,7 +217,7 @@ def _measured(info: RunInfo) -> str:
     if info.kind in FACT_KINDS and info.n:
         scores = results([info.id])
         share = float((scores["p_at_1"] * scores["n"]).sum() / scores["n"].sum())
-        text += f"; **P@1 {percent(share)} %**"
+        text += f"; **P@1 {percent(share)} %** over all of them"
     return text
 
 

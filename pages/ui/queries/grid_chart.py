@@ -1,6 +1,9 @@
 """The heat map of a grid, imported only when it is drawn: the chart library is slow to import."""
 
 import math
+from html import escape
+
+import pandas as pd
 
 from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
 from pages.ui.shared import charts
@@ -51,6 +54,12 @@ def draw_heat_map(
             return ""
         return f"{cell.rank}" if by_rank else probability(cell.prob)
 
+    def hover(at: int, number: int) -> str:
+        cell = rows[at][number]
+        known = f"rank {cell.rank}" if cell.rank else f"not among the first {N_KNOWN}"
+        prob = f", probability {probability(cell.prob)}" if cell.prob is not None else ""
+        return f"{escape(names[number])}<br>{escape(cell.word)}: {known}{prob}"
+
     words = [
         f"{row[0].group} · {row[0].word}" if row[0].group is not None else row[0].word
         for row in rows
@@ -65,9 +74,13 @@ def draw_heat_map(
         zmax=0,
         textfont_color=charts.ink(),
         showscale=False,
-        customdata=[[(at, number) for number in range(len(names))] for at in range(len(rows))],
-        hovertemplate="%{text}<extra></extra>",
     )
+    cells = [
+        {"column": number, "row": at, "hover": hover(at, number)}
+        for at in range(len(rows))
+        for number in range(len(names))
+    ]
+    charts.add_clicks(figure, pd.DataFrame(cells), "column", "row", ("row", "column"))
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(side="top")
     figure.update_layout(height=120 + 22 * len(rows))

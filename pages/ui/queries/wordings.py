@@ -330,7 +330,7 @@ WORDINGS = Tab(
     name="Wordings",
     opens={"tab": "Wordings"},
     caption="Choose a relation and type a subject. The relation's template, its paraphrases and "
-    "its negation are asked at once. A model that knows the fact answers every wording correctly.",
+    "its negation are asked at once. See whether a model's answer depends on the wording.",
     form=FORM,
     draw=_draw_agreement,
     describe=_describe,
