@@ -123,8 +123,7 @@ def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts
     assert len(figures) == n_charts
     for figure in figures:
         layout, marks = figure["layout"], [one for one in figure["data"] if "customdata" in one]
-        title = layout["title"].get("text") or layout["legend"]["title"]["text"]
-        assert len(title) > len("<b></b>")
+        assert len(layout["title"]["text"]) > len("<b></b>")
         assert layout["xaxis"]["title"]["text"]
         assert layout["yaxis"].get("ticktext") or layout["yaxis"]["title"]["text"]
         assert all("facts" in text for one in marks for text in one["hovertext"])

@@ -40,11 +40,12 @@ MOST_BARS = 3  # more runs are drawn as points instead of bars
 MOST_WHISKERS = 4  # lines over training steps with intervals; more would overlap
 # Training steps from early to late, visible on dark and on white pages.
 STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#1aa179"]]
-LINE = 40  # characters per line of a title, next to the buttons on a phone
-FOOT = 54  # characters per line of a footnote
+LINE = 90  # characters per line of a title in a picture
+FOOT = 62  # characters per line of a footnote
 FOOT_OF_CELLS = 40  # the same of a heat map, whose names leave less room on a phone
 TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 11  # pixels
 ASCENT = 0.7  # height of letters above the baseline, as Plotly estimates it
+PICTURE = 900  # the width of a saved picture, in pixels
 INTERVAL = "95 % interval"
 ZOOMS = ("zoom", "pan", "select", "lasso", "autoScale", "zoomIn", "zoomOut", "resetScale")
 OUTLINE = {"width": 1, "color": GREY}  # of points
@@ -82,14 +83,15 @@ def draw_chart(
     letters = FOOT_OF_CELLS if any(trace.type == "heatmap" for trace in figure.data) else FOOT
     under = _wrapped(footnote if len(footnote) < 160 else footnote[:157] + "...", letters)
     below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(under))) if under else 0
-    room = _add_title(figure, title, named, enlarged)
+    height = enlarged * (figure.layout.height or 400) + below
+    room = _add_title(figure, title, height, enlarged, named=named)
     top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
         modebar={"bgcolor": CLEAR, "color": GREY, "activecolor": ink()},
         margin={"l": 8, "r": 12, "t": top, "b": bottom},
-        height=enlarged * (figure.layout.height or 400) + room + below,
+        height=height + room,
         barcornerradius=2,
         hoverlabel={"align": "left"},
         dragmode="zoom" if zooms else False,
@@ -117,21 +119,25 @@ def draw_chart(
     saved: Style = {
         "filename": title.lower().replace(" ", "-"),
         "scale": 2 if picture == "png" else 1,
+        "width": PICTURE,
     }
-    event = st.plotly_chart(
-        figure,
-        key=key,
-        on_select="rerun",
-        selection_mode="points",
-        alt=title,
-        config={
-            "displaylogo": False,
-            "modeBarButtonsToRemove": [
-                f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")
-            ],
-            "toImageButtonOptions": saved | {"format": picture},
-        },
-    )
+    style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{room}px"
+    with st.container(gap=None):
+        st.html(f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>')
+        event = st.plotly_chart(
+            figure,
+            key=key,
+            on_select="rerun",
+            selection_mode="points",
+            alt=title,
+            config={
+                "displaylogo": False,
+                "modeBarButtonsToRemove": [
+                    f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")
+                ],
+                "toImageButtonOptions": saved | {"format": picture},
+            },
+        )
     return list(event.selection.points)
 
 
@@ -146,25 +152,26 @@ def _wrapped(text: str, letters: int) -> list[str]:
     return textwrap.wrap(text, letters, break_on_hyphens=False)
 
 
-def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> int:
-    """Put the title at the top left, above a legend; return the title's height in pixels."""
-    lines = _wrapped(title, LINE) or [""]
+def _add_title(
+    figure: go.Figure, title: str, height: float, enlarged: float, *, named: bool
+) -> int:
+    """Put the title at the top left, above a legend; return the title's height in pixels.
+
+    Plotly doesn't wrap it, so the page hides it (`style.css`) and has it as a text in its place.
+    Saved pictures and full screens show it. height: that of the chart without its title.
+    """
     size = enlarged * TITLE_SIZE
-    heading: Style = {
-        "text": f"<b>{'<br>'.join(map(escape, lines))}</b>",
-        "font": {"size": size, "color": ink()},
-    }
-    place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
-    if named:  # as the legend's title, it stays above all rows of the legend
-        heading["side"] = "top"
-        legend = {"orientation": "h", "titleclick": False, "title": heading}
-        figure.update_layout(title=None, legend=legend | place)
-    else:
-        # Plotly aligns a single line by its top, but the first of several lines by its baseline.
-        above = 4 if len(lines) == 1 else 4 + ASCENT * size
-        heading |= place | {"xanchor": "left", "pad": {"l": 2, "t": above}}
-        figure.update_layout(title=heading, showlegend=False)
-    return round(enlarged * TITLE_ROW * len(lines))
+    lines = [escape(line) for line in _wrapped(title, LINE)]
+    room = round(enlarged * TITLE_ROW * max(1, len(lines)))
+    heading: Style = {"text": f"<b>{'<br>'.join(lines)}</b>", "font": {"size": size}}
+    heading |= {"font_color": ink(), "x": 0, "xref": "container", "xanchor": "left"}
+    # Plotly aligns a single line by its top, but the first of several lines by its baseline.
+    above = 4 if len(lines) < 2 else 4 + ASCENT * size
+    heading |= {"y": 1, "yref": "container", "yanchor": "top", "pad": {"l": 2, "t": above}}
+    place = {"x": 0, "xref": "container", "yref": "container", "yanchor": "top"}
+    legend = place | {"orientation": "h", "y": 1 - room / (height + room)}
+    figure.update_layout(title=heading, showlegend=named, legend=legend)
+    return room
 
 
 def step_colours(n: int) -> list[str]:
