@@ -4,20 +4,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
+from lama_core.metrics.intervals import share_intervals
 from lama_core.metrics.score_tables import calibrate, of_run, stacked
 from lama_core.rounding import fixed, percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
 from lama_core.views.conclusions import as_share
-from lama_core.views.figure import Axis, Figure, said
+from lama_core.views.figure import Axis, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-MOST = 0.5  # of a run's facts: if more are in the lowest bin, the conclusion says so
+MOST = 0.5  # of a run's facts: if more are in the lowest bin, a note says so
+SURE = 0.5  # the conclusion is on the first answers with a larger probability
 CALIBRATED = ("confidence", "accuracy")  # columns that are equal in a calibrated run
 
 
@@ -77,29 +81,40 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
             yield f"{shown.names[run]}: expected calibration error {error}, {n:,} {shown.counts}"
 
     def conclusion(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> str:
-        """Return the best and worst calibrated run, and whether it is over- or underconfident."""
+        """Return which runs are over- or underconfident where their first answers are sure."""
+        ways: dict[str, list[str]] = {}
+        for run in shown.frame["run"].unique():
+            if said_way := _way(shown.frame, run):
+                way, right = said_way
+                ways.setdefault(way, []).append(f"{shown.names[run]} ({as_share(right)} right)")
+        each = ", ".join(
+            f"{' and '.join(runs)} {'is' if len(runs) == 1 else 'are'} {way}"
+            for way, runs in ways.items()
+        )
+        return f"Where sure (probability above {SURE}), {each}" if each else ""
+
+    def notes(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Iterator[str]:
+        """Yield which run has the smallest error, if that is because its probabilities are low."""
         known = {run: ece for run, ece in errors(shown).items() if ece == ece}
-        if not known:
-            return ""
-        best, worst = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
-        each = [f"{shown.names[one]} {_bias(shown.frame, one)}" for one in {best: 0, worst: 0}]
-        if best == worst:
-            return each[0]
-        errors_of = (
-            f"{as_share(known[best])} (error of {shown.names[worst]}: {as_share(known[worst])})"
-        )
-        why = _mostly_low(shown.frame, best)
-        return (
-            f"{shown.names[best]} is best calibrated, with an error of {errors_of}{why}; {each[1]}"
-        )
+        if len(known) > 1:
+            best = min(known, key=known.__getitem__)
+            if why := _mostly_low(shown.frame, best):
+                yield (
+                    f"{shown.names[best]} has the smallest calibration error "
+                    f"({as_share(known[best])}){why}."
+                )
 
     def figure(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Figure:
         """Return the reliability diagram; the area of a point grows with its number of facts."""
         frame = shown.frame[shown.frame["n"] > 0]
+        n = frame["n"].to_numpy(dtype=np.int64)
+        ends_right = share_intervals(np.rint(frame["accuracy"] * n).to_numpy(dtype=np.int64), n)
+        frame = frame.assign(right_low=ends_right.low, right_high=ends_right.high)
         lines = [
             said(
                 shown.names[line["run"]],
                 f"probability {fixed(line['confidence'], 2)}, {percent(line['accuracy'])} % right",
+                said_interval(line["right_low"], line["right_high"]),
                 f"{line['n']:,} {shown.counts} with a probability of {_bin(line)}",
             )
             for line in frame.to_dict("records")
@@ -113,6 +128,8 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
             ),
             value=Axis(column="accuracy", title="share of right first answers, 0 to 1", ends=ends),
             names=shown.names,
+            low="right_low",
+            high="right_high",
             diagonal="perfect calibration",
             size="n",
             size_unit=shown.unit,
@@ -128,15 +145,17 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
         return Facts(line["run"], {"relations": tuple(shown.request.relations), **ends})
 
 
-def _bias(frame: "pd.DataFrame", run: str) -> str:
-    """Return the mean probability of a run's first answers, and the share of right ones."""
-    bins = frame[(frame["run"] == run) & (frame["n"] > 0)]
-    mean, right = ((bins[name] * bins["n"]).sum() / bins["n"].sum() for name in CALIBRATED)
-    way = "over" if mean > right else "under"
-    return (
-        f"is {way}confident, with a mean probability of {as_share(mean)} where {as_share(right)} "
-        "are right"
-    )
+def _way(frame: "pd.DataFrame", run: str) -> tuple[str, float] | None:
+    """Return whether a run is over- or underconfident where it is sure, and the share of right."""
+    bins = frame[(frame["run"] == run) & (frame["n"] > 0) & (frame["low"] >= SURE)]
+    n = int(bins["n"].sum())
+    if not n:
+        return None
+    mean, right = (float((bins[name] * bins["n"]).sum()) / n for name in CALIBRATED)
+    ends = share_intervals(np.array(round(right * n)), np.array(n))
+    if ends.low <= mean <= ends.high:
+        return "calibrated", right
+    return ("overconfident" if mean > right else "underconfident"), right
 
 
 def _mostly_low(frame: "pd.DataFrame", run: str) -> str:

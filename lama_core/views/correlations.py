@@ -152,16 +152,15 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         yield f"Source of the mention counts: {counted}."
 
     def conclusion(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> str:
-        """Return what correlates most and least with a right first answer, of the first run."""
+        """Return what correlates most with a right first answer, of the first run."""
         run = shown.frame["run"].iloc[0]
         frame = shown.frame[shown.frame["run"] == run].set_index("measure")
         known = frame[RIGHT].drop(RIGHT).astype(float).dropna().sort_values(key=abs)
         if known.empty:
             return ""
-        least, most = (f"{LABELS[known.index[at]]} ({fixed(known.iloc[at], 2)})" for at in (0, -1))
         return (
-            f"A right first answer of {shown.names[run]} correlates most with the {most}, least "
-            f"with the {least}"
+            f"A right first answer of {shown.names[run]} correlates most with the "
+            f"{LABELS[known.index[-1]]} (r = {fixed(known.iloc[-1], 2)})"
         )
 
     def figure(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> Figure:
@@ -174,7 +173,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         ranking, data = shown.request.ranking_of(info), info.dataset
         return triangle(
             frame.set_index("measure")[list(MEASURES)],
-            title=f"Correlations, {shown.names[line['run']]}",
+            title=f"{shown.names[line['run']]}, {about} of {source}",
             caption=f"Pearson's correlation over {about} of {data}, {source}, {ranking} ranking. "
             f"Mentions: {line['mentions']}",
             about=about,
@@ -208,7 +207,7 @@ def triangle(
     """Return the lower triangle of a matrix as a heat map.
 
     Args:
-        matrix: Pearson's r, [measure, measure]; NaN if unknown. Unknown measures aren't drawn.
+        matrix: Pearson's r, [measure, measure]; NaN if unknown.
         title: The title.
         caption: What the numbers count.
         about: The number of facts, in words; empty if unknown.
@@ -216,8 +215,7 @@ def triangle(
     """
     import pandas as pd  # slow to import (0.4 s)
 
-    some = [str(name) for name in matrix if matrix[name].drop(name).notna().any()]
-    names = some or list(map(str, matrix))
+    names = list(map(str, matrix))
     values = matrix.loc[names, names].to_numpy(dtype=float)
     cells: list[dict[str, Any]] = []
     for at, row in enumerate(names[1:], 1):
@@ -260,8 +258,8 @@ def published_triangle() -> Figure:
     table = published_table("petroni2019", "figure3").frame().set_index("measure")
     return triangle(
         table.reindex(index=list(MEASURES), columns=list(MEASURES)).astype(float),
-        title="Correlations, BERT-large (published)",
-        caption="Petroni et al. 2019, Figure 3; T-REx",
+        title="BERT-large on T-REx (published)",
+        caption="Petroni et al. 2019, Figure 3",
         about="over the facts of T-REx",
     )
 

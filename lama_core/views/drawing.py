@@ -410,6 +410,11 @@ def _rows(chart: _Chart) -> None:
         inks = ((4, "#ffffff"), (1.3, DARK)) if bars else ((1.2, ink),)
         for line, colour in inks:
             _whiskers(chart, rows, y, line, colour)
+    if figure.text:
+        ends = chart.table["high"].fillna(chart.table["value"])
+        for x, place, text in zip(ends, chart.table["at"], figure.frame[figure.text], strict=True):
+            style: Style = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+            axes.annotate(str(text), (x, row_of[place]), fontsize=0.9 * chart.em / POINT, **style)
     for name, marker in zip(published, cycle(SYMBOLS), strict=False):
         rows = chart.table[chart.table["name"] == name]
         look: Style = {"marker": marker, "color": DARK, "markerfacecolor": "#ffffff"}

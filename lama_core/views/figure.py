@@ -109,7 +109,8 @@ class Figure:
         hollow: The column that tells whether a point is hollow, or a column is striped; empty if
             none is.
         hollow_name: What hollow points or striped columns mean, for the legend.
-        text: The column with the texts in the cells of a heat map; empty without texts.
+        text: The column with the texts in the cells of a heat map or behind the bars of a single
+            series; empty without texts.
         rows: The title of the vertical axis of a heat map.
         title: What the chart shows.
         caption: What the numbers count: data, prompts, relations, facts, ranking.

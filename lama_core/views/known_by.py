@@ -19,7 +19,7 @@ from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import TopRequest, model_names
-from lama_core.views.conclusions import as_share, listed
+from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure, labels_of, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Group = Literal["all", "source", "relation"]
 ALL = "all facts"
-YES, NO = "●", "○"  # whether a model knows the facts of a group, in the chart
 
 
 @dataclass(frozen=True)
@@ -134,21 +133,19 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         return [line | {end: line[end].split() for end in ("right", "wrong")} for line in lines]
 
     def conclusion(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> str:
-        """Return the shares of facts that all models, no model, and only one model know."""
+        """Return the shares of facts that all models, and no model, know."""
         ids = [info.id for info in shown.infos]
         n = shown.frame.groupby("right")["n"].sum() / shown.frame["n"].sum()
-        alone = {one: float(n[one]) for one in ids}
         every = "both" if len(ids) == 2 else f"all {len(ids)}"
         return (
             f"{as_share(n[' '.join(ids)])} of the {shown.counts} are known to {every} models, "
-            f"{as_share(n[''])} to none; to one model only: {listed(shown.names, alone)}"
+            f"{as_share(n[''])} to none"
         )
 
     def figure(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> Figure:
-        """Return a bar for each group of all facts; dots tell which models know it."""
+        """Return a bar for each group of all facts, in the order of the table."""
         sums = shown.frame.groupby(["right", "wrong", "n_right", "known_by"], sort=False)
         table = _with_shares(sums[["n", "of"]].sum().reset_index())
-        table = table.sort_values(["n_right", "n"], ascending=False, kind="stable")
         k, counts = shown.request.k, shown.counts
         lines = [
             said(
@@ -158,14 +155,12 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
             )
             for line in table.to_dict("records")
         ]
-        ids = [info.id for info in shown.infos]
-        dots = [" ".join(YES if one in line.split() else NO for one in ids)
-                for line in table["right"]]  # fmt: skip
-        order = ", ".join(shown.names[one] for one in ids)
+        by = [_named(shown.names, line) for line in table.to_dict("records")]
+        text = [f"{percent(value)} %" for value in table["share"]]
         return Figure(
             shape="bars",
-            frame=table.assign(said=lines, dots=dots, series="", by=ALL),
-            by=Axis(column="dots", title="known by the models with ●"),
+            frame=table.assign(said=lines, known_by=by, text=text, series="", by=ALL),
+            by=Axis(column="known_by", title="known by exactly"),
             value=Axis(
                 column="share", title=f"% of the {counts} that count in every run", share=True
             ),
@@ -173,8 +168,9 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
             names={"": counts},
             low="low",
             high="high",
+            text="text",
             title=shown.title_of(f"{counts.capitalize()} by who knows them (P@{k})"),
-            caption=f"{YES} knows, {NO} doesn't: {order}; {shown.caption}",
+            caption=shown.caption,
         )
 
     def facts(

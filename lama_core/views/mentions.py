@@ -13,7 +13,7 @@ from lama_core.runs.info import Run
 from lama_core.tables import Column, Table, count, interval, share, table_of_frame, text
 from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
-from lama_core.views.conclusions import with_interval
+from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure
 from lama_core.views.slices import LEAST_FACTS
 from lama_core.views.view import Shown, View, ViewFunction
@@ -21,6 +21,7 @@ from lama_core.views.view import Shown, View, ViewFunction
 if TYPE_CHECKING:
     import pandas as pd
 
+PER_MILLION = " per million words"  # follows a range of frequencies
 # Numbers of mentions: minimum and maximum of each row; None is unlimited.
 MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, 9999), (10000, None))
 
@@ -42,14 +43,14 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
 
     name = "mentions"
     title = "Mentions"
-    question = "Do models know facts better if their names are frequent?"
+    question = "Do models know a fact better if its answer or subject is mentioned often?"
     example = "results mentions starter-minilm_mlm-manual --of subject"
 
     def compute(self, runs: Sequence[Run], request: MentionsRequest) -> "pd.DataFrame":
         """Return a row for each run and range of mentions that has facts.
 
-        Columns: run, mentions (`10 to 99 times`), n, p_at_k, low, high, text (where they are
-        counted).
+        Columns: run, mentions (`10 to 99 times`, or `10 to 99 times per million words` if only
+        frequencies are known), n, p_at_k, low, high, text (where they are counted).
         """
         import pandas as pd
 
@@ -61,14 +62,17 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
             mentions = mentions_of(run.info.model)
             codes, names = pd.factorize(facts[request.of].astype(str))
             counts = np.asarray(mentions.count(list(names)))[codes]
+            is_rate = mentions.source == PER_BILLION
+            counts = counts / 1000 if is_rate else counts
             right = facts[f"rank_{request.ranking_of(run.info)}"].to_numpy() <= request.k
-            for place, (low, high) in enumerate(MENTIONS):
+            for place, (low, high) in enumerate(MENTIONS, len(MENTIONS) * is_rate):
                 inside = (counts >= low) & (counts < (np.inf if high is None else high + 1))
                 n, n_right = int(inside.sum()), int(right[inside].sum())
                 if n:
-                    end = f" to {high:,}" if high else " or more"
+                    name = f"{low:,}{f' to {high:,}' if high else ' or more'} times"
+                    name += PER_MILLION * is_rate
                     ends = share_intervals(np.array(n_right), np.array(n))
-                    row = (place, run.info.id, f"{low:,}{end} times", n, n_right / n)
+                    row = (place, run.info.id, name, n, n_right / n)
                     lines.append((*row, float(ends.low), float(ends.high), mentions.source))
         columns = ["place", "run", "mentions", "n", "p_at_k", "low", "high", "text"]
         table = pd.DataFrame(lines, columns=columns).sort_values("place", kind="stable")
@@ -98,11 +102,14 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
 
     def notes(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Iterator[str]:
         """Yield where the mentions of each model are counted."""
-        for run, part in shown.frame.groupby("run", sort=False):
-            yield f"{shown.names[str(run)]}: {part['text'].iloc[0]}."
+        own, rates = _by_text(shown)
+        if own:
+            yield f"{' and '.join(own)}: mentions in the model's training text."
+        if rates:
+            yield f"{' and '.join(rates)}: frequency in English texts (wordfreq)."
 
     def conclusion(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> str:
-        """Return P@k of the fewest and the most mentions, of the run with the largest change."""
+        """Return in how many runs P@k rises or falls, and the ends of the largest change."""
         ends = {
             str(run): part.iloc[[0, -1]].to_dict("records")
             for run, part in shown.frame[shown.frame["n"] >= LEAST_FACTS].groupby("run", sort=False)
@@ -112,48 +119,63 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
             return ""
         changes = {run: last["p_at_k"] - first["p_at_k"] for run, (first, last) in ends.items()}
         most = max(changes, key=lambda run: abs(changes[run]))
-        first, last = (
-            f"{with_interval(line['p_at_k'], line['low'], line['high'])} at {line['mentions']}"
-            for line in ends[most]
-        )
+        first, last = (f"{as_share(line['p_at_k'])} ({line['mentions']})" for line in ends[most])
         way = "rises" if changes[most] > 0 else "falls"
         n_alike = sum(change * changes[most] > 0 for change in changes.values())
-        few = " with facts in several ranges" * (len(changes) < len(shown.infos))
-        of_all = f"; it {way} in {n_alike} of {len(changes)} models{few}" * (len(changes) > 1)
+        of_all = f" in {n_alike} of {len(changes)} models" * (len(changes) > 1)
         return (
-            f"For {shown.names[most]}, P@{shown.request.k} {way} with the mentions of the "
-            f"{shown.request.of}, from {first} to {last}{of_all}"
+            f"P@{shown.request.k} {way} with the mentions of the {shown.request.of}{of_all}: for "
+            f"{shown.names[most]} from {first} to {last}"
         )
 
     def figure(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Figure:
         """Return a line for each run over the ranges of mentions with enough facts."""
-        of, frame = shown.request.of, shown.frame
-        names = dict.fromkeys(frame["mentions"])
-        enough = frame[frame["n"] >= LEAST_FACTS]
-        drawn = share_bars(
-            shown,
-            enough if len(enough) else frame,
-            Axis(
-                column="mentions",
-                title=f"mentions of the {of}",
-                order=tuple(names),
-                ticks={name: name.removesuffix(" times") for name in names},
-            ),
-            title=f"P@{shown.request.k} by mentions of the {of} {_counted_in(shown)}",
-        )
-        few = f"; ranges of fewer than {LEAST_FACTS} {shown.counts} aren't drawn"
-        few *= 0 < len(enough) < len(frame)
-        return replace(drawn, shape="lines", caption=drawn.caption + few)
+        return _figure(shown, shown.frame)
 
 
-def _counted_in(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> str:
-    """Return where mentions are counted; names the models whose mentions are frequencies."""
+def panels(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> list[Figure]:
+    """Return the figure in parts: mentions in training texts, and frequencies."""
+    rates = shown.frame["text"] == PER_BILLION
+    parts = (shown.frame[~rates], shown.frame[rates])
+    return [_figure(shown, part.reset_index(drop=True)) for part in parts if len(part)]
+
+
+def _figure(shown: Shown[MentionsRequest, "pd.DataFrame"], frame: "pd.DataFrame") -> Figure:
+    """Return a line for each run of the frame over the ranges with enough facts."""
+    of = shown.request.of
+    names = dict.fromkeys(frame["mentions"])
+    is_rate = frame["text"] == PER_BILLION
+    rates = bool(is_rate.all())
+    alone = [shown.names[str(run)] for run in frame["run"].unique()]
+    where = PER_MILLION if rates else " in the training text"
+    enough = frame[frame["n"] >= LEAST_FACTS]
+    drawn = share_bars(
+        shown,
+        enough if len(enough) else frame,
+        Axis(
+            column="mentions",
+            title=f"mentions of the {of}" + PER_MILLION * rates,
+            order=tuple(names),
+            ticks={
+                name: name.replace(" times", "").removesuffix(PER_MILLION if rates else "")
+                for name in names
+            },
+        ),
+        title=f"P@{shown.request.k} by mentions of the {of}"
+        + where * (is_rate.nunique() == 1)
+        + f", {', '.join(alone)}" * (len(alone) == 1 < len(shown.infos)),
+    )
+    few = f"; ranges of fewer than {LEAST_FACTS} {shown.counts} aren't drawn"
+    few *= 0 < len(enough) < len(frame)
+    value = replace(drawn.value, ends=(0, min(1.0, 1.05 * float(shown.frame["high"].max()))))
+    return replace(drawn, shape="lines", value=value, caption=drawn.caption + few)
+
+
+def _by_text(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[list[str], list[str]]:
+    """Return the models whose mentions are counted in their training text, and the others."""
     texts = shown.frame.groupby("run", sort=False)["text"].first()
-    rates = [shown.names[str(run)] for run, text in texts.items() if text == PER_BILLION]
-    if len(rates) == len(texts):
-        return "per billion words"
-    of_others = f" (of {', '.join(rates)}: per billion words)" if rates else ""
-    return f"in the training text{of_others}"
+    own = [shown.names[str(run)] for run, text in texts.items() if text != PER_BILLION]
+    return own, [shown.names[str(run)] for run, text in texts.items() if text == PER_BILLION]
 
 
 mentions = ViewFunction(

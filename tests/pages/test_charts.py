@@ -95,12 +95,13 @@ def test_a_source_stands_in_bold_above_its_relations() -> None:
     )  # fmt: skip
 
 
-def test_long_names_are_cut_but_stay_apart() -> None:
-    long = "a name that is longer than thirty letters, "
+def test_long_names_take_two_lines_and_longer_ones_are_cut_but_stay_apart() -> None:
+    long = "a name of much more than sixty letters, which are two full lines of thirty, "
     table = by_relation(("a",)).assign(label=[f"{long}one", f"{long}two"])
     figure = bars(table, {"a": COLOURS["a"]})
     assert list(figure.layout.yaxis.tickvals) == [f"{long}one", f"{long}two"]
     assert len(set(figure.layout.yaxis.ticktext)) == 1
+    assert figure.layout.yaxis.ticktext[0].count("<br>") == 1
     assert list(figure.data[0].y) == [f"{long}one", f"{long}two"]
 
 

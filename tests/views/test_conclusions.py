@@ -8,9 +8,10 @@ from lama_core.rounding import percent
 from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare
 from lama_core.views.conclusions import as_share, listed
+from lama_core.views.correlations import correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
-from lama_core.views.mentions import LEAST_FACTS, mentions
+from lama_core.views.mentions import LEAST_FACTS, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.slices import slices
@@ -64,32 +65,56 @@ def test_types_count_the_facts_of_their_source() -> None:
 
 
 def test_slices_and_mentions_say_for_which_run() -> None:
-    for view in (slices, mentions):
+    for view, said in ((slices, "For {}, P@1 "), (mentions, ": for {} from ")):
         shown: Shown = show(view.view, view.request(runs=(A, B)))
-        rest = shown.conclusion.removeprefix("For ")
-        assert any(rest.startswith(f"{shown.names[run]}, P@1 ") for run in (A, B))
+        assert any(said.format(shown.names[run]) in shown.conclusion for run in (A, B))
 
 
-def test_calibration_says_if_most_facts_are_in_the_lowest_bin() -> None:
+def test_calibration_says_which_runs_are_overconfident_where_they_are_sure() -> None:
+    shown = show(calibration.view, calibration.request(runs=(A, B)))
+    for run in (A, B):
+        sure = shown.frame[(shown.frame["run"] == run) & (shown.frame["low"] >= 0.5)].fillna(0)
+        right, mean = ((sure[name] * sure["n"]).sum() for name in ("accuracy", "confidence"))
+        way = "over" if mean > right else "under"
+        part = f"{shown.names[run]} ({as_share(right / sure['n'].sum())} right) is {way}confident"
+        assert part in shown.conclusion
+
+
+def test_calibration_notes_if_most_facts_are_in_the_lowest_bin() -> None:
     shown = show(calibration.view, calibration.request(runs=(A, B)))
     best = min(errors(shown), key=errors(shown).__getitem__)
     n = shown.frame[shown.frame["run"] == best].set_index("low")["n"]
     lowest = f"{as_share(n.iloc[0] / n.sum())} of its first answers have a probability of 0.0 to 0"
-    assert (lowest in shown.conclusion) == (n.iloc[0] > n.sum() / 2)
-    assert "points" not in shown.conclusion
+    notes = list(shown.view.notes(shown))
+    assert len(notes) == (n.iloc[0] > n.sum() / 2) and all(lowest in note for note in notes)
 
 
-def test_mentions_name_the_models_whose_mentions_are_frequencies() -> None:
+def test_mentions_and_frequencies_are_not_on_the_same_axis() -> None:
     shown = show(mentions.view, mentions.request(runs=(A, B)))
-    assert f"(of {shown.names[B]}: per billion words)" in shown.figure.title
-    alone = show(mentions.view, mentions.request(runs=(B,)))
-    assert "object per billion words" in alone.figure.title
+    counted, rates = panels(shown)
+    assert set(counted.frame["run"]) == {A} and set(rates.frame["run"]) == {B}
+    assert counted.title.startswith("P@1 by mentions of the object in the training text")
+    assert rates.by.title.endswith("per million words")
+    assert not set(counted.places) & set(rates.places)
+    assert set(shown.figure.places) == {*counted.places, *rates.places}
 
 
 def test_the_axis_of_ranks_ends_above_every_column() -> None:
     shown = show(ranks.view, ranks.request(runs=(A, B)))
     (start, end), most = shown.figure.value.ends or (1, 0), shown.frame["share"].max()
     assert start == 0 and most <= end <= most + 0.2
+
+
+def test_the_published_correlations_have_the_row_of_the_headline() -> None:
+    ours, paper = (
+        figure.frame.set_index(["row", "measure"])["r"]
+        for figure in (
+            show(correlations.view, correlations.request(runs=(A,))).figure,
+            published_triangle(),
+        )
+    )
+    assert list(ours.index) == list(paper.index)
+    assert list(paper["P@1"]) == [-0.05, 0.2, 0.42, 0.31, 0.12, 0.035]
 
 
 def test_known_by_states_shares_of_all_facts() -> None:

@@ -119,16 +119,14 @@ def draw_calibration(choice: RunChoice) -> None:
     with left:
         mark = draw_figure(choice, shown.figure, "calibration chart")
     with right:
+        st.markdown("**Calibration error (ECE)**", help=explain("Expected calibration error"))
         for run, ece in errors(shown).items():
-            st.metric(
-                f"ECE · {plain(shown.names[run])}",
-                f"{percent(ece)} %" if ece == ece else "–",
-                help=explain("Expected calibration error"),
-            )
+            st.metric(plain(shown.names[run]), f"{percent(ece)} %" if ece == ece else "–")
     st.caption(
         "Ten bins of facts by the probability of the first answer "
         f"({normalisation(choice.runs)}). Below the dashed line a model is overconfident. Larger "
-        "points have more facts; click one to see them."
+        "points have more facts; click one to see them. Whiskers: 95 % intervals. "
+        + plain(" ".join(shown.view.notes(shown)))
     )
     if mark is not None:
         open_behind(choice, shown.facts(mark))
@@ -162,8 +160,7 @@ def draw_correlates(choice: RunChoice) -> None:
     name = which.selectbox(
         "Model", choice.names, key="of", bind=BOUND, format_func=titles.__getitem__
     )
-    number = choice.names.index(name)
-    run, title = choice.runs[number], choice.titles[number]
+    run = choice.runs[choice.names.index(name)]
     is_model = run.model_kind in KINDS
     with_vectors = is_model and vectors_field.toggle(
         "Include similar vectors: this loads the model",
@@ -192,18 +189,14 @@ def draw_correlates(choice: RunChoice) -> None:
             show_note(plain(str(error)))
             return
     draw_headline(shown.conclusion)
-    n = int(shown.frame["n"].iloc[0])
     ours, paper = st.columns(2, gap="large")
     with ours:
-        st.markdown(
-            f"**{plain(title)}** · {n:,} facts of {plain(source)}, {choice.ranking} ranking"
-        )
         mark = draw_figure(choice, shown.figure, "correlation chart")
     with paper:
-        st.markdown("**BERT-large on T-REx** · published, Petroni et al. 2019, Figure 3")
         draw_figure(choice, published_triangle(), "published correlations")
     st.caption(
-        "Pearson's correlation over facts. "
+        "Pearson's correlation over facts, from -1 to 1. "
+        + "Similar vectors are empty until you switch them on. " * (is_model and not with_vectors)
         + "; ".join(f"**{NAMES[short]}** ({short}): {long}" for short, long in LABELS.items())
         + f". {plain(' '.join(shown.view.notes(shown)))}"
     )

@@ -4,7 +4,7 @@ Every number links to its facts: a click on a mark or a chosen cell opens Wrong 
 filter that `View.facts` gives.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -285,6 +285,7 @@ def draw_whole(
     function: ViewFunction[..., Any, Any],
     caption: str,
     shown_columns: str,
+    panels: Callable[[Shown[Any, Any]], Sequence[Figure]] = lambda shown: [shown.figure],
     **options: Any,
 ) -> None:
     """Draw a view as a whole: its figure, its table, its notes and its export.
@@ -294,6 +295,7 @@ def draw_whole(
         function: The view.
         caption: What the marks mean, as Markdown.
         shown_columns: The names of the table's columns, separated by spaces.
+        panels: Returns the charts, which are drawn side by side.
         options: Fields of the view's request.
     """
     try:
@@ -302,8 +304,14 @@ def draw_whole(
         show_note(plain(str(error)))
         return
     name = function.view.name
-    mark = draw_shown(choice, shown, f"{name} chart")
-    st.caption(caption)
+    draw_headline(shown.conclusion, key=f"headline {name}")
+    drawn, mark = panels(shown), None
+    for number, (figure, box) in enumerate(zip(drawn, st.columns(len(drawn)), strict=True)):
+        with box:
+            key = f"{name} chart" + f" {number}" * (number > 0)
+            mark = draw_figure(choice, figure, key) or mark
+    notes = " ".join(function.view.notes(shown))
+    st.caption(f"{caption} {plain(notes)}")
     columns = shown.chosen(shown_columns)
     chosen = draw_long(shown, shown.frame, f"{name} table", columns)
     description = None
@@ -311,8 +319,6 @@ def draw_whole(
         words = [cell(column, chosen.line) for column in columns if column.kind == "text"]
         description = ", ".join(map(str, words))
     opens = draw_facts_button(description, f"{name} facts")
-    for note in function.view.notes(shown):
-        st.caption(plain(note))
     draw_view_export(choice, shown)
     if mark is not None:
         open_behind(choice, shown.facts(mark))

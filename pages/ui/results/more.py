@@ -14,7 +14,7 @@ from lama_core.views.correlations import correlations
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
 from lama_core.views.margins import margins
-from lama_core.views.mentions import mentions
+from lama_core.views.mentions import mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.slices import slices
@@ -96,12 +96,12 @@ def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
 
 def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
     by = pick("By", ("all", "source", "relation"), key="known_by")
+    known = f"the right answer is among its first {choice.k}"
+    known = "its first answer is right" if choice.k == 1 else known
     draw_whole(
         choice,
         known_by,
-        f"Dots, from left to right: {plain(', '.join(choice.titles))}. A bar: the facts that "
-        "exactly the models with ● know, that is, whose right answer is among their first "
-        f"{choice.k}. Whiskers: 95 % intervals. Click a bar to see its facts.",
+        f"A model knows a fact if {known}. Whiskers: 95 % intervals. Click a bar to see its facts.",
         f"{'by' if by != 'all' else ''} known_by n share interval of",
         by=by,
     )
@@ -112,9 +112,10 @@ def _draw_mentions(choice: RunChoice, _: RunListing) -> None:
     draw_whole(
         choice,
         mentions,
-        f"P@{choice.k} over facts by how often a text mentions the fact's {of}: for "
-        "MiniLM-MLM and its twin the text that they were trained on. Whiskers: 95 % intervals.",
+        f"P@{choice.k} over facts by how often a text mentions the fact's {of}. Whiskers: 95 % "
+        "intervals.",
         "mentions model n p_at_k interval",
+        panels,
         of=of,
     )
 

@@ -544,15 +544,23 @@ def theme() -> str:
 
 
 def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
-    """Layout of a vertical axis with the labels from top to bottom, cut, escaped, some in bold."""
+    """Layout of a vertical axis with the labels from top to bottom, escaped, some in bold."""
     bold = set(bold)
-    cut = {row: escape(short(row)) for row in labels}
+    cut = {row: two_lines(row) for row in labels}
     shown = [f"<b>{cut[row]}</b>" if row in bold else cut[row] for row in labels]
     # Plotly infers the type from the first trace, whose only name may be a number.
     axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
     axis |= {"range": rows_down(labels)}
     axis |= {"tickvals": labels, "ticktext": shown, "ticksuffix": "  "}
     return {f"yaxis_{name}": value for name, value in axis.items()}
+
+
+def two_lines(label: str) -> str:
+    """A label as HTML in at most two lines of `MOST_LETTERS`."""
+    if len(label) <= MOST_LETTERS:
+        return escape(label)
+    options: dict[str, Any] = {"max_lines": 2, "placeholder": "…", "break_on_hyphens": False}
+    return "<br>".join(map(escape, textwrap.wrap(label, MOST_LETTERS, **options)))
 
 
 def rows_down(lines: Sized) -> list[float]:

@@ -249,10 +249,20 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
             "name": baseline.name,
         }
         charts.add_marks(drawn, rows, "line", "label", MARK, **style)
+    if figure.text:
+        ends = table["high"].fillna(table["value"])
+        texts: Style = {"text": "  " + figure.frame[figure.text], "textposition": "middle right"}
+        drawn.add_scatter(
+            x=ends, y=table["label"], mode="text", hoverinfo="skip", showlegend=False, **texts
+        )
     labels = figure.places
     row = 9 + 13 * max(1, len(ours)) if bars else 22
+    if any(len(str(label)) > charts.MOST_LETTERS for label in labels):
+        row = max(row, 30)  # room for names of two lines
     bold = table["label"][table["at"].isin(figure.bold)]
     axis = _axis(figure.value)
+    if figure.text:
+        axis["range"] = [0, 1.35 * ends.max()]  # with room for the texts on a phone
     return drawn.update_layout(
         **charts.row_names(labels, bold),
         # Of a few rows, the title would be longer than the axis.
@@ -314,6 +324,8 @@ def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> go.Figure:
         hoverinfo="skip",
     )
     charts.add_clicks(drawn, table, "column", "row", MARK)
+    if figure.text:  # level names would run into each other
+        drawn.update_xaxes(tickangle=-30)
     return drawn.update_layout(
         yaxis_range=charts.rows_down(names),
         xaxis_range=[-0.5, len(places) - 0.5],
