@@ -47,9 +47,12 @@ class Traces:
 
         In every model, the last layers' states at the blank contain the answer.
         """
-        others = self.effects[self.effects["role"] != BLANK]
-        best = others.sort_values("effect", ascending=False, kind="stable").to_dict("records")[0]
-        return RoleEffect(**{str(name): value for name, value in best.items()})
+        return _largest(self.effects[self.effects["role"] != BLANK])
+
+    @property
+    def at_blank(self) -> RoleEffect:
+        """The largest effect at the blank."""
+        return _largest(self.effects[self.effects["role"] == BLANK])
 
     @property
     def best_layers(self) -> tuple[int, int]:
@@ -63,6 +66,11 @@ class Traces:
         while last + 1 in same:
             last += 1
         return first, last
+
+
+def _largest(effects: "pd.DataFrame") -> RoleEffect:
+    best = effects.sort_values("effect", ascending=False, kind="stable").to_dict("records")[0]
+    return RoleEffect(**{str(name): value for name, value in best.items()})
 
 
 def read_traces(run: Run, relation: str = ALL_FACTS) -> Traces:

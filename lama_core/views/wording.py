@@ -137,14 +137,15 @@ class WordingView(View[WordingRequest, Wordings]):
             )
 
     def conclusion(self, shown: Shown[WordingRequest, Wordings]) -> str:
-        """Return how often the first answer stays the same, as means over relations."""
+        """Return how often the first answer stays the same, over relations that all runs have."""
         parts = (
-            ("the plain and the altered query", shown.found.altered, "overlap", "facts"),
-            ("two wordings", shown.found.agreement, "consistency", "pairs"),
+            ("the plain and the altered query", in_all(shown.found.altered), "overlap", "facts"),
+            ("two wordings", in_all(shown.found.agreement), "consistency", "pairs"),
         )
         said = "; ".join(
             f"{what} give the same first answer for "
-            f"{listed(shown.names, table.groupby('run')[name].mean())} of the {of}"
+            f"{listed(shown.names, table.groupby('run')[name].mean())} of the {of} of "
+            f"{counted(table['relation'].nunique(), 'relation')}"
             for what, table, name, of in parts
             if len(table)
         )
@@ -164,7 +165,7 @@ class WordingView(View[WordingRequest, Wordings]):
         """
         altered = len(shown.found.altered) > 0
         value = "object named first, % (P@1)" if altered else right_title(1)
-        frame = shown.found.altered if altered else shown.found.agreement
+        frame = in_all(shown.found.altered if altered else shown.found.agreement)
         columns, hollow, full = ALTERED if altered else SEVERAL
         marks = _ends_of(frame, *columns)
         n_relations = frame["relation"].nunique()
@@ -198,6 +199,15 @@ class WordingView(View[WordingRequest, Wordings]):
         """Return the facts of a relation, or of all for the mean."""
         names = [line["relation"]] if line["relation"] else shown.request.relations
         return Facts(line["run"], {"relations": tuple(names)})
+
+
+def in_all(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the rows of the relations that all runs of a table have; all rows if there is none."""
+    if table.empty:
+        return table
+    n = table.groupby("relation")["run"].transform("nunique")
+    common = table[n == table["run"].nunique()]
+    return common if len(common) else table
 
 
 def _ends_of(frame: "pd.DataFrame", before: str, after: str) -> "pd.DataFrame":

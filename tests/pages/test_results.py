@@ -337,7 +337,7 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
 def test_lama_itself_is_there_without_being_fetched() -> None:
     app = open_page("results", data="made-up", tab="LAMA T-REx", ranking="raw")
     totals, by_relation = tables(app)[:2]
-    assert totals["relations"].tolist() == ["1-1", "N-1", "N-M", "total"]
+    assert totals["type"].tolist() == ["1-1", "N-1", "N-M", "all"]
     assert totals["BERT-large *"].tolist() == pytest.approx([74.5, 34.2, 24.3, 32.3])
     assert len(by_relation) == 41
     mean = by_relation["minilm-mlm"].sum() / 41

@@ -35,6 +35,7 @@ def test_the_chart_names_the_largest_effect_and_its_facts(home: Path) -> None:
     assert best.role != "blank"
     layers = f"one of the layers {first} to {last}" if last > first else f"layer {first}"
     assert f"restoring {layers} at the {best.role} raises" in said(app)
+    assert f"restoring layer {found.at_blank.layer} at the blank by" in said(app)
     assert f"Mean over {RELATION.n} facts" in said(app)
     facts = app.dataframe[0].value
     assert len(facts) == best.n

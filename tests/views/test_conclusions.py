@@ -165,6 +165,17 @@ def test_wording_draws_the_mean_and_the_relations_that_change_most(
     assert others.max() <= change[[name for name in marks["relation"] if name]].min()
 
 
+def test_runs_on_wordings_are_compared_on_the_relations_that_all_of_them_have() -> None:
+    several = tuple(f"starter-minilm_mlm-{name}" for name in ("ten_sentences", "paraphrases"))
+    shown = show(wording.view, wording.request(runs=several))
+    table = shown.found.agreement
+    common = set.intersection(*(set(part["relation"]) for _, part in table.groupby("run")))
+    assert 0 < len(common) < table["relation"].nunique()
+    assert shown.conclusion.endswith(f"of the pairs of {len(common)} relations")
+    marks = shown.figure.frame
+    assert set(marks["relation"]) == {"", *common} and marks["run"].value_counts().nunique() == 1
+
+
 def test_mentions_of_few_facts_are_not_drawn() -> None:
     shown = show(mentions.view, mentions.request(runs=(A, B)))
     assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()

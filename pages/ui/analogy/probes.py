@@ -1,8 +1,11 @@
 """The chart Analogy probes: accuracies of finished runs, the paper's, and single decisions."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
+from html import escape
+from itertools import cycle
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -48,6 +51,16 @@ PROBE_HELP = (
 )
 DEFAULT_PUBLISHED = ("RoBERTa-base", "fastText")
 EXCLUDED = "excluded"
+EXAMPLE = (
+    "The query is *Tokyo : Japan*, the right pair *Paris : France*. Wrong pair on **random**: one "
+    "word is of another pair, *Paris : Italy*; **reverse**: a pair turned round, *Italy : Rome*; "
+    "**type**: two words of one side, *Paris : Rome*."
+)
+MARKS = (
+    "\\* one-to-many: a wrong pair of the random probe may be true. † bidirectional: a reversed "
+    "pair may be true."
+)
+SCORES = {"score": "score, right pair", "negative_score": "score, wrong pair"}
 
 
 def draw_probes() -> None:
@@ -83,7 +96,7 @@ def _choose(
     st.toggle("Choose data, models and setting", key="choosing")  # on phones
     with st.container(key="run-choice"):
         data_box, models_box, setting_box, published_box = st.columns(
-            [2, 4, 3, 4], vertical_alignment="bottom"
+            [2.1, 6.3, 3.1, 3.9], vertical_alignment="bottom"
         )
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     data = url_state.choose("Data", datasets, key="data", place=data_box)
@@ -147,8 +160,22 @@ def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
     return {run.info.id: by_model[run.info.model] for run in runs}
 
 
-def _draw(figure: Figure, key: str, colours: dict[str, str]) -> None:
-    charts.draw_chart(figures.plot(figure, colours), key, title=figure.title)
+def _draw(figure: Figure, key: str, colours: dict[str, str], **layout: Any) -> None:
+    drawn = figures.plot(figure, colours).update_layout(**layout)
+    charts.draw_chart(drawn, key, title=figure.title)
+
+
+def _legend(figure: Figure, colours: Mapping[str, str]) -> list[str]:
+    """The legend of a chart of bars and open symbols, as HTML."""
+    drawn = set(figure.frame["series"])
+    symbols = cycle("◇□△○")
+    return [
+        f'<span><span style="color: {colours[key]}">■</span> {escape(name)}</span>'
+        if key in colours
+        else f"<span>{next(symbols)} {escape(name)}</span>"
+        for key, name in figure.names.items()
+        if key in drawn
+    ]
 
 
 def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFrame:
@@ -192,16 +219,22 @@ def _draw_kinds(
     lines = [*shown.found, *theirs]
     table = _table(lines, names)
     draw_headline(shown.conclusion)
+    st.caption(EXAMPLE)
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
     parts = (part for run in runs for part in options_text(run.details).split(", "))
     options = ", ".join(dict.fromkeys(parts))
+    done = [probe for probe in SHOWN_PROBES if (table["probe"] == probe).any()]
+    drawn = {probe: accuracy_figure(shown, probe, setting, theirs) for probe in done}
+    legend = dict.fromkeys(name for figure in drawn.values() for name in _legend(figure, colours))
+    st.html(" &emsp; ".join(legend))
     boxes = st.columns(len(SHOWN_PROBES), gap="small")
     for probe, box in zip(SHOWN_PROBES, boxes, strict=True):
         with box:
-            if (table["probe"] == probe).any():
-                _draw(accuracy_figure(shown, probe, setting, theirs), f"kinds {probe}", colours)
+            if probe in drawn:
+                figure = replace(drawn[probe], title=f"{probe}, {setting}")
+                _draw(figure, f"kinds {probe}", colours, showlegend=False)
             else:
                 st.caption(f"{probe}: not run")
     caption = (
@@ -279,8 +312,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     title, box = st.columns([4, 3], vertical_alignment="bottom")
     title.markdown(
         "### Accuracy by relation",
-        help="`*` marks one-to-many relations on the random probe, where a wrong pair may be true; "
-        "`†` marks bidirectional relations on the reverse probe. *p* comes from a "
+        help="*p* comes from a "
         "Kolmogorov-Smirnov test: do the pairs that a model gets wrong have rarer or more frequent "
         "words than those it gets right?",
     )
@@ -295,6 +327,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     table = _table(lines, names)
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
     _draw(accuracy_figure(shown, str(probe), setting), f"relations {probe}", _colours(runs))
+    st.caption(MARKS)
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
         wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
         draw_table(wide.map(partial(rounded, digits=3)).reset_index())
@@ -351,6 +384,9 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         height=min(420, 38 + 35 * len(rows)),
         picks="single-row",
         key="decisions",
+        column_config={
+            name: st.column_config.NumberColumn(name, format="%.2f") for name in SCORES.values()
+        },
     ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
         _draw_open(rows, picked[0] if picked else None, run)
@@ -379,8 +415,7 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
             "subject": "query",
             "object": "right pair",
             "negative": "wrong pair",
-            "score": "score of the right",
-            "negative_score": "of the wrong",
+            **SCORES,
         }
     )
     return rows.reset_index(drop=True)
@@ -388,13 +423,10 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
 
 def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
     """Draw a button that opens the pairs of the chosen decision on Ask, to score them."""
-    if st.button(
-        "Show the scores token by token",
-        icon=":material/search:",
-        disabled=picked is None,
-        help="Choose a row first. Its pairs open on the page Ask, tab Analogy.",
-    ):
-        row, options = rows.iloc[picked or 0], run.details.options
+    if picked is None:
+        st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
+    elif st.button("Show the scores token by token", icon=":material/search:"):
+        row, options = rows.iloc[picked], run.details.options
         right, wrong = (
             ":".join(pair_from_text(row[name])) for name in ("right pair", "wrong pair")
         )

@@ -46,7 +46,7 @@ from pages.ui.shared.url_state import pick
 Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
 # Returns what is missing for a chart, in words; empty if nothing is missing.
 Needs = Callable[[RunChoice, RunListing], str]
-PROBES = analogies.view.title
+PROBES, LAMA = analogies.view.title, "LAMA T-REx"
 OF_RUNS = ("data", "among")  # URL parameters that mean something else in analogy probes
 PER_ROW = 3
 
@@ -158,8 +158,7 @@ CHARTS = dict(
         (
             screens.TRACES,
             Chart(
-                "Which hidden states carry the facts of a relation? Average causal traces by token "
-                "role.",
+                "Through which words and layers does a fact reach the answer?",
                 draw_traces,
                 traces_need,
                 of_runs=False,
@@ -167,10 +166,10 @@ CHARTS = dict(
         ),
         _of_view(wording, draw_wording, _wording_needs, of_runs=False),
         (
-            "LAMA T-REx",
+            LAMA,
             Chart(
-                "How well do two models do on all of LAMA's T-REx facts?",
-                lambda choice, _: draw_measured(choice),
+                "How well do two models do on LAMA's own T-REx facts?",
+                lambda *_: draw_measured(),
                 of_runs=False,
             ),
         ),
@@ -182,9 +181,10 @@ CHARTS = dict(
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
     """Draw the chart that the URL names, else the menu. with_runs: draws the choice of runs."""
     name = st.query_params.get("chart", "")
-    if name == PROBES:  # the choice of runs has no analogy runs
+    if name in (PROBES, LAMA):  # the choice of runs has neither
         _draw_head(name)
-        _draw_probes()
+        draw = _draw_probes if name == PROBES else draw_measured
+        draw()
         return
     if name and name not in CHARTS and links.is_new_url():
         show_note(plain(f"Unknown chart {name!r}. Choose one below."))

@@ -65,6 +65,11 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     except UserError as error:
         show_note(plain(str(error)))
         return [info]
+    st.markdown(
+        "The subject is made unreadable with random noise, so the model loses the answer. Then the "
+        "values of one layer at one token are put back. If the answer returns, the fact passed "
+        "through there."
+    )
     _draw_headline(info, found)
     at = _draw_chart(choice, info, relation, found)
     draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(Run(info)))
@@ -99,26 +104,27 @@ def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
 
 
 def _draw_headline(info: RunInfo, found: Traces) -> None:
-    """Draw the largest effect at the subject or the context, and what is averaged."""
+    """Draw the largest effects, at the blank and elsewhere, and what is averaged."""
     how, best, n = found.options, found.largest, int(found.effects["n"].max())
     first, last = found.best_layers
     layers = f"one of the layers {first} to {last}" if last > first else f"layer {first}"
-    up_to = "up to " * (last > first)
+    up_to, blank = "up to " * (last > first), found.at_blank
     draw_headline(
         f"{title_of(info.model)}: restoring {layers} at the {best.role} raises the right "
-        f"answer's probability by {up_to}{fixed(best.effect, 2)}",
+        f"answer's probability by {up_to}{fixed(best.effect, 2)}, restoring layer {blank.layer} at "
+        f"the blank by {fixed(blank.effect, 2)}",
         help=explain("Causal trace"),
     )
     few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
     window = "" if how.part == "states" else " in the paper's share of the layers"
     window = f" in {counted(how.window, 'layer')}" if how.window else window
+    reasons = "; ".join(f"{reason}: {number:,}" for reason, number in found.reasons.items())
+    excluded = f" Excluded facts of the whole run: {reasons}." * bool(reasons)
     st.caption(
         f"Mean over {counted(n, 'fact')} whose right answer is the model's first answer. Restored: "
         f"{PARTS[how.part]}{window}; {counted(how.draws, 'draw')} of noise per fact.{few}"
+        + plain(excluded)
     )
-    excluded = "; ".join(f"{reason}: {number:,}" for reason, number in found.reasons.items())
-    if excluded:
-        st.caption(plain(f"Excluded facts of the whole run: {excluded}."))
 
 
 def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) -> tuple[int, str]:
@@ -133,9 +139,9 @@ def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) 
         picture=choice.picture,
     )
     st.caption(
-        "Effect: by how much the right answer's probability rises, after noise on the subject's "
-        "embeddings, if one layer at tokens of this role gets back its value without noise. Bands: "
-        "95 % intervals over facts. Click a point to see its facts."
+        "Effect: the right answer's probability with the layer restored at tokens of this role, "
+        "minus its probability with noise alone. Bands: 95 % intervals over facts. Click a point "
+        "to see its facts."
     )
     if points:
         layer, role = points[-1]["customdata"][:2]
@@ -196,11 +202,12 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
     chosen = chosen.sort_values("effect", ascending=False, kind="stable")
     shown = chosen.head(MOST_FACTS)
     st.markdown(f"### {counted(len(chosen), 'fact')}: layer {layer}, {role}")
+    several = shown["relation"].nunique() > 1
     picked = draw_table(
         pd.DataFrame(
             {
-                "relation": shown["relation"],
                 "subject": shown["subject"],
+                **({"relation": shown["relation"]} if several else {}),
                 "right answer": shown["object"],
                 "without noise": shown["prob"],
                 "with noise": shown["corrupted"],

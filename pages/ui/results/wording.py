@@ -10,9 +10,9 @@ from lama_core.glossary import explain
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import count, number
-from lama_core.views.wording import wording
+from lama_core.views.wording import in_all, wording
 from pages.ui.results.draw_view import draw_rows, draw_shown, draw_view_export, open_behind
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
 
 ALTERED = ("negated", "misprimed")
@@ -33,9 +33,19 @@ def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo],
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
     """Draw both tables; if a table has no runs, name the runs that it needs."""
     altered, several = wording_runs(choice, listing)
+    found = {run.model for run in (*altered, *several)}
+    titled = zip(choice.runs, choice.titles, strict=True)
+    without = [title for run, title in titled if run.model not in found]
+    if without:
+        st.caption(plain(f"Models without such a run: {', '.join(without)}."))
     title = "Negated and misprimed queries compared with plain ones"
     if altered:
         st.markdown(f"### {title}", help=explain("Agreement with altered queries"))
+        st.markdown(
+            "A **negated** query denies the fact: *The capital of France is not ___.* To name "
+            "Paris is then wrong. A **misprimed** query has a misleading word in front: *Talk? The "
+            "capital of France is ___.* Paris is still right."
+        )
         _draw(choice.with_runs(altered), "contrast")
     else:
         _draw_needs(choice, title, ALTERED)
@@ -69,18 +79,16 @@ def _draw(choice: RunChoice, what: str) -> None:
         (clicked,) = (run for run in choice.runs if run.id == mark["run"])
         open_behind(choice.with_runs([clicked]), shown.facts(mark))
     is_contrast = what == "contrast"
-    if is_contrast:
-        st.caption(
-            "A misprimed query has the same right answer. Of a negated query, such as “The capital "
-            "of France is not ___”, the object is a wrong answer: a high value is bad."
-        )
     frame = shown.found.altered if is_contrast else shown.found.agreement
     n, names = ("n", CONTRAST) if is_contrast else ("n_facts", CONSISTENCY)
-    head, measures = shown.chosen("run prompts"), shown.chosen(f"{n} {names}")
+    named = all(info.prompts in shown.names[info.id] for info in shown.infos)
+    head = shown.chosen("run" if named else "run prompts")
+    measures = shown.chosen(f"{n} {names}")
     measures = [
         replace(one, label="wordings") if one.name == "n_prompts" else one for one in measures
     ]
-    means = frame.groupby("run", sort=False).agg(
+    common = in_all(frame)
+    means = common.groupby("run", sort=False).agg(
         relations=("relation", "size"),
         **{n: (n, "sum")},
         **{name: (name, "mean") for name in names.split()},
@@ -91,8 +99,8 @@ def _draw(choice: RunChoice, what: str) -> None:
     ]
     draw_rows(means.reset_index(), [*head, count("relations"), *of_means])
     st.caption(
-        "Above: means over relations. Below: each relation. Tick a row, or tap a card, to see its "
-        "facts."
+        f"Above: means over the {counted(common['relation'].nunique(), 'relation')} of all runs. "
+        "Below: each relation. Tick a row, or tap a card, to see its facts."
     )
     picked = draw_rows(
         frame.assign(relation=frame["relation"].map(choice.labels)),

@@ -280,6 +280,7 @@ def add_values(
             style |= {"error_x": whiskers(rows, "value", colour, 1.5)}
             if "symbol" in rows:
                 style |= {"by_row": {"marker_symbol": "symbol"}, "marker_size": 8}
+                style |= {"orientation": "h"}
                 style |= {"marker_line": {"width": 2}, "showlegend": False}
                 style |= {"error_x": whiskers(rows, "value", GREY, 1.3)}
             add_runs(figure, go.Scatter, rows, {name: colour}, "value", "label", data, **style)
@@ -556,11 +557,11 @@ def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]
 
 
 def two_lines(label: str) -> str:
-    """A label as HTML in at most two lines of `MOST_LETTERS`."""
+    """A label as HTML, in two lines if it is longer than `MOST_LETTERS`."""
     if len(label) <= MOST_LETTERS:
         return escape(label)
     options: dict[str, Any] = {"max_lines": 2, "placeholder": "…", "break_on_hyphens": False}
-    return "<br>".join(map(escape, textwrap.wrap(label, MOST_LETTERS, **options)))
+    return "<br>".join(map(escape, textwrap.wrap(label, MOST_LETTERS + 4, **options)))
 
 
 def rows_down(lines: Sized) -> list[float]:

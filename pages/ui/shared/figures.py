@@ -233,6 +233,11 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
         key["symbol"] = "circle-open"
         charts.add_key(drawn, figure.hollow_name, **key)
+        if table.duplicated(["label", "name"]).any():  # two marks of each series in a row
+            drawn.update_layout(scattermode="group", scattergap=0.4)
+            drawn.update_traces(
+                offsetgroup=next(iter(ours)), selector=lambda one: one.offsetgroup is None
+            )
     for name, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
         rows = table[table["name"] == name]
         look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
