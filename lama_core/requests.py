@@ -390,6 +390,21 @@ def record(request: Request) -> dict[str, Any]:
     }
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoredRequest:
+    """A request as it is stored in files.
+
+    Attributes:
+        function: Name of its function in `lama_core`, such as `probe`.
+        fields: Its fields, as `record` returns them.
+        folder: The working folder from which relative paths in `fields` start.
+    """
+
+    function: str
+    fields: dict[str, Any]
+    folder: str = ""
+
+
 def from_record(kind: type[Asked], given: object) -> Asked:
     """Return the request that a record describes.
 

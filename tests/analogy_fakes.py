@@ -1,7 +1,7 @@
 """Small analogy sets and a word-vector file for the tests in this folder."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lama_core.datasets.dataset import AnalogyDataset, AnalogyRelation, ReadReport, make_analogies
 from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, ProbeOptions, Setting
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.scorers import ModelPairScorer, PairScorer
 from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
 from lama_core.queries.analogy_templates import TEMPLATES
@@ -91,7 +92,7 @@ def made_up_specs(judge: PairScorer, work: Work) -> list[MadeUpSpec]:
     names = work.relations or tuple(one.name for one in work.dataset.relations)
     return [
         MadeUpSpec(
-            dataset="",
+            request=AnalogyRequest(**asdict(work.options)),
             dataset_name=work.dataset.name,
             data_digest=work.dataset.digest,
             relations=names,
@@ -99,12 +100,9 @@ def made_up_specs(judge: PairScorer, work: Work) -> list[MadeUpSpec]:
             model_name=judge.name,
             model_identity=judge.identity,
             model_kind="masked" if judge.method == "model" else judge.method,
-            ranking="raw",
-            limit=work.options.limit,
             setting=setting,
             probe=probe,
             method=judge.method,
-            probe_options=work.options,
             data=work.dataset,
             judge=judge,
         )

@@ -12,8 +12,9 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.models.protocols import Encoded, Scores
 from lama_core.models.sources.checkpoints import checkpoint_of
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.plan import plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 
@@ -51,7 +52,7 @@ def plan_series(data: Path, steps: Sequence[int] = STEPS) -> list[ClozeSpec]:
     request = ProbeRequest(
         str(data), ("lab/tiny",), candidates="full", revisions=[f"step{step}" for step in steps]
     )
-    return [replace(spec, batch_rows=4) for spec in plan(request, load=load_step).specs]
+    return [replace(spec, batch_rows=4) for spec in plan(request, load=load_step)]
 
 
 def make_series(folder: Path, data: Path, steps: Sequence[int] = STEPS) -> tuple[Run, ...]:

@@ -23,11 +23,12 @@ from probe_fakes import TableFiller
 from written_statements import WholeTexts
 
 from lama_core.models.protocols import Chat, GeneratedText
-from lama_core.probes.generation.plan import GenerateRequest
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.plan import plan as plan_texts
-from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.plan import plan as plan_cloze
-from lama_core.probes.statements.plan import StatementsRequest, plan
+from lama_core.probes.statements.plan import plan
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 
@@ -96,7 +97,7 @@ def make_statement_run(
         return WholeTexts(SCORES, name=reference)
 
     request = StatementsRequest(str(write_facts(folder)), (model,), **options)  # type: ignore[arg-type]
-    return execute(plan(request, load=load).specs[0], folder=runs, load=load)
+    return execute(plan(request, load=load)[0], folder=runs, load=load)
 
 
 def make_cloze_run(folder: Path, runs: Path) -> Run:
@@ -114,7 +115,7 @@ def make_cloze_run(folder: Path, runs: Path) -> Run:
         return TableFiller(answers, ("Rome", "Paris", "Oslo", "Berlin"), reference)
 
     request = ProbeRequest(str(write_facts(folder)), ("filler",), candidates="full")
-    return execute(plan_cloze(request, load=load).specs[0], folder=runs, load=load)
+    return execute(plan_cloze(request, load=load)[0], folder=runs, load=load)
 
 
 def make_ways(folder: Path, runs: Path) -> tuple[Run, Run, Run]:
@@ -124,5 +125,5 @@ def make_ways(folder: Path, runs: Path) -> tuple[Run, Run, Run]:
     def load(reference: str, *, precision: str) -> Writer:
         return Writer(reference)
 
-    texts = execute(plan_texts(request, load=load).specs[0], folder=runs, load=load)
+    texts = execute(plan_texts(request, load=load)[0], folder=runs, load=load)
     return make_cloze_run(folder, runs), make_statement_run(folder, runs, model="filler"), texts

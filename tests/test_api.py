@@ -18,8 +18,8 @@ import lama_core as lama
 from lama_core.api.results import ResultsRequest, model_names
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
-from lama_core.probes.plan import ProbeRequest
-from lama_core.probes.statements.plan import StatementsRequest
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.answers import RankRequest
 from lama_core.queries.batch import ManyRequest

@@ -177,9 +177,9 @@ BELOW = """
     models.sources.catalog models.sources.locations papers.framework papers.jiang2020_data
     papers.jiang2020_scores papers.own_results papers.rezaee2022 papers.wiland2024
     probes.analogy.accuracy_tables probes.analogy.decisions probes.analogy.instances
-    probes.analogy.plan probes.analogy.spec probes.kinds probes.plan probes.prompts
+    probes.analogy.request probes.analogy.spec probes.cloze.request probes.kinds probes.prompts
     probes.prompts.accuracy_growth probes.prompts.analyses probes.prompts.ensemble
-    probes.prompts.gains probes.prompts.plan probes.prompts.spec probes.prompts.study
+    probes.prompts.gains probes.prompts.request probes.prompts.spec probes.prompts.study
     probes.statements.plan published queue reports.html runs.alignment runs.facts_table
     runs.find runs.info runs.manage runs.tags scoring.answer_spaces scoring.blanks
     scoring.limits scoring.model_info scoring.prompt_choice scoring.queries scoring.ranking

@@ -1,19 +1,13 @@
 """Free-form answers to questions about a dataset's facts."""
 
-from lama_core.api.runs import Runs, loader, run_planned
+from lama_core.api.runs import run
 from lama_core.models.server.addresses import is_chat as is_chat
-from lama_core.probes.generation import plan
-from lama_core.probes.generation.plan import GenerateRequest as GenerateRequest
+from lama_core.probes.generation.request import GenerateRequest as GenerateRequest
 from lama_core.requests import Function
-
-
-def _generate(request: GenerateRequest) -> Runs:
-    return run_planned(request, plan.plan(request, load=loader(request)))
-
 
 generate = Function(
     GenerateRequest,
-    _generate,
+    run,
     lambda runs: runs,
     """Ask models questions about a dataset's facts, in free text; make a run for each model.
 

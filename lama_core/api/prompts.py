@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pandas as pd
 
-from lama_core.api.runs import loader, make_runs
+from lama_core.api.runs import run
 from lama_core.datasets import load_dataset
 from lama_core.datasets.library.installed import STARTER, prompts_dir
 from lama_core.datasets.lpaqa import read_pairs
@@ -26,8 +26,8 @@ from lama_core.probes.prompts.analyses import AnalyseRequest
 from lama_core.probes.prompts.backward import SubjectForm, measure_relation
 from lama_core.probes.prompts.mining import SpacyParser
 from lama_core.probes.prompts.paper_tables import mean_curves
-from lama_core.probes.prompts.plan import PromptFolder, SelectRequest, StudyRequest, plan_study
 from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
+from lama_core.probes.prompts.request import PromptFolder, SelectRequest, StudyRequest
 from lama_core.probes.prompts.spec import Study, find_study, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import halve
@@ -353,10 +353,7 @@ class StudyResult:
 
 
 def _select(request: SelectRequest) -> StudyResult:
-    planned = plan_study(request, load=loader(request))
-    for note in planned.notes:
-        request.on_note(note)
-    study = Study(make_runs(request, [planned.spec], out=request.out)[0])
+    study = Study(run(request).runs[0])
     return StudyResult(study, tuple(study.relation(name) for name in study.relations))
 
 
@@ -364,10 +361,10 @@ def _fit(request: StudyRequest) -> StudyResult:
     result = _select(request)
     if not request.save_runs:
         return result
-    runs = save_ensembles(result.study, folder=request.out)
-    for run in runs:
-        request.on_note(f"run {run.info.id}")
-        request.on_progress(Progress("Saved", 1, 1, result=Result("run", run.info.id)))
+    runs = save_ensembles(result.study, request, folder=request.out)
+    for one in runs:
+        request.on_note(f"run {one.info.id}")
+        request.on_progress(Progress("Saved", 1, 1, result=Result("run", one.info.id)))
     return replace(result, runs=runs)
 
 

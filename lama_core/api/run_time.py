@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lama_core.datasets import Dataset
-from lama_core.probes.plan import ProbeRequest, relations_with_facts
-from lama_core.probes.prompts.plan import StudyRequest, prompts_to_study
-from lama_core.probes.statements.plan import StatementsRequest
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import relations_with_facts
+from lama_core.probes.prompts.plan import prompts_to_study
+from lama_core.probes.prompts.request import StudyRequest
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.scoring.answer_spaces import answers_of, named_space
 
 Startable = ProbeRequest | StatementsRequest | StudyRequest

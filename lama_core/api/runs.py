@@ -3,31 +3,22 @@
 A run is saved part by part; the same call again resumes an interrupted run.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
-from lama_core.probes.analogy import plan as analogy_probing
-from lama_core.probes.analogy.plan import AnalogyRequest
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
-from lama_core.probes.extraction.plan import (
-    ExtractRequest,
-    FindRequest,
-    ReadRequest,
-    plan_extract,
-    plan_read,
-)
-from lama_core.probes.plan import Planned, ProbeRequest, plan
-from lama_core.probes.statements import plan as statements_probing
-from lama_core.probes.statements.plan import StatementsRequest
-from lama_core.probes.tracing import plan as tracing
-from lama_core.probes.tracing.plan import TraceRequest
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
+from lama_core.probes.statements.request import StatementsRequest
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.roles import ROLES as ROLES
 from lama_core.probes.tracing.roles import RoleEffect as RoleEffect
 from lama_core.probes.tracing.roles import average_effects
@@ -44,11 +35,10 @@ from lama_core.runs.manage import KeptRun, RunsRequest, list_kept
 from lama_core.runs.manage import delete_run as delete_run
 from lama_core.runs.manage import own_folder as own_folder
 from lama_core.runs.manage import rename_run as rename_run
+from lama_core.runs.parts import read_request
 from lama_core.runs.spec import RunSpec, load_by_name
-from lama_core.runs.unfinished import begun_text
 from lama_core.scoring.executors import make_executor
-from lama_core.scoring.retrieval import open_index
-from lama_core.scoring.shared_fields import DEFAULT_MODEL, RunSettings
+from lama_core.scoring.shared_fields import DEFAULT_MODEL, OutSettings, RunSettings
 from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
 from lama_core.views.view import Shown, show_runs
 
@@ -103,18 +93,13 @@ def _identity(runs: Runs) -> Runs:
 
 
 def make_runs(
-    request: Request,
-    specs: Sequence[RunSpec],
-    *,
-    out: Path | None = None,
-    executor: "Executor | None" = None,
+    request: OutSettings, specs: Sequence[RunSpec], executor: "Executor | None" = None
 ) -> tuple[Run, ...]:
     """Return the runs of these specifications; score those that aren't finished.
 
     Args:
         request: The request; its callbacks receive progress and notes.
         specs: The specifications.
-        out: Folder of the runs. Default: the user's data folder.
         executor: Computes the parts. Default: this process.
 
     Raises:
@@ -122,11 +107,10 @@ def make_runs(
     """
     runs = execute_all(
         specs,
-        folder=out,
+        folder=request.out,
         executor=executor,
         on_progress=request.on_progress,
         on_note=request.on_note,
-        begun=begun_text(request),
     )
     for run in runs:
         info = run.info
@@ -135,24 +119,22 @@ def make_runs(
     return runs
 
 
-def loader(request: Request) -> Callable[..., Any]:
-    """Return a function that loads a model by name and reports to the request's `on_progress`."""
-    return partial(load_by_name, on_progress=request.on_progress)
+def run(request: OutSettings) -> Runs:
+    """Make the runs of a request of any kind.
 
-
-def run_planned(request: RunSettings, planned: Planned[Any]) -> Runs:
-    """Make the planned runs, model by model unless the executor computes them together.
-
-    A checkpoint whose run fails is excluded with a note if another checkpoint of its series has a
-    run.
+    Runs that share a model are made together, model by model unless the executor computes all
+    together. A checkpoint whose run fails is excluded with a note if another checkpoint of its
+    series has a run.
     """
-    executor = make_executor(request.executor)
-    groups = [[spec] for spec in planned.specs] if executor.here else [[*planned.specs]]
+    load = partial(load_by_name, on_progress=request.on_progress)
+    planned = kinds.plan_runs(request, load)
+    executor = make_executor(request.executor if isinstance(request, RunSettings) else "local")
+    by_model = [[*specs] for _, specs in groupby(planned, lambda spec: spec.scorer_key())]
     runs: list[Run] = []
     failed: dict[str, UserError] = {}
-    for specs in groups:
+    for specs in by_model if executor.here else [[*planned]]:
         try:
-            runs += make_runs(request, specs, out=request.out, executor=executor)
+            runs += make_runs(request, specs, executor)
         except UserError as error:
             place = checkpoint_of(specs[0].model_name)
             damaged = not isinstance(error, RunStopped) and not isinstance(error.__cause__, OSError)
@@ -167,20 +149,9 @@ def run_planned(request: RunSettings, planned: Planned[Any]) -> Runs:
     return Runs(request, tuple(runs))
 
 
-def _build_index(request: Request, corpus: str | None) -> None:
-    """Build the retrieval index of a corpus if it doesn't exist."""
-    if corpus is not None:
-        open_index(load_corpus(corpus), request.on_progress)
-
-
-def _probe(request: ProbeRequest) -> Runs:
-    _build_index(request, request.open_book)
-    return run_planned(request, plan(request, load=loader(request)))
-
-
 probe = Function(
     ProbeRequest,
-    _probe,
+    run,
     _identity,
     """Probe models with a dataset's cloze queries; make a run for each model.
 
@@ -201,13 +172,9 @@ probe = Function(
 )
 
 
-def _statements(request: StatementsRequest) -> Runs:
-    return run_planned(request, statements_probing.plan(request, load=loader(request)))
-
-
 statements = Function(
     StatementsRequest,
-    _statements,
+    run,
     _identity,
     """Rank each relation's answers by the likelihood of the whole statement, for each model.
 
@@ -238,10 +205,8 @@ class AnalogyRuns(Runs):
 def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
     if not request.scorers:
         request = replace(request, models=(DEFAULT_MODEL,))
-    specs = analogy_probing.plan_probes(request, load=loader(request))
-    runs = make_runs(request, specs, out=request.out)
-    probe_runs = [ProbeRun(run) for run in runs]
-    for reason in sorted(_exclusion_reasons(probe_runs)):
+    runs = run(request).runs
+    for reason in sorted(_exclusion_reasons([ProbeRun(one) for one in runs])):
         request.on_note(reason)
     shown = show_runs(analogies.view, runs, AnalogiesRequest(by=request.by))
     return AnalogyRuns(request, runs, shown)
@@ -292,14 +257,14 @@ class TraceRuns(Runs):
 
 
 def _trace(request: TraceRequest) -> TraceRuns:
-    runs = run_planned(request, tracing.plan(request, load=loader(request)))
+    runs = run(request)
     effects = []
-    for run in runs:
-        rows = read_columns(run.info.folder / FACTS_FILE).to_pylist()
-        effects += average_effects(rows, model=run.info.model, restore=request.restore)
-        for reason, n in run.details["reasons"].items():
+    for one in runs:
+        rows = read_columns(one.info.folder / FACTS_FILE).to_pylist()
+        effects += average_effects(rows, model=one.info.model, restore=request.restore)
+        for reason, n in one.details["reasons"].items():
             are = "is" if n == 1 else "are"
-            request.on_note(f"{run.info.model}: {counted(n, 'fact')} {are} excluded: {reason}.")
+            request.on_note(f"{one.info.model}: {counted(n, 'fact')} {are} excluded: {reason}.")
     return TraceRuns(request, runs.runs, tuple(effects))
 
 
@@ -330,14 +295,9 @@ trace = Function(
 )
 
 
-def _find_answers(request: FindRequest, planner: Callable[..., Planned[Any]]) -> Runs:
-    planned = planner(request, load=loader(request), on_progress=request.on_progress)
-    return Runs(request, make_runs(request, planned.specs, out=request.out))
-
-
 extract = Function(
     ExtractRequest,
-    partial(_find_answers, planner=plan_extract),
+    run,
     _identity,
     """Extract relations from the sentences that state the facts: LAMA's RE_n and RE_o.
 
@@ -352,14 +312,9 @@ extract = Function(
 )
 
 
-def _read(request: ReadRequest) -> Runs:
-    _build_index(request, request.corpus)
-    return _find_answers(request, plan_read)
-
-
 read = Function(
     ReadRequest,
-    _read,
+    run,
     _identity,
     """Find answers in a corpus with question-answering models, as LAMA does with DrQA.
 
@@ -430,6 +385,22 @@ list_runs = Function(
         A DataFrame with a row for each run.
     """,
 )
+
+
+def saved_request(name: str) -> tuple[Request, Path]:
+    """Return the request that started an unfinished run, and the working folder at that time.
+
+    Args:
+        name: Name of the run's folder, such as `starter-minilm_mlm-manual-0123456789.part`.
+
+    Returns:
+        The request, and the folder that its relative paths start from.
+
+    Raises:
+        UserError: If there is no such run, it is bundled, or its request wasn't saved.
+    """
+    stored = read_request(own_folder(name))
+    return kinds.read_request(stored), Path(stored.folder)
 
 
 def kind_title(info: RunInfo) -> str:

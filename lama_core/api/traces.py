@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lama_core.errors import UserError
-from lama_core.probes.tracing.plan import TraceRequest
 from lama_core.probes.tracing.roles import BLANK, RoleEffect, average_effects
 from lama_core.probes.tracing.roles import ROLES as ROLES
 from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
@@ -109,20 +108,3 @@ def options_of(run: Run) -> TraceOptions:
             "Delete the run and make it again."
         )
     return TraceOptions(**stored)
-
-
-def request_of(run: Run) -> TraceRequest:
-    """Return the request that makes a run again."""
-    info, how = run.info, options_of(run)
-    return TraceRequest(
-        info.dataset,
-        (info.model,),
-        tuple(relation.name for relation in info.relations),
-        restore=how.part,
-        window=how.window,
-        draws=how.draws,
-        seed=how.seed,
-        candidates=info.candidates,
-        precision=info.precision,
-        limit=info.limit,
-    )

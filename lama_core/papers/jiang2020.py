@@ -35,7 +35,8 @@ from lama_core.papers.jiang2020_scores import (
 )
 from lama_core.probes.prompts import analyses, paper_tables
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
-from lama_core.probes.prompts.plan import StudyRequest, candidates_of
+from lama_core.probes.prompts.plan import candidates_of
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.published import published_table
 from lama_core.queries.blank_answers import query_model

@@ -25,12 +25,8 @@ from lama_core.files import replace_folder, work_folder
 from lama_core.papers.framework import Data, Prepared, differing, find_data
 from lama_core.papers.jiang2020_scores import BERTS, PAPER
 from lama_core.paths import ASSETS, cache_dir, data_dir
-from lama_core.probes.prompts.plan import (
-    COMBINATIONS,
-    VOCABULARY_FILE,
-    StudyRequest,
-    plan_study,
-)
+from lama_core.probes.prompts.plan import VOCABULARY_FILE, plan
+from lama_core.probes.prompts.request import COMBINATIONS, StudyRequest
 from lama_core.probes.prompts.spec import Study, load_split
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import Split
@@ -279,11 +275,9 @@ class Studies(Prepared):
         # Studies for single tables are stored in a separate folder, so that pages don't list them.
         separate = request != self.request(request.model)
         try:
-            planned = plan_study(request, load=self.load)
-            for note in planned.notes:
-                self.options.on_note(note)
+            (spec,) = plan(replace(request, on_note=self.options.on_note), load=self.load)
             run = execute(
-                planned.spec,
+                spec,
                 folder=data_dir() / "reproductions" / "runs" if separate else None,
                 load=self.load,
                 on_progress=self.on_progress,

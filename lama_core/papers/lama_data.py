@@ -23,10 +23,12 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.papers.framework import EMBEDDED, Data, Prepared, differing
 from lama_core.paths import corpus_files
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.extraction.extractor import NAMES, extractable
-from lama_core.probes.extraction.plan import extractor_specs
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.extraction.plan import plan_extract
+from lama_core.probes.extraction.request import ExtractRequest
+from lama_core.probes.plan import plan
 from lama_core.published import LAMA_MODELS
 from lama_core.reports.tables import UnavailableItem
 from lama_core.runs.execute import execute
@@ -164,7 +166,7 @@ class Lama(Prepared):
                 limit=limit,
                 open_book=open_book,
             )
-            specs = plan(request, load=self.load).specs
+            specs = plan(request, load=self.load)
             yield from self._made(zip(group, specs, strict=True))
 
     def read_runs(self) -> Iterator[tuple[str, Run]]:
@@ -183,16 +185,17 @@ class Lama(Prepared):
                 raise UserError(NO_PAIRS)
             if self.own_words and not vocabularies:
                 raise UserError(NO_MODEL)
-            specs = extractor_specs(
-                self.dataset,
-                names,
-                named_candidates(self.candidates, vocabularies),
+            request = ExtractRequest(
+                dataset=self.data.name,
+                relations=names,
                 corpus=TEXT,
-                reference=self.data.name,
+                candidates=self.candidates,
+                models=tuple(self.usable.values()),
                 ranking=RANKING,
                 limit=self.options.limit,
                 on_progress=self.on_progress,
-            ).specs
+            )
+            specs = plan_extract(request, load=self.load)
         except UserError as error:
             command = "" if corpus_files() else BUILD_TEXT
             self.missing |= {

@@ -33,7 +33,8 @@ from lama_core.probes.analogy.accuracy_tables import (
     unmarked_accuracies,
 )
 from lama_core.probes.analogy.instances import SETTINGS, ProbeOptions, Setting
-from lama_core.probes.analogy.plan import AnalogyRequest, plan_probes
+from lama_core.probes.analogy.plan import plan
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.published import published_table
 from lama_core.reports.tables import Item, ReproducedRow
@@ -148,9 +149,7 @@ class AnalogyRuns(Prepared):
                 request = replace(
                     judge.request, dataset=self.data.name, setting=setting, limit=self.limit
                 )
-                made = execute_all(
-                    plan_probes(request, load=self.load), on_progress=self.on_progress
-                )
+                made = execute_all(plan(request, load=self.load), on_progress=self.on_progress)
                 runs = tuple(map(ProbeRun, made))
                 for reason in sorted({one.reason for run in runs for one in run.details.left_out}):
                     self.options.on_note(reason)

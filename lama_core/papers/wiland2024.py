@@ -34,7 +34,8 @@ from lama_core.papers.framework import (
     joined,
 )
 from lama_core.probes.plan import check_limit
-from lama_core.probes.statements.plan import StatementsRequest, most_templates, plan
+from lama_core.probes.statements.plan import most_templates, plan
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.published import BEAR_MODELS, published_table
 from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.runs.execute import execute
@@ -176,7 +177,7 @@ class Bear(Prepared):
                 request = StatementsRequest(
                     self.data.name, (reference,), template=template, limit=self.options.limit
                 )
-                (spec,) = plan(request, load=self.load).specs
+                (spec,) = plan(request, load=self.load)
                 run = execute(spec, on_progress=self.on_progress, on_note=self.options.on_note)
                 found.append(over_facts(score_table([run], by="relation", ranking=RANKING)))
         return () if model in self.missing else tuple(found)

@@ -1,19 +1,41 @@
-"""The kinds of probe, with their run specifications and titles.
+"""The kinds of probe: their specifications and requests, and the plans that lead to them.
 
-To add a kind, add a folder here with a subclass of `RunSpec`, a row to `KINDS`, and a page.
+To add a kind, add a folder here with a request, a subclass of `RunSpec` and a plan, and a row to
+`KINDS`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
+from lama_core.errors import UserError
+from lama_core.probes.analogy import plan as analogy
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import AnalogySpec
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
+from lama_core.probes.extraction import plan as extraction
+from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
+from lama_core.probes.generation import plan as generation
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.generation.spec import GenerationSpec
+from lama_core.probes.plan import plan
+from lama_core.probes.prompts import plan as prompts
+from lama_core.probes.prompts.request import SelectRequest, StudyRequest
 from lama_core.probes.prompts.spec import EnsembleSpec, StudySpec
+from lama_core.probes.statements import plan as statements
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.statements.spec import StatementSpec
+from lama_core.probes.tracing import plan as tracing
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.spec import TraceSpec
+from lama_core.requests import Request, StoredRequest, from_record
+from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.importers.spec import ImportedSpec
-from lama_core.runs.spec import RunSpec
+from lama_core.runs.info import RunInfo
+from lama_core.runs.spec import Load, RunSpec, load_by_name
+
+Plan = Callable[..., tuple[RunSpec, ...]]  # (request, load=...) -> the specifications of its runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +46,14 @@ class ProbeKind:
         spec: The class of its run specifications.
         title: Its name for users.
         rows_are_facts: Whether its rows are facts, so that Results and Facts can show them.
+        plans: Class of the requests for its runs -> the plan; requests whose runs are of several
+            kinds are with the first of these.
     """
 
     spec: type[RunSpec]
     title: str
     rows_are_facts: bool
+    plans: Mapping[type[Request], Plan] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -36,18 +61,63 @@ class ProbeKind:
         return self.spec.kind
 
 
+CLOZE: dict[type[Request], Plan] = {
+    ProbeRequest: plan,
+    ExtractRequest: extraction.plan_extract,
+    ReadRequest: extraction.plan_read,
+}
+STUDIES: dict[type[Request], Plan] = {StudyRequest: prompts.plan, SelectRequest: prompts.plan}
 KINDS: dict[str, ProbeKind] = {
     kind.name: kind
     for kind in (
-        ProbeKind(ClozeSpec, "cloze queries", True),
+        ProbeKind(ClozeSpec, "cloze queries", True, CLOZE),
         ProbeKind(ContrastSpec, "negated or misprimed", True),
         ProbeKind(EnsembleSpec, "an ensemble of prompts", True),
-        ProbeKind(StatementSpec, "whole answers", True),
-        ProbeKind(GenerationSpec, "generated answers", True),
+        ProbeKind(StatementSpec, "whole answers", True, {StatementsRequest: statements.plan}),
+        ProbeKind(GenerationSpec, "generated answers", True, {GenerateRequest: generation.plan}),
         ProbeKind(ImportedSpec, "imported results", True),
-        ProbeKind(TraceSpec, "causal traces", False),
-        ProbeKind(AnalogySpec, "analogies", False),
-        ProbeKind(StudySpec, "a study of prompts", False),
+        ProbeKind(TraceSpec, "causal traces", False, {TraceRequest: tracing.plan}),
+        ProbeKind(AnalogySpec, "analogies", False, {AnalogyRequest: analogy.plan}),
+        ProbeKind(StudySpec, "a study of prompts", False, STUDIES),
     )
 }
 FACT_KINDS = tuple(name for name, kind in KINDS.items() if kind.rows_are_facts)
+PLANS: dict[type[Request], Plan] = {
+    request: made for kind in KINDS.values() for request, made in kind.plans.items()
+}
+_KNOWN: list[type[Request]] = [*PLANS, ImportRunRequest]
+REQUESTS = {request.python: request for request in _KNOWN}
+
+
+def plan_runs(request: Request, load: Load = load_by_name) -> tuple[RunSpec, ...]:
+    """Return the specifications of a request's runs.
+
+    Raises:
+        UserError: If the request is invalid, or its data or models can't be loaded.
+    """
+    request.check()
+    return PLANS[type(request)](request, load=load)
+
+
+def request_of(info: RunInfo) -> Request | None:
+    """Return the request that made a run and perhaps others; None if it isn't stored.
+
+    Runs of earlier versions don't store it.
+
+    Raises:
+        UserError: If it can't be read.
+    """
+    return None if info.request is None else read_request(info.request)
+
+
+def read_request(stored: StoredRequest) -> Request:
+    """Return a stored request.
+
+    Raises:
+        UserError: If its function doesn't make runs in this version, or a field is invalid.
+    """
+    if stored.function not in REQUESTS:
+        raise UserError(
+            f"This version can't make a run of {stored.function!r}. Start the run again."
+        )
+    return from_record(REQUESTS[stored.function], stored.fields)

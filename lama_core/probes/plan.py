@@ -1,42 +1,39 @@
-"""The plan of cloze runs: a `ProbeRequest` becomes a `RunSpec` for each model."""
+"""The plan of cloze runs: a `ProbeRequest` becomes a `ClozeSpec` for each model.
+
+The parts of it that other kinds of probe share are here, too.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from lama_core.candidates.lists import COMMON, check_words_known, named_candidates
+from lama_core.candidates.lists import check_words_known, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.datasets.passages import load_corpus
-from lama_core.errors import UserError, choose
+from lama_core.errors import UserError
 from lama_core.models.cache import Precision
 from lama_core.models.cpu import NO_BF16, ROUNDED
 from lama_core.models.protocols import KINDS, Context, Kind
 from lama_core.models.server.addresses import check_gives_scores
 from lama_core.models.sources.checkpoints import check_is_there, name_models
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import RANGE, ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
 from lama_core.progress import OnNote
-from lama_core.requests import option
+from lama_core.requests import CALLBACKS, Request
 from lama_core.runs.info import text_digest
-from lama_core.runs.spec import Load, RunSpec, load_by_name
+from lama_core.runs.spec import Load, load_by_name
 from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import MAX_ROWS
 from lama_core.scoring.earlier_words import may_have_other_tokens
-from lama_core.scoring.prompt_choice import (
-    LPAQA_SETS,
-    PROMPT_SETS,
-    PromptKind,
-    PromptSet,
-    make_prompt_set,
-)
+from lama_core.scoring.prompt_choice import PromptKind, PromptSet, make_prompt_set
 from lama_core.scoring.queries import check_questions, most_questions
-from lama_core.scoring.ranking import RANKINGS, Ranking
-from lama_core.scoring.retrieval import OpenBook
+from lama_core.scoring.retrieval import OpenBook, open_index
 from lama_core.types import Relation
 
 # Batch size for server models, whose queries take many requests each. If the server stops, a run
@@ -49,106 +46,116 @@ SPECS: dict[PromptKind, type[ClozeSpec]] = {
 }
 
 
-@dataclass(frozen=True)
-class ProbeRequest(shared_fields.RunSettings):
-    """The fields of `probe`: a dataset to probe models with, and options.
-
-    With relations () all relations with facts are used. With context None it is that of the paper:
-    `left` for causal models and `both` for all others.
-    """
-
-    command: ClassVar[tuple[str, ...]] = ("probe",)
-    python: ClassVar[str] = "probe"
-
-    dataset: shared_fields.Dataset
-    models: shared_fields.Models
-    relations: shared_fields.Relations = ()
-    prompts: Annotated[
-        str,
-        option(
-            f"{', '.join(PROMPT_SETS)}; LPAQA's {', '.join(LPAQA_SETS)}, if its prompts are "
-            "installed; or a folder with prompts in LPAQA's layout."
-        ),
-    ] = "manual"
-    candidates: shared_fields.AnyCandidates = COMMON
-    ranking: shared_fields.Ranking = "filtered"
-    context: shared_fields.Context = None
-    precision: shared_fields.Precision = "auto"
-    limit: shared_fields.Limit = None
-    open_book: shared_fields.OpenBook = None
-    segments: shared_fields.Segments = False
-    revisions: shared_fields.Revisions = ()
-
-
-Spec = TypeVar("Spec", bound=RunSpec)
-
-
-@dataclass(frozen=True)
-class Planned(Generic[Spec]):
-    """The specifications of a request's runs, and notes for the user."""
-
-    specs: tuple[Spec, ...]
-    notes: tuple[str, ...] = ()
-
-
-def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSpec]:
+def plan(request: ProbeRequest, *, load: Load = load_by_name) -> tuple[ClozeSpec, ...]:
     """Return one specification for each model; load the models to get their vocabularies.
 
     Raises:
         UserError: If the request is invalid, or its data or models can't be loaded.
     """
-    check_models_and_limit(request.models, request.limit, request.ranking)
-    dataset = load_dataset(request.dataset)
-    chosen = relations_with_facts(dataset, request.relations)
-    prompts = make_prompt_set(request.prompts, chosen)
-    names = tuple(relation.name for relation in chosen)
-    check_questions(dataset, names, prompts, request.limit)
-    book = _open_book(request, prompts)
+    queries = choose_queries(request, request.prompts)
+    book = _open_book(request, queries.prompts)
     models = load_known_models(request, load)
     kinds = {model.name: model.kind for model in models}
     shared_fields.check_segments(request.segments, request.open_book, kinds)
+    n_ranges = 1
+    if queries.prompts.kind in ("template", "sentences"):
+        n_rows = most_questions(queries.dataset, queries.names, queries.prompts, request.limit)
+        n_ranges = max(1, math.ceil(n_rows / RANGE))
+    of_prompts = SPECS.get(queries.prompts.kind, ClozeSpec)
+    return tuple(
+        of_prompts(
+            **fields,
+            context=choose_context(request.context, model.kind),
+            open_book=book,
+            n_ranges=n_ranges,
+        )
+        for model, fields in cloze_fields(request, queries, models)
+    )
+
+
+class RanksWords(Protocol):
+    """The fields of a request whose runs rank words at the blank of each fact's query."""
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name or path."""
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """The relations; () means all with facts."""
+
+    @property
+    def candidates(self) -> str:
+        """The words that are ranked."""
+
+    @property
+    def limit(self) -> int | None:
+        """The maximum number of facts per relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The data of a request, its relations and the prompts that ask about their facts."""
+
+    dataset: Dataset
+    names: tuple[str, ...]
+    prompts: PromptSet
+
+
+def choose_queries(request: RanksWords, prompts: str) -> Queries:
+    """Return the data, relations and prompts of a request, or raise UserError if none can be asked.
+
+    prompts: Name of the prompt set.
+    """
+    dataset = load_dataset(request.dataset)
+    chosen = relations_with_facts(dataset, request.relations)
+    names = tuple(relation.name for relation in chosen)
+    found = Queries(dataset, names, make_prompt_set(prompts, chosen))
+    check_questions(dataset, names, found.prompts, request.limit)
+    return found
+
+
+def cloze_fields(
+    request: RanksWords, queries: Queries, models: Sequence["KnownModel"]
+) -> Iterator[tuple["KnownModel", dict[str, Any]]]:
+    """Yield each model with the fields of its `ClozeSpec` that don't depend on its context."""
+    dataset, names, prompts = queries.dataset, queries.names, queries.prompts
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     candidates = check_words_known(candidates, vocabularies)
-    shared = dataset_fields(request.dataset, dataset, names, request.ranking, request.limit)
-    n_ranges = 1
-    if prompts.kind in ("template", "sentences"):
-        n_rows = most_questions(dataset, names, prompts, request.limit)
-        n_ranges = max(1, math.ceil(n_rows / RANGE))
-    specs = [
-        SPECS.get(prompts.kind, ClozeSpec)(
-            **shared,
-            **model_spec_fields(model, model.reference),
-            prompts=prompts,
-            candidates=candidates,
-            context=choose_context(request.context, model.kind),
-            batch_rows=(
-                SERVER_BATCH_ROWS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS
-            ),
-            open_book=book,
-            has_other_tokens=may_have_other_tokens(dataset, names, prompts, candidates, model),
-            n_ranges=n_ranges,
+    for model in models:
+        is_open = isinstance(model.vocabulary, OpenVocabulary)
+        yield (
+            model,
+            {
+                **data_fields(request, dataset, names),
+                **model_fields(model, model.reference),
+                "prompts": prompts,
+                "candidates": candidates,
+                "batch_rows": SERVER_BATCH_ROWS if is_open else MAX_ROWS,
+                "has_other_tokens": may_have_other_tokens(
+                    dataset, names, prompts, candidates, model
+                ),
+            },
         )
-        for model in models
-    ]
-    return Planned(tuple(specs), tuple(dataset.report.notes))
 
 
-def dataset_fields(
-    reference: str, dataset: Any, names: tuple[str, ...], ranking: Ranking, limit: int | None
-) -> dict[str, Any]:
-    """Return the fields of a specification that depend on the data; names: Relation names."""
+def data_fields(request: Any, dataset: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return a specification's request and the identity of its data; names: Relation names.
+
+    The request names its data by an absolute path, because workers have other working folders. It
+    has no callbacks: they can't be sent to workers.
+    """
+    callbacks = {name: Request.__dataclass_fields__[name].default for name in CALLBACKS}
     return {
-        "dataset": absolute_reference(reference),
+        "request": replace(request, dataset=absolute_reference(request.dataset), **callbacks),
         "dataset_name": dataset.name,
         "data_digest": dataset.digest,
         "relations": names,
-        "ranking": ranking,
-        "limit": limit,
     }
 
 
-def model_spec_fields(model: Any, reference: str) -> dict[str, Any]:
+def model_fields(model: Any, reference: str) -> dict[str, Any]:
     """Return the fields of a specification that depend on a model; reference: Its name to load."""
     return {
         "model": reference,
@@ -167,7 +174,9 @@ def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
             f"The prompts {prompts.name!r} can't be combined with open-book context: remove "
             "--open-book, or choose other prompts."
         )
-    return OpenBook(load_corpus(request.open_book), request.segments)
+    corpus = load_corpus(request.open_book)
+    open_index(corpus, request.on_progress)  # builds it if it doesn't exist
+    return OpenBook(corpus, request.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +258,11 @@ def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple
     A checkpoint of a series that can't be loaded is excluded with a note.
 
     Raises:
-        UserError: If a model outside a series, or all checkpoints of a series, can't be loaded.
+        UserError: If there is no model, or a model that can't be loaded is in no series, or all
+            checkpoints of a series can't be loaded.
     """
+    if not request.models:
+        raise UserError("No model is chosen: choose at least one; `models list` lists them.")
     found: list[tuple[str, Loaded]] = []
     failed: dict[str, UserError] = {}
     for model in name_models(request.models, request.revisions):
@@ -272,14 +284,6 @@ def _vocabulary_key(vocabulary: Vocabulary) -> str:
     """Return a digest of a vocabulary's tokens."""
     tokens = sorted(vocabulary.tokens().items())
     return text_digest(repr((vocabulary.size, vocabulary.cased, tokens)))
-
-
-def check_models_and_limit(models: Sequence[str], limit: int | None, ranking: Ranking) -> None:
-    """Raise UserError for no model, a limit below 1, or an unknown ranking."""
-    if not models:
-        raise UserError("No model is chosen: choose at least one; `models list` lists them.")
-    check_limit(limit)
-    choose(ranking, RANKINGS, "ranking")
 
 
 def relations_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:

@@ -41,7 +41,6 @@ def execute_all(
     on_note: OnNote = ignore,
     stopped: Callable[[], bool] | None = None,
     load: Load = load_by_name,
-    begun: str = "",
 ) -> tuple[Run, ...]:
     """Return the runs of these specifications: load finished ones, resume or start the others.
 
@@ -53,7 +52,6 @@ def execute_all(
         on_note: Called with a sentence that the user should read.
         stopped: Polled often; when it returns True, RunStopped is raised.
         load: Loads a model by reference.
-        begun: The request as JSON (`unfinished.begun_text`), stored until the runs are finished.
 
     Raises:
         UserError: If the data or the model has changed since planning, another process writes the
@@ -69,7 +67,7 @@ def execute_all(
             left = [spec for spec in missing if found[spec.run_id] is None]
             if left:
                 executor = executor or make_executor("local")
-                found |= _make(left, executor, folder, load, on_progress, on_note, stopped, begun)
+                found |= _make(left, executor, folder, load, on_progress, on_note, stopped)
     return tuple(run for spec in specs if (run := found[spec.run_id]) is not None)
 
 
@@ -89,7 +87,6 @@ def _make(
     on_progress: OnProgress,
     on_note: OnNote,
     stopped: Callable[[], bool] | None,
-    begun: str,
 ) -> dict[str, Run]:
     """Have the runs made, and return run id -> run."""
     for spec in specs:
@@ -98,7 +95,7 @@ def _make(
             (folder / (spec.run_id + PART)).mkdir(parents=True, exist_ok=True)
     count = _Count(_title(specs), sum(spec.n_ranges for spec in specs), on_progress, stopped)
     place = folder if executor.here else folder.absolute()  # workers have another working folder
-    open_maker = partial(RunMaker, tuple(specs), place, load, begun, keeps_all=executor.here)
+    open_maker = partial(RunMaker, tuple(specs), place, load, keeps_all=executor.here)
     made = {}
     said: set[str] = set()
     n_ranges = [spec.n_ranges for spec in specs]

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +33,7 @@ from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
 from lama_core.models.sources.checkpoints import Checkpoint
 from lama_core.paths import ASSETS
+from lama_core.requests import StoredRequest
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
 from lama_core.types import Relation, RelationType
@@ -46,6 +47,7 @@ DETAILS_FILE = "details.json"
 FACTS_FILE = "facts.parquet"
 CANDIDATES_FILE = "candidates.parquet"
 TITLE_FILE = "title.txt"
+REQUESTS_FILE = "requests.json"  # the requests of the bundled runs
 MAX_TITLE = 80  # characters
 # The files whose digests `run.json` contains.
 DIGESTED = (FACTS_FILE, CANDIDATES_FILE, DETAILS_FILE)
@@ -133,6 +135,8 @@ class RunInfo:
         checkpoint: Series and training step, if the model is a checkpoint of a training run. Not
             part of the run's identity.
         imported: Where the numbers come from, if another tool made them.
+        request: The request that made the run and perhaps others; None in runs of earlier versions.
+            Not part of the run's identity.
         title: The name given by the user, or "".
         beside: The runs that this one is aligned with; see `alignment`. Not stored.
         exact_to: If alignment ranked shared candidates, the largest k for which P@k is exact; else
@@ -170,6 +174,7 @@ class RunInfo:
     files: tuple[tuple[str, str], ...] = ()
     checkpoint: Checkpoint | None = None
     imported: Imported | None = None
+    request: StoredRequest | None = field(default=None, compare=False)
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
@@ -509,15 +514,26 @@ def _stored_info(path: Path, _size: int, _changed: int) -> RunInfo:
             raise ValueError(f"unknown field {min(unknown)!r}")
         raw |= {"id": folder.name, "folder": folder, "title": ""}
         raw["bundled"] = folder.resolve().is_relative_to(ASSETS)
+        if raw["bundled"]:
+            raw["request"] = _bundled_requests().get(folder.name)
         return msgspec.convert(raw, RunInfo)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise _damaged(path, error) from error
 
 
+@cache
+def _bundled_requests() -> dict[str, StoredRequest]:
+    """Return run -> request; the bundled runs are of versions that didn't store it."""
+    rows = msgspec.json.decode(read_file(ASSETS / "results" / REQUESTS_FILE))
+    return {
+        run: StoredRequest(row["function"], row["fields"]) for row in rows for run in row["runs"]
+    }
+
+
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` atomically, with the digests of the files that are in the folder by now."""
     content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
-    for name in ("checkpoint", "imported"):  # earlier versions don't know these fields
+    for name in ("checkpoint", "imported", "request"):  # earlier versions don't know these fields
         if content[name] is None:
             del content[name]
     content["files"] = [

@@ -54,19 +54,20 @@ class RunMaker:
         specs: The runs.
         folder: Where runs are stored.
         load: Loads a model by reference.
-        begun: The request as JSON (`unfinished.begun_text`), stored until the runs are finished.
         keeps_all: Whether to keep all models loaded; else a model is released before the next one
             is loaded.
     """
 
     def __init__(
-        self, specs: Sequence[RunSpec], folder: Path, load: Load, begun: str, *, keeps_all: bool
+        self, specs: Sequence[RunSpec], folder: Path, load: Load, *, keeps_all: bool
     ) -> None:
         self._specs = specs
         self._folder = folder
         self._load = load
         self._keeps_all = keeps_all
-        self._parts = [Parts(folder / (one.run_id + PART), one.digest, begun) for one in specs]
+        self._parts = [
+            Parts(folder / (one.run_id + PART), one.digest, one.stored_request) for one in specs
+        ]
         self._scorers: dict[Any, Any] = {}
         self._ranges: dict[int, Callable[[int], ScoringJob]] = {}  # run -> prepares a range
         self._jobs: dict[int, tuple[int, ScoringJob]] = {}  # run -> its last range, prepared
@@ -293,6 +294,7 @@ def _describe(
         versions=tuple((name, _version(name)) for name in PACKAGES),
         device=device,
         checkpoint=checkpoint_of(spec.model_name),
+        request=spec.stored_request,
         **{name: getattr(spec, name) for name in COPIED},
     )
 

@@ -1,6 +1,7 @@
 """The finished parts of an unfinished run on disk: one atomically written file per part.
 
     <id>.part/parts/<name>.parquet    Parquet with the run's digest in its metadata; then SHA-256
+    <id>.part/parts/request.json      the request, written with the first part of each session
 
 A part is finished if its file exists and can be read. A process that dies at any moment therefore
 loses at most one part, and a part whose file is damaged is scored again.
@@ -13,18 +14,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lama_core.errors import UserError, reason_of
 from lama_core.files import atomic_file, read_file, write_text_atomically
 from lama_core.models.devices import PassSettings
+from lama_core.requests import StoredRequest
 from lama_core.runs.facts_table import check_rows
 
 PART = ".part"
 PARTS = "parts"
 REQUEST_FILE = "request.json"
-MAX_PART = 4 << 30
+MAX_PART, MAX_REQUEST = 4 << 30, 1 << 20  # bytes
 _MARK = b"PAR1"
 _N_DIGEST = hashlib.sha256().digest_size
 _DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
@@ -52,11 +55,10 @@ class Stored:
 class Parts:
     """The finished parts of one run.
 
-    digest: digest of the run. request: the request that started it, as JSON, which is stored with
-    the first part that is written.
+    digest: Digest of the run. request: Its request, with which an unfinished run is resumed.
     """
 
-    def __init__(self, folder: Path, digest: str, request: str = "") -> None:
+    def __init__(self, folder: Path, digest: str, request: StoredRequest | None = None) -> None:
         self.folder = folder / PARTS
         self._digest = digest.encode()
         self._request = request
@@ -130,8 +132,9 @@ class Parts:
                 file.write(rows)
                 file.write(hashlib.sha256(rows).digest())
             if self._request:
-                write_text_atomically(self.folder / REQUEST_FILE, self._request)
-                self._request = ""
+                text = msgspec.json.format(msgspec.json.encode(self._request)).decode()
+                write_text_atomically(self.folder / REQUEST_FILE, text)
+                self._request = None
         except OSError as error:
             full = error.errno == errno.ENOSPC
             why = "the disk is full" if full else reason_of(error)
@@ -147,6 +150,26 @@ class Parts:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
+
+
+def read_request(folder: Path) -> StoredRequest:
+    """Return the request of the unfinished run in a folder.
+
+    Raises:
+        UserError: If the file is missing, as for runs of earlier versions, or damaged.
+    """
+    path = folder / PARTS / REQUEST_FILE
+    if not path.is_file():
+        raise UserError(
+            "An earlier version started this run and didn't store its settings. Choose the same "
+            "settings under New run to resume it."
+        )
+    try:
+        return msgspec.json.decode(read_file(path, MAX_REQUEST), type=StoredRequest)
+    except msgspec.MsgspecError as error:
+        raise UserError(
+            f"{path} is damaged ({error}). Choose the same settings under New run to resume it."
+        ) from error
 
 
 def _checked(data: bytes) -> memoryview:

@@ -14,10 +14,33 @@ from lama_core.scoring.preparation import Prepared, subword_counts
 from lama_core.scoring.queries import BLANK, Knowledge
 from lama_core.scoring.ranking import NO_COLUMN
 from lama_core.scoring.top_answers import ROW, TOP_K, Rows
+from lama_core.types import Fact, Relation
 
 # Standard tokenisation for Figure 3's ST: words and single punctuation marks.
 TOKEN = re.compile(r"\w+|[^\w\s]")
 RANKS = ("rank_raw", "rank_filtered", "log_prob")
+
+
+def fact_columns(facts: Sequence[Fact], relations: Sequence[Relation]) -> dict[str, Any]:
+    """Return the columns with what the data say of the facts of rows, and of their relations."""
+    return {
+        "fact_id": [fact.id for fact in facts],
+        "relation": [relation.name for relation in relations],
+        "source": [relation.source for relation in relations],
+        "type": [relation.type for relation in relations],
+        "subject": [fact.subject for fact in facts],
+        "object": [fact.object for fact in facts],
+        "origin": [fact.origin or None for fact in facts],
+    }
+
+
+def count_columns(facts: Sequence[Fact], knowledge: Knowledge) -> dict[str, Any]:
+    """Return the columns that count objects in the data, and the words of the subjects."""
+    return {
+        "n_valid": [len(knowledge.valid(fact)) for fact in facts],
+        "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
+        "subject_tokens": [len(TOKEN.findall(fact.subject)) for fact in facts],
+    }
 
 
 def make_rows(
@@ -64,13 +87,7 @@ def make_rows(
     known = None if isinstance(vocabulary, OpenVocabulary) else vocabulary
     subjects = [fact.subject for fact in facts]
     columns: dict[str, Any] = {
-        "fact_id": [fact.id for fact in facts],
-        "relation": [question.relation.name for question in questions],
-        "source": [question.relation.source for question in questions],
-        "type": [question.relation.type for question in questions],
-        "subject": subjects,
-        "object": [fact.object for fact in facts],
-        "origin": [fact.origin or None for fact in facts],
+        **fact_columns(facts, [question.relation for question in questions]),
         "prompt": [question.prompt for question in questions],
         "query": [question.query.text(BLANK) if question.query else "" for question in questions],
         "excluded": [question.excluded for question in questions],
@@ -83,9 +100,7 @@ def make_rows(
         ),
         "first_is_valid": is_valid,
         "first_is_object": is_object,
-        "n_valid": [len(knowledge.valid(fact)) for fact in facts],
-        "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
-        "subject_tokens": [len(TOKEN.findall(subject)) for subject in subjects],
+        **count_columns(facts, knowledge),
         "subject_pieces": subword_counts(subjects, known) if known else [None] * len(subjects),
         "top_words": _fixed(_top_words(words, scored["top"].ravel()), done),
         "top_log_probs": _fixed(pa.array(scored["top_log_probs"].ravel()), done),

@@ -8,6 +8,7 @@ and only if the same specification would give different numbers.
 
 import hashlib
 import json
+import os
 import re
 from abc import ABC, abstractmethod
 from collections import ChainMap
@@ -27,6 +28,7 @@ from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
 from lama_core.models.server.addresses import is_server
 from lama_core.progress import OnProgress, ignore
+from lama_core.requests import StoredRequest, record
 from lama_core.runs.info import Imported, RelationInfo
 from lama_core.scoring.executors import Work
 from lama_core.scoring.preparation import NoFactCounts
@@ -73,12 +75,12 @@ class RunSpec(ABC):
     """The specification of a run.
 
     Attributes:
-        dataset: Name or path of the data; not part of the identity.
+        request: What was asked: a request of this kind, which can name further models. It isn't
+            part of the identity; the fields that the numbers depend on are in `options`.
+        folder: The working folder from which relative paths in the request start.
         model: Name or path of the model; not part of the identity.
         model_identity: Scoring code, digest of the weights, and precision.
         model_kind: A `models.protocols.Kind`, or the method of a baseline.
-        ranking: Which of the two stored ranks is shown by default; not part of the identity.
-        limit: Maximum number of facts per relation; None is all.
         imported: Where the numbers come from, if another tool made them.
         n_ranges: The number of ranges of facts that are prepared and scored on their own.
     """
@@ -86,7 +88,7 @@ class RunSpec(ABC):
     kind: ClassVar[str]
     version: ClassVar[int]
 
-    dataset: str
+    request: Any
     dataset_name: str
     data_digest: str
     relations: tuple[str, ...]
@@ -96,10 +98,26 @@ class RunSpec(ABC):
     model_kind: str
     precision: Precision = "fp32"
     context: Context = "both"
-    ranking: Ranking = "filtered"
-    limit: int | None = None
     imported: Imported | None = None
     n_ranges: int = 1
+    folder: str = field(default_factory=os.getcwd, compare=False)
+
+    @property
+    def stored_request(self) -> StoredRequest:
+        """The request, for the files of the run."""
+        return StoredRequest(self.request.python, record(self.request), self.folder)
+
+    @property
+    def ranking(self) -> Ranking:
+        """Which of the two stored ranks is shown by default; not part of the identity."""
+        ranking: Ranking = getattr(self.request, "ranking", "filtered")
+        return ranking
+
+    @property
+    def limit(self) -> int | None:
+        """Maximum number of facts per relation; None is all."""
+        limit: int | None = getattr(self.request, "limit", None)
+        return limit
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
@@ -145,7 +163,7 @@ class RunSpec(ABC):
 
     def load_data(self) -> Any:
         """Load the data, or raise UserError if they have changed."""
-        return self.same_data(load_dataset(self.dataset))
+        return self.same_data(load_dataset(self.request.dataset))
 
     def same_data(self, dataset: Any) -> Any:
         """Return the data, or raise UserError if their digest has changed."""

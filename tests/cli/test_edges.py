@@ -15,7 +15,7 @@ from lama_core.downloads import transfer
 from lama_core.errors import UserError, reason_of
 from lama_core.files import MAX_FOLDERS
 from lama_core.models.sources.catalog import add_model
-from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.cloze.request import ProbeRequest
 
 pytestmark = pytest.mark.usefixtures("home")
 DEEP = " inside each other; the maximum is"

@@ -6,12 +6,13 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import local_http
 import pytest
 from local_http import SilentHandler
+from until import until
 
 from lama_core.datasets import load_analogies
 from lama_core.datasets.library import download
@@ -22,7 +23,7 @@ from lama_core.downloads.transfer import fetch
 from lama_core.errors import UserError
 
 CONTENT = bytes(range(256)) * 1200
-QUICK = Patience(connect=2, read=0.2, attempts=3, pause=0.01)
+QUICK = Patience(connect=30, read=30, attempts=3, pause=0.01)
 
 
 @dataclass
@@ -140,12 +141,11 @@ def test_a_broken_connection_is_continued_where_it_broke(tmp_path: Path) -> None
 
 
 def test_a_later_command_continues_too(tmp_path: Path) -> None:
-    impatient = Patience(read=0.2, attempts=1, pause=0)
     with serving(breaking_after(100_000), status(503), whole) as served:
         with pytest.raises(UserError, match="100,000 bytes are kept"):
-            fetch(the_file(served), tmp_path, patience=Patience(read=0.2, attempts=2, pause=0))
+            fetch(the_file(served), tmp_path, patience=replace(QUICK, attempts=2))
         assert not (tmp_path / "data.zip").exists()
-        fetch(the_file(served), tmp_path, patience=impatient)
+        fetch(the_file(served), tmp_path, patience=replace(QUICK, attempts=1))
     assert served.ranges[-1] == "bytes=100000-"
     assert (tmp_path / "data.zip").read_bytes() == CONTENT
 
@@ -174,9 +174,10 @@ def test_a_server_that_continues_elsewhere_is_not_believed(tmp_path: Path) -> No
 def test_a_stall_is_given_up_after_the_stated_time_and_tries(tmp_path: Path) -> None:
     with serving(stalling) as served:
         with pytest.raises(UserError, match=r"0\.2 seconds.*again to resume"):
-            fetch(the_file(served), tmp_path, patience=QUICK)
-        # Each try got equally far: the first, and two more that brought nothing new.
-        assert len(served.ranges) == QUICK.attempts
+            fetch(the_file(served), tmp_path, patience=replace(QUICK, read=0.2))
+        # Each try got equally far: the first, and two more that brought nothing new. A busy server
+        # may see the last one only after it was given up.
+        until(lambda: len(served.ranges) == QUICK.attempts)
 
 
 def test_overload_is_tried_again_and_then_said(tmp_path: Path) -> None:

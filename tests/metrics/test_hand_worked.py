@@ -27,7 +27,8 @@ from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import share_intervals
 from lama_core.metrics.score_tables import RelationPrecision
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 
@@ -84,8 +85,8 @@ def make_run(folder: Path, name: str, answers: dict[str, dict[str, float]]) -> R
     def load(reference: str, *, precision: str) -> TableFiller:
         return TableFiller(answers, WORDS, reference)
 
-    planned = plan(ProbeRequest(str(data), (name,), candidates="full"), load=load)
-    return execute(planned.specs[0], folder=folder / "runs", load=load)
+    (spec,) = plan(ProbeRequest(str(data), (name,), candidates="full"), load=load)
+    return execute(spec, folder=folder / "runs", load=load)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from lama_core.errors import TextRefusedError
 from lama_core.models.answers import find_answer
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.chat import REASONING_TOKENS, ChatModel, open_chat
-from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.probes.generation.plan import plan
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.queries.batch_lines import read_lines
 from lama_core.queries.batch_texts import generate_lines
 from lama_core.queries.question import ask
@@ -240,7 +241,7 @@ def test_a_run_says_that_most_answers_are_empty_or_cut(
     request = GenerateRequest(
         str(write_dataset(tmp_path / "toy", 4)), (model.name,), ("P19", "P47")
     )
-    (spec,) = plan(request, load=lambda *_, **__: model).specs
+    (spec,) = plan(request, load=lambda *_, **__: model)
     execute(spec, folder=tmp_path / "r", load=lambda *_, **__: model, on_note=notes.append)
     found = [note for note in notes if "answers" in note and "within" in note]
     assert len(found) == bool(said) and all(said in note for note in found)

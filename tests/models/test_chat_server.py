@@ -18,7 +18,8 @@ from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.addresses import read_address
 from lama_core.models.server.chat import ChatModel, open_chat
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.probes.generation.plan import plan
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.queries.batch import ManyRequest, batch
 from lama_core.queries.batch_lines import read_lines
 from lama_core.queries.batch_texts import generate_lines
@@ -192,7 +193,7 @@ def test_a_run_resumes_without_paying_twice(stack: ExitStack, tmp_path: Path) ->
 
     def run(folder: str, **options: object) -> str:
         request = GenerateRequest(str(data), (reference(server),), **options)  # type: ignore[arg-type]
-        (spec,) = plan(request, load=load).specs
+        (spec,) = plan(request, load=load)
         made = execute(spec, folder=tmp_path / folder, load=load, on_note=said.append)
         return (made.info.folder / "facts.parquet").read_bytes().hex()
 

@@ -21,7 +21,8 @@ from lama_core.models.hf import chat_templates
 from lama_core.models.hf.chat_templates import RENDERER, TRIAL, render_chat
 from lama_core.models.hf.generation import prompt_ids
 from lama_core.models.protocols import Chat, Message
-from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.probes.generation.plan import plan
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.queries.question import ask
 from lama_core.runs.spec import RunSpec
 
@@ -251,7 +252,7 @@ def test_a_models_template_is_part_of_its_runs_identity(home: Path, tmp_path: Pa
     def planned(request: GenerateRequest) -> RunSpec:
         for model in CACHE.held():
             CACHE.drop(model.name, model.precision, model.device)
-        return plan(request).specs[0]
+        return plan(request)[0]
 
     first = planned(request)
     (folder / "chat_template.jinja").write_text(GOOD, encoding="utf-8")

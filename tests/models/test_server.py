@@ -26,7 +26,8 @@ from lama_core.models.server.addresses import read_address
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.sources.catalog import add_model, find_model, forget_model
 from lama_core.models.sources.locations import is_here
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import plan
 from lama_core.probes.statements import plan as statements
 from lama_core.queries.blank_answers import query_model
 from lama_core.runs.execute import execute
@@ -160,7 +161,7 @@ def test_a_run_of_statements_is_made_with_a_server_and_equals_the_models_own(
             (spec,) = statements.plan(
                 statements.StatementsRequest(str(data), (model.name,)),
                 load=lambda *_args, _model=model, **_options: _model,
-            ).specs
+            )
             made = execute(
                 spec, folder=tmp_path, load=lambda *_args, _model=model, **_options: _model
             )
@@ -406,7 +407,7 @@ def test_a_run_goes_on_where_its_server_stopped(tmp_path: Path) -> None:
     with serve(server):
         model = open_server(server.reference, QUICK)
         request = ProbeRequest(str(data), (server.reference,), candidates="relation")
-        spec = plan(request, load=lambda *_args, **_options: model).specs[0]
+        spec = plan(request, load=lambda *_args, **_options: model)[0]
         spec = replace(spec, batch_rows=2)  # parts of eight
         load = {"load": lambda *_args, **_options: model}
         whole = execute(spec, folder=tmp_path / "whole", **load)

@@ -23,8 +23,9 @@ from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.server.chat import open_chat
 from lama_core.probes.analogy.scorers import ModelPairScorer
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation import plan as generation
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.plan import plan
 from lama_core.probes.statements import plan as statements
 from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.queries.batch_lines import fill_lines, read_lines
@@ -131,7 +132,7 @@ def test_a_probe_excludes_refused_facts_and_scores_the_others(
     server = Server()
     model = opened(stack, server)
     request = ProbeRequest(str(data), (server.reference,), candidates="relation", context=context)
-    spec = replace(plan(request, load=loading(model)).specs[0], batch_rows=2)
+    spec = replace(plan(request, load=loading(model))[0], batch_rows=2)
     whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
     subject = whole["subject"][3]
     server.refused, server.refusal = f"{subject} ", REFUSALS["vLLM"]
@@ -152,7 +153,7 @@ def test_a_run_says_that_all_texts_are_refused_and_asks_again(
     server = Server()
     model = opened(stack, server)
     request = ProbeRequest(str(data), (server.reference,), candidates="relation")
-    (spec,) = plan(request, load=loading(model)).specs
+    (spec,) = plan(request, load=loading(model))
     server.refused, server.refusal = " ", REFUSALS["vLLM"]
     with pytest.raises(
         UserError, match=r"None of the .* facts can be scored .*refused by the server"
@@ -167,7 +168,7 @@ def test_statements_exclude_facts_with_a_refused_answer(stack: ExitStack, tmp_pa
     server = Server(family="llama")
     model = opened(stack, server)
     request = statements.StatementsRequest(str(data), (server.reference,))
-    (spec,) = statements.plan(request, load=loading(model)).specs
+    (spec,) = statements.plan(request, load=loading(model))
     whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
     server.refused, server.refusal = whole["subject"][1], REFUSALS["SGLang"]
     found = execute(spec, folder=tmp_path / "cut", load=loading(model)).facts
@@ -223,9 +224,7 @@ def test_generated_answers_exclude_refused_questions(stack: ExitStack, tmp_path:
     server = stack.enter_context(serve(Server()))
     name = f"chat:{server.address}#{NAME}"
     model = open_chat(name, QUICK)
-    (spec,) = generation.plan(
-        generation.GenerateRequest(str(data), (name,)), load=loading(model)
-    ).specs
+    (spec,) = generation.plan(generation.GenerateRequest(str(data), (name,)), load=loading(model))
     query = spec.load_data().facts_of(spec.relations[0])[2].subject
     server.refused, server.refusal = query, REFUSALS["OpenAI"]
     facts = execute(spec, folder=tmp_path / "cut", load=loading(model)).facts
@@ -236,7 +235,8 @@ def test_generated_answers_exclude_refused_questions(stack: ExitStack, tmp_path:
     ].isna().all()
     server.refused = "content"  # every request
     with pytest.raises(UserError, match=r"All facts are excluded .*refused by the server"):
-        execute(replace(spec, seed=1, shots=1), folder=tmp_path / "none", load=loading(model))
+        another = replace(spec, request=replace(spec.request, seed=1, shots=1))
+        execute(another, folder=tmp_path / "none", load=loading(model))
 
 
 @pytest.mark.parametrize("form", ["llama-server", "ollama", "lm studio"])

@@ -1,9 +1,11 @@
 """The Data page: sources and relations, the import of a table, running and unfinished runs."""
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from opening import open_page, said
 from streamlit.testing.v1 import AppTest
@@ -11,13 +13,12 @@ from written_statements import write_bear
 
 from lama_core.api.imported import ImportRunRequest
 from lama_core.datasets.library import download
-from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.progress import Progress, Result
-from lama_core.requests import Request
+from lama_core.requests import Request, StoredRequest, record
 from lama_core.runs.find import runs_dir
 from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE
-from lama_core.runs.unfinished import begun_text
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import WHOLE_ANSWERS
 from pages.ui.shared import jobs, links, screens, visitors
@@ -160,6 +161,11 @@ def test_a_running_job_is_in_the_header_of_every_page_for_those_who_may_see_it(
     assert jobs.running() == []
 
 
+def stored(request: Request) -> bytes:
+    """A request's file, as of a run that was begun in this folder."""
+    return msgspec.json.encode(StoredRequest(request.python, record(request), os.getcwd()))
+
+
 def test_an_unfinished_run_is_resumed_by_the_request_that_began_it(
     tmp_path: Path, started: list[tuple[str, Request, object]]
 ) -> None:
@@ -168,10 +174,10 @@ def test_an_unfinished_run_is_resumed_by_the_request_that_began_it(
     app = open_page("data", tab="Runs")
     assert any("An earlier version started this run" in one.value for one in app.caption)
     request = download.ImportRequest("x")
-    (folder / REQUEST_FILE).write_text(begun_text(request))
+    (folder / REQUEST_FILE).write_bytes(stored(request))
     app = open_page("data", tab="Runs")
-    assert any("can't resume a run of" in one.value.replace("\\", "") for one in app.caption)
-    (folder / REQUEST_FILE).write_text(begun_text(PROBE))
+    assert any("can't make a run of" in one.value.replace("\\", "") for one in app.caption)
+    (folder / REQUEST_FILE).write_bytes(stored(PROBE))
     app = open_page("data", tab="Runs")
     app.button(key="resume x-0123456789.part").click().run()
     assert started == [("resume x-0123456789.part", PROBE, Path.cwd())]

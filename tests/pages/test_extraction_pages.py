@@ -8,7 +8,8 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets import load_dataset
-from lama_core.probes.extraction.plan import ExtractRequest, plan_extract
+from lama_core.probes.extraction.plan import plan_extract
+from lama_core.probes.extraction.request import ExtractRequest
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 
@@ -21,7 +22,7 @@ def made(text: Path, *said: str) -> Run:
     request = ExtractRequest(
         dataset="starter", relations=("P36",), corpus=str(text), linking=("naive",), limit=8
     )
-    return execute(plan_extract(request).specs[0])
+    return execute(plan_extract(request)[0])
 
 
 @pytest.fixture(scope="module", autouse=True)

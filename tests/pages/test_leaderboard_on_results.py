@@ -9,7 +9,8 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 from written_statements import StatementTable, write_bear
 
-from lama_core.probes.statements.plan import StatementsRequest, plan
+from lama_core.probes.statements.plan import plan
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.runs.execute import execute
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def make_run(home: Path, data: str, *models: str, **options: Any) -> None:
     folder = write_bear(home / data, CAPITALS, CITIES, relation="P36")
     write_bear(folder, [("Sky", "blue")], COLOURS, relation="P462")
     request = StatementsRequest(str(folder), models, **options)
-    for spec in plan(request, load=load).specs:
+    for spec in plan(request, load=load):
         execute(spec, folder=home / "data" / "runs", load=load)
 
 

@@ -1,19 +1,26 @@
 """New run and New study: what they score, how long it takes, and their choices in the URL."""
 
 import re
+from typing import Any
 
 import pytest
+import streamlit as st
 from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 
+from lama_core.api.generation import GenerateRequest
 from lama_core.api.run_time import sample_of, seconds_of, size_of
 from lama_core.datasets import load_dataset
-from lama_core.probes.plan import ProbeRequest
-from lama_core.probes.prompts.plan import StudyRequest
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import list_studies
-from lama_core.probes.statements.plan import StatementsRequest
+from lama_core.probes.statements.request import StatementsRequest
+from lama_core.probes.tracing.request import TraceRequest
+from lama_core.requests import command_line
+from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
-from pages.ui.shared import jobs
+from pages.ui.results import new_run
+from pages.ui.shared import jobs, links
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -45,6 +52,36 @@ def test_the_choices_of_a_new_run_are_in_its_url() -> None:
     command = next(code.value for code in app.code if "probe" in code.value)
     assert "--limit 7" in command and "--prompts paraphrases" in command
     assert app.query_params["data"] == "starter"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    (
+        ProbeRequest(
+            "starter", (MODEL,), (RELATION,), prompts="paraphrases", context="both", limit=7
+        ),
+        StatementsRequest("starter", (MODEL,), (RELATION,), template=1, aggregate="mean", limit=3),
+        GenerateRequest("starter", ("chat:http://127.0.0.1:9#x",), shots=2, plain=True, limit=5),
+        TraceRequest("starter", (MODEL,), (RELATION, "P30"), restore="mlp", window=1, limit=5),
+    ),
+    ids=lambda request: request.python,
+)
+def test_a_run_opens_as_a_new_run_with_its_settings(
+    monkeypatch: pytest.MonkeyPatch, request_: RunSettings
+) -> None:
+    kept: dict[str, Any] = {}
+    gone: list[Any] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(st, "session_state", kept)
+        patched.setattr(links, "go", lambda *there: gone.append(there))
+        new_run.open_form(request_)
+    ((_, params),) = gone
+    app = open_page("data", **{name: value for name, value in params.items() if value})
+    for key, value in kept.items():
+        app.session_state[key] = value
+    app.run()
+    (shown,) = (code.value for code in app.code if code.value.startswith("lama-explorer"))
+    assert shown == command_line(request_)
 
 
 def test_the_time_of_a_run_is_measured_on_a_part_of_it() -> None:

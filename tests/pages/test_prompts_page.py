@@ -15,7 +15,8 @@ from streamlit.testing.v1 import AppTest
 from lama_core.datasets.library.download import import_dataset
 from lama_core.errors import UserError
 from lama_core.probes.prompts.gains import Gain
-from lama_core.probes.prompts.plan import StudyRequest, plan_study
+from lama_core.probes.prompts.plan import plan
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.runs.execute import execute
 from lama_core.runs.find import bundled_dir
@@ -238,7 +239,7 @@ def test_every_tab_of_a_filtered_study_is_filtered(
         dataset=str(data), model="hash", relations=("P47",), prompts=tmp_path / "own",
         ranking="filtered", combinations=("manual", "mine+man"),
     )  # fmt: skip
-    made = Study(execute(plan_study(request, load=hash_model).spec, load=hash_model))
+    made = Study(execute(plan(request, load=hash_model)[0], load=hash_model))
     study = made.relation("P47")
     found = study.ensemble("mine+man", "optimised")
     assert found is not None

@@ -30,7 +30,7 @@ from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import ModelRequest, find_model
-from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.queries.blank_answers import MAX_GOLD
 from lama_core.service import queries
 from pages.ui.shared import cache, jobs, query_queue, share, visitors

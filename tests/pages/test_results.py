@@ -314,7 +314,8 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
     from calling import invoke
     from probe_fakes import hash_model, write_dataset
 
-    from lama_core.probes.plan import ProbeRequest, plan
+    from lama_core.probes.cloze.request import ProbeRequest
+    from lama_core.probes.plan import plan
     from lama_core.runs.execute import execute
 
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
@@ -325,7 +326,7 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
     )  # fmt: skip
     said = invoke([*arguments(request), "--json"])
     assert said.exit_code == 0, said.output
-    spec = plan(request, load=hash_model).specs[0]
+    spec = plan(request, load=hash_model)[0]
     made = {path.name for path in (tmp_path / "data" / "runs").iterdir() if path.is_dir()}
     assert made == {spec.run_id}
     again = execute(spec, folder=tmp_path / "again", load=hash_model)

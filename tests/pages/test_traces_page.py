@@ -11,11 +11,14 @@ from opening import open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api.traces import ALL_FACTS, read_traces, request_of, trace_runs
+from lama_core.api.traces import ALL_FACTS, read_traces, trace_runs
 from lama_core.errors import UserError
+from lama_core.probes.kinds import request_of
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.runs.info import Run
 from pages.ui.results import traces
 from pages.ui.shared import charts, links, screens, tables
+from pages.ui.shared.run_form import show_runs
 
 RUNS = trace_runs("starter")
 if not RUNS:
@@ -103,12 +106,9 @@ def test_without_a_trace_the_chart_says_what_is_needed(home: Path) -> None:
 
 
 def test_a_run_on_data_and_runs_opens_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lama_core.runs.manage import list_kept
-    from pages.ui.data import runs
-
     gone: list[dict[str, Any]] = []
     monkeypatch.setattr(links, "go", lambda _, params: gone.append(dict(params)))
-    runs._show(next(one for one in list_kept() if one.name == RUN.info.id))
+    show_runs([RUN.info])
     assert gone[0] == {
         "tab": "More",
         "chart": screens.TRACES,
@@ -128,5 +128,6 @@ def test_a_run_without_options_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(run.__dict__, "details", {"reasons": {}})
     with pytest.raises(UserError, match="Delete the run and make it again"):
         read_traces(run)
-    request = request_of(RUN)
+    request = request_of(RUN.info)
+    assert isinstance(request, TraceRequest)
     assert (request.restore, request.draws, request.limit) == ("states", 3, 60)

@@ -20,7 +20,7 @@ from lama_core.papers.rezaee2022 import (
 )
 from lama_core.probes.analogy.accuracy_tables import SEMANTIC, UNMARKED
 from lama_core.probes.analogy.instances import ProbeOptions
-from lama_core.probes.analogy.plan import AnalogyRequest
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.published import published_table
 from lama_core.reports.tables import TableContents

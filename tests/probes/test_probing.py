@@ -9,9 +9,9 @@ from written_statements import hashed
 
 from lama_core.errors import UserError
 from lama_core.probes import plan
-from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.statements import plan as stating
-from lama_core.probes.statements.plan import StatementsRequest
+from lama_core.probes.statements.request import StatementsRequest
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def relations_of_runs(command: str, data: Path, *named: str) -> tuple[str, ...]:
     else:
         stated = StatementsRequest(str(data), ("m",), named)
         planned = stating.plan(stated, load=lambda *_, **__: hashed())
-    return planned.specs[0].relations
+    return planned[0].relations
 
 
 @pytest.mark.parametrize("command", ["probe", "statements"])

@@ -11,7 +11,7 @@ from asking import ask_loaded
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import TokenScores
-from lama_core.probes.analogy.plan import AnalogyRequest
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.queries.pairs import (
     log_perplexity,
     parse_pair,

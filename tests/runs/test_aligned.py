@@ -10,7 +10,8 @@ from probe_fakes import CITIES, HashFiller, with_facts, write_dataset
 
 from lama_core import metrics
 from lama_core.candidates.columns import Candidates
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import plan
 from lama_core.runs import facts_table
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.execute import execute
@@ -99,7 +100,7 @@ def on_words(folder: Path, data: Path, name: str, first: int, last: int) -> Run:
     def load(reference: str, *, precision: str) -> HashFiller:
         return HashFiller(CITIES, name=reference)
 
-    spec = plan(ProbeRequest(str(data), (name,), candidates="full"), load=load).specs[0]
+    spec = plan(ProbeRequest(str(data), (name,), candidates="full"), load=load)[0]
     spec = replace(spec, candidates=Candidates("some", CITIES[first:last]))
     return execute(spec, folder=folder, load=load)
 

@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 
 from lama_core import metrics
-from lama_core.probes.kinds import FACT_KINDS
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
+from lama_core.probes.kinds import FACT_KINDS, plan_runs, request_of
+from lama_core.requests import Request, command_line
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import bundled_dir, list_runs, load_run
 from lama_core.runs.info import RunInfo
 
 LIMIT_BYTES = 25_000_000  # 5 of these are the runs of the training history
 
-BUNDLED = list(list_runs([bundled_dir()], kinds=FACT_KINDS))
+EVERY = list(list_runs([bundled_dir()]))
+BUNDLED = [info for info in EVERY if info.kind in FACT_KINDS]
 if not BUNDLED:
     pytest.skip("no runs come with this version", allow_module_level=True)
 
@@ -25,6 +29,25 @@ def test_the_runs_and_published_tables_stay_small() -> None:
 def test_nothing_is_unreadable_or_unfinished() -> None:
     assert not list_runs([bundled_dir()]).problems
     assert not [*bundled_dir().glob("*.part"), *bundled_dir().glob("*/parts")]
+
+
+REQUESTS = {
+    request: [info.id for info in EVERY if request_of(info) == request]
+    for request in dict.fromkeys(map(request_of, EVERY))
+}
+
+
+@pytest.mark.parametrize("request_", [one for one in REQUESTS if one], ids=command_line)
+def test_a_bundled_run_is_that_of_its_stored_request(request_: Request) -> None:
+    models = getattr(request_, "models", ()) or [getattr(request_, "model", "")]
+    if getattr(request_, "vectors", ()) or not all(is_here(find_model(one)) for one in models):
+        pytest.skip("a model isn't installed")
+    assert sorted(spec.run_id for spec in plan_runs(request_)) == sorted(REQUESTS[request_])
+
+
+def test_only_the_checkpoints_have_no_stored_request() -> None:
+    # Their weights aren't part of the project, so that the runs can't be made again.
+    assert all(info.checkpoint for info in EVERY if info.request is None)
 
 
 @pytest.mark.parametrize("info", BUNDLED, ids=lambda info: info.id)

@@ -13,7 +13,8 @@ from probe_fakes import hash_model, write_dataset
 from slow import slow_but
 
 from lama_core.errors import UserError
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import plan
 from lama_core.progress import ignore
 from lama_core.runs.execute import execute
 from lama_core.runs.find import bundled_dir, list_runs, runs_dir
@@ -37,7 +38,7 @@ SEED = int(os.environ.get("LAMA_TEST_SEED", "30"))
 def made(home: Path, tmp_path: Path) -> Path:
     """The folder of a run of a fake model, with details, a title and tags."""
     request = ProbeRequest(str(write_dataset(tmp_path / "toy")), ("hash",), candidates="full")
-    run = execute(plan(request, load=hash_model).specs[0], load=hash_model)
+    run = execute(plan(request, load=hash_model)[0], load=hash_model)
     write_details({"note": "made for this test"}, run.info.folder)
     write_info(run.info, run.info.folder)
     rename_run(run.info.id, "A first run")

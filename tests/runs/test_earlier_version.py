@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 from probe_fakes import hash_model, write_dataset
 
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.plan import plan
 from lama_core.progress import Progress
 from lama_core.runs.execute import execute
 from lama_core.runs.find import list_runs
@@ -27,7 +28,7 @@ def spec(tmp_path: Path) -> ClozeSpec:
     request = ProbeRequest(
         str(write_dataset(tmp_path / "toy", n_facts=60)), ("hash",), candidates="full"
     )
-    return replace(plan(request, load=hash_model).specs[0], batch_rows=8)
+    return replace(plan(request, load=hash_model)[0], batch_rows=8)
 
 
 def finished() -> Run:

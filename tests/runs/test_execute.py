@@ -12,27 +12,29 @@ from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core import metrics
-from lama_core.api.resume import saved_request
+from lama_core.api.runs import saved_request
 from lama_core.candidates.columns import NOT_A_CANDIDATE, Columns
 from lama_core.errors import UserError
 from lama_core.models.devices import PassSettings
 from lama_core.models.protocols import Encoded, Scores
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
-from lama_core.probes.plan import Planned, ProbeRequest, plan
+from lama_core.probes.kinds import plan_runs, request_of
+from lama_core.probes.plan import plan
 from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
 from lama_core.runs.parts import Parts
-from lama_core.runs.unfinished import begun_text
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def one_spec(folder: Path, **choices: object) -> ClozeSpec:
     request = ProbeRequest(str(folder), ("hash",), candidates="full")
-    planned: Planned = plan(replace(request, **choices), load=hash_model)  # type: ignore[arg-type]
-    return replace(planned.specs[0], batch_rows=8)
+    (spec,) = plan_runs(replace(request, **choices), hash_model)  # type: ignore[arg-type]
+    assert isinstance(spec, ClozeSpec)
+    return replace(spec, batch_rows=8)
 
 
 def run(spec: ClozeSpec, folder: Path, **options: object) -> Run:
@@ -91,20 +93,19 @@ def test_a_run_of_before_devices_were_kept_is_read(data: Path, tmp_path: Path) -
 def test_the_specification_holds_the_precision_that_auto_came_to(data: Path) -> None:
     request = ProbeRequest(str(data), ("hash",), candidates="full")
     assert request.precision == "auto"
-    precisions = [plan(request, load=load).specs[0].precision for load in (hash_model, on_a_card)]
+    precisions = [plan(request, load=load)[0].precision for load in (hash_model, on_a_card)]
     assert precisions == ["fp32", "bf16"]
 
 
-def test_an_unfinished_run_keeps_the_request_that_began_it_until_it_is_finished(
+def test_a_run_keeps_the_request_that_began_it(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     request = ProbeRequest(str(data), ("hash",), candidates="full", limit=100)
-    spec = replace(plan(request, load=hash_model).specs[0], batch_rows=8)
+    spec = replace(plan(request, load=hash_model)[0], batch_rows=8)
     asked = iter(range(100))
     with pytest.raises(RunStopped):
-        options = {"stopped": lambda: next(asked) > 5, "begun": begun_text(request)}
-        run(spec, runs_dir(), **options)
+        run(spec, runs_dir(), stopped=lambda: next(asked) > 5)
     name = f"{spec.run_id}.part"
     assert saved_request(name) == (request, Path.cwd())
     kept = runs_dir() / name / "parts" / "request.json"
@@ -114,8 +115,10 @@ def test_an_unfinished_run_keeps_the_request_that_began_it_until_it_is_finished(
     kept.unlink()
     with pytest.raises(UserError, match="An earlier version started this run"):
         saved_request(name)
-    made = run(spec, runs_dir(), begun=begun_text(request))
+    made = run(spec, runs_dir())
     assert not list(made.info.folder.rglob("request.json"))
+    assert made.info.request and made.info.request.folder == str(Path.cwd())
+    assert request_of(read_info(made.info.folder)) == request
 
 
 def test_a_run_has_one_row_a_fact_and_says_what_it_was_made_from(
@@ -236,10 +239,11 @@ sys.path[:0] = [{root!r}, {tests!r}]
 from pathlib import Path
 from dataclasses import replace
 from probe_fakes import hash_model
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.plan import plan
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.runs.execute import execute
-planned = plan(ProbeRequest({data!r}, ("slow",), candidates="full"), load=hash_model)
-spec = replace(planned.specs[0], batch_rows=4)
+(spec,) = plan(ProbeRequest({data!r}, ("slow",), candidates="full"), load=hash_model)
+spec = replace(spec, batch_rows=4)
 print(spec.run_id, flush=True)
 execute(spec, folder=Path({out!r}), load=hash_model)
 """
@@ -403,7 +407,7 @@ def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) ->
         ({"relations": ("P1",)}, "no relation 'P1'"),
         ({"prompts": "manul"}, "did you mean 'manual'"),
         ({"candidates": "comon"}, "did you mean 'common'"),
-        ({"limit": 0}, "limit is 0"),
+        ({"limit": 0}, "limit can't be 0"),
         ({"models": ()}, "No model is chosen"),
         ({"ranking": "filterd"}, "did you mean 'filtered'"),
     ],
@@ -417,11 +421,13 @@ def test_a_request_that_cannot_be_is_refused_in_one_sentence(
 
 def test_the_identity_follows_what_changes_numbers_and_nothing_else(data: Path) -> None:
     spec = one_spec(data)
-    assert replace(spec, ranking="raw", dataset="elsewhere").digest == spec.digest
+    request = spec.request
+    other = replace(request, ranking="raw", dataset="elsewhere", models=("a", "b"))
+    assert replace(spec, request=other).digest == spec.digest
+    assert replace(spec, request=replace(request, limit=3)).digest != spec.digest
     for change in (
         {"data_digest": "x"},
         {"model_identity": "x"},
-        {"limit": 3},
         {"context": "left"},
         {"relations": ("P19",)},
         {"batch_rows": 9},

@@ -104,7 +104,9 @@ def test_ranks_follow_from_the_scores_of_all_answers_as_in_an_own_run(home: Path
     words = {one.name: run_words(own, one.name) for one in own.info.relations}
     given = ImportedResults("minilm-mlm", "lm-pub-quiz", "0.6", "x", "", rows, words)
     (matched,) = match([usable(given)], "", lambda _: None)
-    (run,) = importing.save_opened([importing.as_run(matched, "folder", "0" * 64)])
+    (run,) = importing.save_opened(
+        [importing.as_run(matched, ImportRunRequest("folder"), "folder", "0" * 64)]
+    )
     assert run.info.ranks_statements and run.info.candidates == own.info.candidates
     assert run.info.label == "minilm-mlm on starter, imported from lm-pub-quiz 0.6"
     for name in ("rank_raw", "rank_filtered", "log_prob", "first_log_prob"):

@@ -16,8 +16,9 @@ from series_fakes import STEPS, load_step, plan_series
 from written_statements import hashed, write_many
 
 from lama_core.errors import UserError
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.plan import plan
 from lama_core.probes.statements import plan as statements
 from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute, execute_all
@@ -66,7 +67,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_specs(data: Path, *models: str) -> list[ClozeSpec]:
     """Runs of 130 queries in some twenty parts each."""
     request = ProbeRequest(str(data), models, candidates="relation")
-    return [replace(one, batch_rows=2) for one in plan(request, load=hash_model).specs]
+    return [replace(one, batch_rows=2) for one in plan(request, load=hash_model)]
 
 
 def files_of(folder: Path, spec: ClozeSpec) -> dict[str, Any]:
@@ -153,7 +154,7 @@ def test_a_worker_that_is_killed_changes_no_byte_of_the_run(
 
 def test_a_run_of_statements_is_the_same_on_the_cluster(opened: Path, tmp_path: Path) -> None:
     request = statements.StatementsRequest(str(write_many(tmp_path / "many", 200)), ("slow",))
-    (spec,) = statements.plan(request, load=hashed).specs
+    (spec,) = statements.plan(request, load=hashed)
     execute(spec, folder=tmp_path / "local", load=hashed)
     execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=hashed)
     assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)

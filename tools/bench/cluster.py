@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.models.cache import load_model
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import plan
 from lama_core.runs.execute import execute
 from tools.bench.measuring import TARGET, BenchRow
 from tools.bench.workload import Costless, write_lama
@@ -45,7 +46,7 @@ def run(*, n_queries: int = N_QUERIES) -> Iterator[BenchRow]:
             for _ in range(n_workers - 1):
                 cluster.add_node(num_cpus=1)
             ray.init(address=cluster.address, log_to_driver=False)
-            (spec,) = plan(ProbeRequest(str(data), (MODEL,)), load=load_costless).specs
+            (spec,) = plan(ProbeRequest(str(data), (MODEL,)), load=load_costless)
             start, cpu = time.perf_counter(), time.process_time()
             made = execute(
                 spec,

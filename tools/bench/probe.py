@@ -26,8 +26,9 @@ from lama_core.candidates.columns import Columns
 from lama_core.datasets import load_dataset
 from lama_core.models.protocols import Encoded, Scores
 from lama_core.paths import cache_dir
+from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import BATCHES, ClozeSpec
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.plan import plan
 from lama_core.progress import ignore
 from lama_core.runs.execute import execute
 from lama_core.runs.making import save_files
@@ -48,8 +49,7 @@ WITHOUT_COSTS = 8_000.0  # queries per CPU second
 
 def one_spec(model: Any, data: Path) -> ClozeSpec:
     """Return the specification of a run over all facts of a folder, with the default settings."""
-    planned = plan(ProbeRequest(str(data), (model.name,)), load=lambda *_, **__: model)
-    return planned.specs[0]
+    return plan(ProbeRequest(str(data), (model.name,)), load=lambda *_, **__: model)[0]
 
 
 def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
@@ -63,7 +63,8 @@ def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
 
         def whole_run() -> None:
             # A run that exists would only be loaded: a higher limit makes a new run of all facts.
-            fresh = replace(spec, limit=n_facts + next(number))
+            request = replace(spec.request, limit=n_facts + next(number))
+            fresh = replace(spec, request=request)
             execute(fresh, folder=Path(folder) / "runs", load=lambda *_, **__: model)
 
         limit, ours = rates(n_facts, [bare_passes(model, planned(queries)), whole_run], repetitions)
@@ -98,7 +99,7 @@ def steps(n_facts: int) -> list[BenchRow]:
 
 def encode_facts(spec: ClozeSpec, model: Any) -> list[tuple[Encoded, ...]]:
     """Return the encoded queries of a run, by segment."""
-    dataset = load_dataset(spec.dataset)
+    dataset = load_dataset(spec.request.dataset)
     questions = make_questions(dataset, spec.relations, spec.prompts, spec.limit)
     knowledge = gather_knowledge(dataset, spec.relations)
     prepared = prepare(questions, knowledge, spec.candidates, model, spec.context)

@@ -12,7 +12,8 @@ from pathlib import Path
 from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.metrics.score_tables import score_table
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
@@ -57,7 +58,7 @@ def probe_facts(model: Path, facts: Path, runs: Path) -> Run:
         candidates=f"file:{vocabulary}" if vocabulary.exists() else "common",
         ranking=RANKING,
     )
-    return execute(plan(request).specs[0], folder=runs)
+    return execute(plan(request)[0], folder=runs)
 
 
 def relation_scores(run: Run) -> tuple[RelationScore, ...]:

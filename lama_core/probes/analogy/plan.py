@@ -1,182 +1,20 @@
-"""Plan probe runs: turn the request of a command or of the page's form into specifications.
+"""The plan of analogy probes: one `AnalogySpec` for each scorer, setting and probe."""
 
-AnalogyRequest --plan--> one AnalogySpec per scorer, setting and probe
-"""
+from typing import Any
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Annotated, Any, ClassVar, Literal, get_args
-
-from lama_core.datasets import analogy_names, load_analogies
-from lama_core.datasets.library.installed import STARTER_ANALOGIES
+from lama_core.datasets import load_analogies
 from lama_core.errors import UserError, choose
 from lama_core.models.cache import Precision
-from lama_core.models.protocols import KINDS, Kind, Pooling
-from lama_core.probes.analogy.instances import (
-    HIDDEN,
-    MOST_PAIRS,
-    N_SEEDS,
-    PROBES,
-    SETTINGS,
-    Pairing,
-    ProbeOptions,
-    Reverse,
-    Setting,
-    Tails,
-    words_of,
-)
-from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorerKind
-from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
-from lama_core.probes.plan import check_limit, dataset_fields
-from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
-from lama_core.queries.pairs import NORMALISATIONS, NormaliseChoice
-from lama_core.requests import option
+from lama_core.models.protocols import KINDS, Kind
+from lama_core.probes.analogy.instances import PROBES, words_of
+from lama_core.probes.analogy.request import AnalogyRequest
+from lama_core.probes.analogy.scorers import PAIR_SCORERS
+from lama_core.probes.analogy.spec import AnalogySpec
+from lama_core.probes.plan import data_fields
 from lama_core.runs.spec import Load, load_by_name
-from lama_core.scoring import shared_fields
-
-Settings = Literal["unsupervised", "supervised", "both"]
 
 
-@dataclass(frozen=True)
-class AnalogyRequest(shared_fields.OutSettings):
-    """Analogies to probe models and baselines with: the fields of `analogy probe`.
-
-    `models`, `vectors` and `relbert` name the scorers. For most other fields see `ProbeOptions`.
-    """
-
-    command: ClassVar[tuple[str, ...]] = ("analogy", "probe")
-    python: ClassVar[str] = "analogy_probe"
-
-    dataset: Annotated[str, option("Name of an analogy dataset, or a folder in BATS's layout.")] = (
-        STARTER_ANALOGIES
-    )
-    models: shared_fields.Models = ()
-    vectors: Annotated[
-        Sequence[str],
-        option(
-            "Static word vectors as a baseline: a word2vec, fastText or GloVe text file, "
-            "archive!file, or package:name/file."
-        ),
-    ] = ()
-    relbert: Annotated[
-        Sequence[str], option("A RelBERT model (hub name or folder) as a baseline.")
-    ] = ()
-    relations: shared_fields.Relations = ()
-    probes: Annotated[
-        Sequence[str], option(f"Probe: {', '.join(PROBES)}. Default: all.", name="--probe")
-    ] = ()
-    setting: Annotated[Settings, option("unsupervised, supervised, or both.")] = "unsupervised"
-    template: TemplateChoice = DEFAULT_TEMPLATE
-    normalise: NormaliseChoice = "sum"
-    seed: Annotated[
-        int, option("Seed for the negatives, the limit, and the training and test halves.")
-    ] = 0
-    limit: Annotated[
-        int | None, option("Number of instances per relation, drawn at random. Default: all.", ge=1)
-    ] = None
-    strict: Annotated[bool, option("Exclude negatives that are true by chance.")] = False
-    tails: Annotated[
-        Tails,
-        option(
-            "several: make a pair of a head with each of its tails, first tails first, up to "
-            f"{MOST_PAIRS} pairs per relation; first: only with its first tail."
-        ),
-    ] = "several"
-    pairing: Annotated[
-        Pairing,
-        option(
-            "Unsupervised: take query and candidate pairs from the same half of the pairs, as in "
-            "the paper (halves), or from all pairs (all)."
-        ),
-    ] = "halves"
-    reverse: Annotated[
-        Reverse, option("Pair that the reverse probe reverses: a random pair or the positive.")
-    ] = "random"
-    layer: Annotated[
-        int,
-        option(
-            "Supervised: layer of the embeddings; 0 is the input embeddings, -1 the last layer."
-        ),
-    ] = -1
-    pooling: Annotated[
-        Pooling, option("Supervised: use the mean, first or last of a word's subword tokens.")
-    ] = "mean"
-    hidden: Annotated[int, option("Supervised: hidden units.", ge=1)] = HIDDEN
-    n_seeds: Annotated[
-        int, option("Supervised: number of classifiers to train.", name="--seeds", ge=1)
-    ] = N_SEEDS
-    precision: shared_fields.Precision = "auto"
-    by: Annotated[
-        Literal["relation", "kind"], option("Show one row per relation, or per kind of relation.")
-    ] = "kind"
-
-    @property
-    def settings(self) -> tuple[Setting, ...]:
-        """The chosen setting, or both. Raises UserError for an unknown one."""
-        known: tuple[Settings, ...] = get_args(Settings)
-        chosen = choose(self.setting, known, "setting")
-        return SETTINGS if chosen == "both" else (chosen,)
-
-    @property
-    def options(self) -> ProbeOptions:
-        """The options as `ProbeOptions`. Raises UserError for an invalid value."""
-        check_limit(self.limit)
-        poolings: tuple[Pooling, ...] = get_args(Pooling)
-        names = [field.name for field in fields(ProbeOptions)]
-        checked = {
-            "template": template_name(self.template),
-            "normalise": choose(self.normalise, NORMALISATIONS, "normalisation"),
-            "pooling": choose(self.pooling, poolings, "pooling"),
-        }
-        return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
-
-    @property
-    def scorers(self) -> tuple[tuple[PairScorerKind, str], ...]:
-        """The scorers as distinct (method, name)."""
-        scorers = (
-            (method, name)
-            for method, kind in PAIR_SCORERS.items()
-            for name in getattr(self, kind.field)
-        )
-        return tuple(dict.fromkeys(scorers))
-
-
-def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
-    """Return requests that repeat the runs; runs that differ only in scorer or probe share one."""
-    grouped: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
-    for run in runs:
-        info, details = run.info, run.details
-        common = AnalogyRequest(
-            info.dataset,
-            relations=_chosen_relations(run),
-            setting=details.setting,
-            precision=info.precision,
-            **asdict(details.options),
-        )
-        names = grouped.setdefault(common, {name: {} for name in (*PAIR_SCORERS, "probe")})
-        names[details.method][info.model] = None
-        names["probe"][details.probe] = None
-    return tuple(
-        replace(
-            common,
-            **dict[str, Any]((kind.field, tuple(names[key])) for key, kind in PAIR_SCORERS.items()),
-            probes=() if set(names["probe"]) == set(PROBES) else tuple(names["probe"]),
-        )
-        for common, names in grouped.items()
-    )
-
-
-def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
-    """Return the relations of a run; () if they are all relations of an installed dataset."""
-    excluded = [one.relation for one in run.details.left_out]
-    names = [*(one.name for one in run.details.relations), *excluded]
-    if run.info.dataset not in analogy_names():
-        return tuple(names)
-    installed = {relation.name for relation in load_analogies(run.info.dataset).relations}
-    return () if set(names) == installed else tuple(names)
-
-
-def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
+def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
     """Return the specifications of a request's runs, scorer by scorer.
 
     Loads the scorers, because a run's identity depends on the identity of its scorer. Raises
@@ -206,7 +44,7 @@ def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[
         kind, precision = kinds[reference] if method == "model" else unknown
         specs += [
             AnalogySpec(
-                **dataset_fields(request.dataset, dataset, names, "raw", options.limit),
+                **data_fields(request, dataset, names),
                 model=reference,
                 model_name=scorer.name,
                 model_identity=scorer.identity,
@@ -216,7 +54,6 @@ def plan_probes(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[
                 setting=setting,
                 probe=probe,
                 method=method,
-                probe_options=options,
             )
             for setting in settings
             for probe in dict.fromkeys(probes)

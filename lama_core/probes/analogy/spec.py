@@ -29,6 +29,7 @@ from lama_core.errors import UserError
 from lama_core.probes.analogy.decisions import RelationPlan, make_plan, pair_from_text
 from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
 from lama_core.probes.analogy.instances import ProbeImpossible, ProbeOptions, Setting, words_of
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorer, PairScorerKind
 from lama_core.progress import Unit
 from lama_core.runs.facts_table import read_columns
@@ -37,6 +38,7 @@ from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, Run
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts, named_reasons
+from lama_core.scoring.ranking import Ranking
 
 # Incremented if and only if the same specification gives other numbers.
 VERSION = 4
@@ -162,10 +164,20 @@ class AnalogySpec(RunSpec):
     kind: ClassVar[str] = "analogy"
     version: ClassVar[int] = VERSION
 
+    request: AnalogyRequest
     setting: Setting
     probe: str
     method: PairScorerKind
-    probe_options: ProbeOptions = field(default_factory=ProbeOptions)
+
+    @property
+    def ranking(self) -> Ranking:
+        """Raw: the pairs of a decision are only two."""
+        return "raw"
+
+    @property
+    def probe_options(self) -> ProbeOptions:
+        """The options of the probe."""
+        return self.request.options
 
     def options(self) -> dict[str, Any]:
         """Return the probe and the options that its numbers depend on."""
@@ -205,7 +217,7 @@ class AnalogySpec(RunSpec):
         return unchanged
 
     def load_data(self) -> AnalogyDataset:
-        dataset: AnalogyDataset = self.same_data(load_analogies(self.dataset))
+        dataset: AnalogyDataset = self.same_data(load_analogies(self.request.dataset))
         return dataset
 
     def prepare(self, scorer: PairScorer, on_note: Callable[[str], None]) -> ScoringJob:

@@ -4,91 +4,29 @@ An `ExtractRequest` becomes an `ExtractorSpec` for each way of linking, and a `R
 a `ReaderSpec` for each reader.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import check_words_known, list_names, named_candidates
+from lama_core.candidates.lists import check_words_known, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.datasets.passages import STARTER, load_corpus
+from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError, choose
-from lama_core.probes.extraction.extractor import LINKINGS, NAMES, Extraction, Linking, extractable
+from lama_core.probes.extraction.extractor import LINKINGS, NAMES, Extraction, extractable
+from lama_core.probes.extraction.request import ExtractRequest, FindRequest, ReadRequest
 from lama_core.probes.extraction.spec import EXTRACTOR, READER, ExtractorSpec, ReaderSpec
-from lama_core.probes.plan import Planned, check_limit, dataset_fields, relations_with_facts
-from lama_core.progress import OnProgress, ignore
-from lama_core.requests import option
-from lama_core.runs.info import OWN_WORDS
+from lama_core.probes.plan import data_fields, relations_with_facts
 from lama_core.runs.spec import Load, load_by_name
-from lama_core.scoring import shared_fields
 from lama_core.scoring.prompt_choice import make_prompt_set
 from lama_core.scoring.queries import check_questions
-from lama_core.scoring.ranking import RANKINGS, Ranking
-from lama_core.scoring.retrieval import OpenBook
+from lama_core.scoring.retrieval import OpenBook, open_index
 
 PROMPTS = "manual"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FindRequest(shared_fields.OutSettings):
-    """The fields that `extract` and `read` share."""
-
-    dataset: shared_fields.Dataset
-    relations: shared_fields.Relations = ()
-    corpus: Annotated[str, option(f"The text to read: {shared_fields.CORPUS}.")] = STARTER
-    candidates: Annotated[
-        str,
-        option(
-            f"The words that are ranked: {', '.join(list_names(of_relations=True))} or file:PATH. "
-            "common and full are the words of the models given with --model."
-        ),
-    ] = OWN_WORDS
-    models: Annotated[
-        Sequence[str],
-        option(
-            "A model whose words are ranked with common or full; repeat for several.",
-            name="--model",
-        ),
-    ] = ()
-    ranking: shared_fields.Ranking = "filtered"
-    limit: shared_fields.Limit = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExtractRequest(FindRequest):
-    """The fields of `extract`: a dataset, a text to read, and ways of linking names."""
-
-    command: ClassVar[tuple[str, ...]] = ("extract",)
-    python: ClassVar[str] = "extract"
-
-    linking: Annotated[
-        Sequence[str],
-        option(
-            "How names are linked: naive (by exact string, RE_n) or oracle (with the right answer, "
-            "RE_o). Default: both."
-        ),
-    ] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadRequest(FindRequest):
-    """The fields of `read`: question-answering models, a dataset, and a text to read."""
-
-    command: ClassVar[tuple[str, ...]] = ("read",)
-    python: ClassVar[str] = "read"
-
-    readers: Annotated[
-        Sequence[str],
-        option(
-            "A question-answering model's folder or hub name; repeat for several.", name="--reader"
-        ),
-    ]
-
-
 def plan_extract(
-    request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = ignore
-) -> Planned[Any]:
+    request: ExtractRequest, *, load: Load = load_by_name
+) -> tuple[ExtractorSpec, ...]:
     """Return one specification for each way of linking entities; all share one extraction.
 
     Raises:
@@ -106,36 +44,11 @@ def plan_extract(
             "and a template, and can't be from ConceptNet or SQuAD: choose other relations."
         )
     linkings = tuple(choose(name, LINKINGS, "linking") for name in request.linking) or LINKINGS
-    return extractor_specs(
-        dataset,
-        names,
-        candidates,
-        corpus=request.corpus,
-        linkings=linkings,
-        ranking=request.ranking,
-        limit=request.limit,
-        reference=request.dataset,
-        on_progress=on_progress,
-    )
-
-
-def extractor_specs(
-    dataset: Dataset,
-    relations: tuple[str, ...],
-    candidates: Candidates,
-    *,
-    corpus: str,
-    reference: str,
-    linkings: tuple[Linking, ...] = LINKINGS,
-    ranking: Ranking = "filtered",
-    limit: int | None = None,
-    on_progress: OnProgress = ignore,
-) -> Planned[Any]:
-    """Return one specification for each linking; reference: The dataset's name or path."""
-    extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
-    specs = tuple(
+    corpus = load_corpus(request.corpus)
+    extraction = Extraction(dataset, corpus, names, request.limit, request.on_progress)
+    return tuple(
         ExtractorSpec(
-            **_shared(reference, dataset, relations, ranking, limit),
+            **_shared(request, dataset, names),
             candidates=candidates,
             model=NAMES[linking],
             model_name=NAMES[linking],
@@ -146,12 +59,9 @@ def extractor_specs(
         )
         for linking in linkings
     )
-    return Planned(specs, tuple(dataset.report.notes))
 
 
-def plan_read(
-    request: ReadRequest, *, load: Load = load_by_name, on_progress: OnProgress = ignore
-) -> Planned[Any]:
+def plan_read(request: ReadRequest, *, load: Load = load_by_name) -> tuple[ReaderSpec, ...]:
     """Return one specification for each reader.
 
     Raises:
@@ -163,14 +73,17 @@ def plan_read(
         raise UserError("No reader is chosen: add --reader with a folder or a hub name.")
     dataset = load_dataset(request.dataset)
     names = tuple(relation.name for relation in relations_with_facts(dataset, request.relations))
-    shared = _shared(request.dataset, dataset, names, request.ranking, request.limit)
+    shared = _shared(request, dataset, names)
     candidates = _candidates(request, load)
     check_questions(dataset, names, shared["prompts"], request.limit)
-    book = OpenBook(load_corpus(request.corpus))
+    corpus = load_corpus(request.corpus)
+    open_index(corpus, request.on_progress)  # builds it if it doesn't exist
+    book = OpenBook(corpus)
     readers = {
-        name: load_reader(name, on_progress=on_progress) for name in dict.fromkeys(request.readers)
+        name: load_reader(name, on_progress=request.on_progress)
+        for name in dict.fromkeys(request.readers)
     }
-    specs = tuple(
+    return tuple(
         ReaderSpec(
             **shared,
             candidates=candidates,
@@ -182,13 +95,10 @@ def plan_read(
         )
         for name, reader in readers.items()
     )
-    return Planned(specs, tuple(dataset.report.notes))
 
 
 def _candidates(request: FindRequest, load: Load) -> Candidates:
     """Return the candidates. Raises UserError if they need a model, and none is given."""
-    check_limit(request.limit)
-    choose(request.ranking, RANKINGS, "ranking")
     vocabularies = [load(name, precision="auto").vocabulary for name in request.models]
     found = named_candidates(
         request.candidates, vocabularies or [OpenVocabulary()], of_relations=True
@@ -201,11 +111,7 @@ def _candidates(request: FindRequest, load: Load) -> Candidates:
     return check_words_known(found, [OpenVocabulary()])
 
 
-def _shared(reference: str, dataset: Dataset, names: tuple[str, ...], *more: Any) -> dict[str, Any]:
+def _shared(request: FindRequest, dataset: Dataset, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the fields of a specification that extractors and readers share."""
     prompts = make_prompt_set(PROMPTS, [dataset.relation(name) for name in names])
-    return {
-        **dataset_fields(reference, dataset, names, *more),
-        "prompts": prompts,
-        "context": "both",
-    }
+    return {**data_fields(request, dataset, names), "prompts": prompts, "context": "both"}

@@ -25,6 +25,7 @@ from lama_core.datasets import Dataset
 from lama_core.models.protocols import Context, Encoded, Kind
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
 from lama_core.probes.extraction.extractor import NAMES, VERSION, Extraction, Linking
+from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
 from lama_core.runs.spec import Load
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.executors import Tick
@@ -195,6 +196,7 @@ class FoundSpec(ClozeSpec):
 class ExtractorSpec(FoundSpec):
     """A run of the relation extractor; runs that are planned together share the extraction."""
 
+    request: ExtractRequest
     linking: Linking
     extraction: Extraction = field(compare=False, repr=False)
 
@@ -218,6 +220,7 @@ class ExtractorSpec(FoundSpec):
 class ReaderSpec(FoundSpec):
     """A run of a question-answering model that reads open-book passages."""
 
+    request: ReadRequest
     open_book: OpenBook
 
     def options(self) -> dict[str, Any]:

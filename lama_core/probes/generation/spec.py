@@ -26,6 +26,7 @@ from lama_core.datasets import Dataset
 from lama_core.errors import ControlTokenError, TextRefusedError, UserError, WindowError
 from lama_core.models.generators import check_prompt, generate, template_digest
 from lama_core.models.protocols import Chat, GeneratedText
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.progress import Unit
 from lama_core.queries.answer_matching import Match, match
 from lama_core.queries.question_prompts import (
@@ -39,7 +40,7 @@ from lama_core.queries.question_prompts import (
 )
 from lama_core.runs.facts_table import SCHEMA, UNRANKED, make_column
 from lama_core.runs.info import GENERATION, RelationInfo
-from lama_core.runs.rows import TOKEN
+from lama_core.runs.rows import count_columns, fact_columns
 from lama_core.runs.spec import Finished, RunSpec, ScoringJob
 from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts, named_reasons
@@ -115,39 +116,32 @@ class GenerationSpec(RunSpec):
     """A run of generated answers.
 
     Attributes:
-        shots: Number of examples before each question.
-        seed: Seed for drawing the examples.
         how: The prompt format, see `make_prompt`.
         questions_digest: Digest of `questions.tsv`.
         aliases_digest: Digest of the objects' other names, because not every dataset's digest
             includes them; empty if there are none.
         template_digest: Digest of the model's chat template, which its folder's digest doesn't
             include; empty if no template is used, or the server has it.
-        max_requests: Maximum requests to a chat server; not part of the run's identity.
-        prices: Prices of a million input and output tokens of a chat server; not part of the run's
-            identity.
         max_tokens: Maximum tokens of an answer.
     """
 
     kind: ClassVar[str] = GENERATION
     version: ClassVar[int] = VERSION
 
-    shots: int = 0
-    seed: int = 0
+    request: GenerateRequest
     how: PromptFormat = "chat"
     questions_digest: str = ""
     aliases_digest: str = ""
     template_digest: str = ""
-    max_requests: int = 10_000
-    prices: tuple[float | None, float | None] = (None, None)
     max_tokens: int = MAX_TOKENS
 
     def options(self) -> dict[str, Any]:
         """Return questions, examples, format, maximum tokens and, if any, aliases and template."""
+        asked = self.request
         digests = {"aliases": self.aliases_digest, "template": self.template_digest}
         return {name: digest for name, digest in digests.items() if digest} | {
             "questions": self.questions_digest,
-            "examples": [self.shots, self.seed if self.shots else 0],
+            "examples": [asked.shots, asked.seed if asked.shots else 0],
             "format": self.how,
             "tokens": self.max_tokens,
         }
@@ -161,7 +155,7 @@ class GenerationSpec(RunSpec):
     def prompt_name(self) -> str:
         """Return a name such as `questions, 3-shot`, with the prompt format unless it is `chat`."""
         how = [] if self.how == "chat" else [self.how]
-        return ", ".join(["questions", f"{self.shots}-shot", *how])
+        return ", ".join(["questions", f"{self.request.shots}-shot", *how])
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Return the questions as prompts, in parts."""
@@ -199,9 +193,10 @@ class GenerationSpec(RunSpec):
             UserError: If there are more than `max_requests` requests.
         """
         n = server.n_waiting(prompts, self.max_tokens)
-        if n > self.max_requests:
+        most = self.request.max_requests
+        if n > most:
             raise UserError(
-                f"The run needs {n:,} requests, but --max-requests is {self.max_requests:,}: raise "
+                f"The run needs {n:,} requests, but --max-requests is {most:,}: raise "
                 "--max-requests, or ask about fewer facts with --limit."
             )
         length = sum(len(one.text) for chat in prompts for one in getattr(chat, "messages", ()))
@@ -211,8 +206,8 @@ class GenerationSpec(RunSpec):
             f"{server.name}: {n:,} requests ({len(prompts) - n:,} answers are stored already), "
             f"about {n_in:,} input tokens and at most {n_out:,} output tokens without reasoning"
         )
-        if None not in self.prices:
-            price_in, price_out = (float(price or 0) for price in self.prices)
+        price_in, price_out = self.request.price_in, self.request.price_out
+        if price_in is not None and price_out is not None:
             cost = (n_in * price_in + n_out * price_out) / 1e6
             said += f"; at most about {cost:.2f} at the given prices"
         return f"{said}."
@@ -220,7 +215,7 @@ class GenerationSpec(RunSpec):
     def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[Asked]:
         """Return a row for each of a relation's first `limit` facts, with prompt or exclusion."""
         relation = dataset.relation(name)
-        shuffled = shuffle_facts(dataset, relation, self.seed)
+        shuffled = shuffle_facts(dataset, relation, self.request.seed)
         seen: set[tuple[str, str]] = set()
         rows = []
         for fact in dataset.facts_of(name)[: self.limit]:
@@ -230,7 +225,7 @@ class GenerationSpec(RunSpec):
             if excluded is None:
                 examples = [
                     (question_of(relation, one), one.object)
-                    for one in draw_examples(shuffled, fact, self.shots)
+                    for one in draw_examples(shuffled, fact, self.request.shots)
                 ]
                 prompt = make_prompt(question, examples, self.how)
                 try:
@@ -286,13 +281,7 @@ def make_rows(
     texts = [answer["text"].strip() or None if answer else None for answer in found]
     log_probs = [answer["log_prob"] if answer else None for answer in found]
     columns: dict[str, Sequence[Any] | None] = {
-        "fact_id": [fact.id for fact in facts],
-        "relation": [fact.relation for fact in facts],
-        "source": [dataset.relation(fact.relation).source for fact in facts],
-        "type": [dataset.relation(fact.relation).type for fact in facts],
-        "subject": [fact.subject for fact in facts],
-        "object": [fact.object for fact in facts],
-        "origin": [fact.origin or None for fact in facts],
+        **fact_columns(facts, [dataset.relation(fact.relation) for fact in facts]),
         "prompt": [0] * len(rows),
         "query": [row.question for row in rows],
         "excluded": [row.excluded for row in rows],
@@ -310,9 +299,7 @@ def make_rows(
             None if mine is None or other is None else other.right and not mine.right
             for mine, other in zip(own, of_any, strict=True)
         ],
-        "n_valid": list(map(len, valid)),
-        "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
-        "subject_tokens": [len(TOKEN.findall(fact.subject)) for fact in facts],
+        **count_columns(facts, knowledge),
     }
     arrays = [
         make_column(columns.get(name), len(rows), kind)

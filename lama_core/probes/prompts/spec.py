@@ -28,6 +28,7 @@ from lama_core.models.protocols import BlankFiller
 from lama_core.paths import cache_dir
 from lama_core.probes.prompts.ensemble import RECIPES
 from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
+from lama_core.probes.prompts.request import SelectRequest, StudyRequest
 from lama_core.probes.prompts.study import RelationStudy, StudyOptions, study_relation
 from lama_core.probes.prompts.study_rows import ROWS, read_study, write_details, write_study
 from lama_core.probes.prompts.training_pairs import (
@@ -54,8 +55,7 @@ ENSEMBLE_VERSION = 1
 SAVED_METHODS = ("top1", "optimised")
 # Keys of `details.json`.
 OPTIONS = ("combinations", "recipes", "train_limit", "seed")
-_INPUTS = ("prompts", "own", "training", "drop_overlap", "candidates")
-DETAILS = {*OPTIONS, *_INPUTS, "relations", "left_out"}
+DETAILS = {*OPTIONS, "candidates", "relations", "left_out"}
 _DETAILS_METADATA = b"lama_details"
 
 
@@ -63,33 +63,35 @@ _DETAILS_METADATA = b"lama_details"
 class StudySpec(RunSpec):
     """A study of the prompts of some relations.
 
-    The run's identity depends on `pools` and `training_digest`, not on the user's input that they
-    are made from: `prompts`, `own` and `training`.
+    The run's identity depends on `pools` and `training_digest`, not on the fields of the request
+    that they are made from: `prompts`, `own` and `training`.
 
     Attributes:
-        pools: The prompts of each relation, read from `prompts` and `own`.
-        prompts: Folder or name of a prompt set; None uses the dataset's prompts.
-        own: The user's templates.
-        training: Folder or name of a set of training pairs; None uses half of the facts.
-        training_share: Share of the training pairs that is used.
+        pools: The prompts of each relation.
         training_digest: Digest of the training pairs that are used.
-        drop_overlap: Whether to exclude training pairs that are test facts; else they are an error.
-        keep: Whether to keep the distributions on disk.
     """
 
     kind: ClassVar[str] = "study"
     version: ClassVar[int] = VERSION
 
+    request: SelectRequest
     pools: tuple[PromptPool, ...]
-    prompts: Path | None = None
-    own: tuple[str, ...] = ()
-    training: Path | None = None
-    training_share: float = 1.0
     training_digest: str
     candidates: Candidates
-    study_options: StudyOptions
-    drop_overlap: bool = False
-    keep: bool = False
+
+    @property
+    def study_options(self) -> StudyOptions:
+        """The options that the numbers depend on, besides data, prompts and model."""
+        asked = self.request.study
+        return StudyOptions(
+            self.context,
+            ranking=asked.ranking,
+            combinations=tuple(asked.combinations),
+            recipes=tuple(asked.recipes),
+            curves=asked.curves,
+            train_limit=asked.train_limit,
+            seed=asked.seed,
+        )
 
     def options(self) -> dict[str, Any]:
         """Return the prompts, training pairs, candidates, recipes and study options."""
@@ -107,7 +109,7 @@ class StudySpec(RunSpec):
             "training": self.training_digest,
             "candidates": self.candidates.digest,
             "recipes": [asdict(RECIPES[name]) for name in self.study_options.recipes],
-            "drop overlap": self.drop_overlap,
+            "drop overlap": self.request.drop_overlap,
         }
 
     def prompt_name(self) -> str:
@@ -116,16 +118,17 @@ class StudySpec(RunSpec):
     def load_data(self) -> Dataset:
         """Return the test facts; raise UserError if facts or training pairs have changed."""
         dataset: Dataset = super().load_data()
-        splits = [
-            load_split(self.training, dataset, name, share=self.training_share)
-            for name in self.relations
-        ]
+        splits = [self._split(dataset, name) for name in self.relations]
         if pairs_digest(splits) != self.training_digest:
             raise UserError(
                 f"The training pairs of {self.dataset_name!r} have changed since this study was "
                 "planned, so it can't be resumed. Start a new study."
             )
         return dataset
+
+    def _split(self, dataset: Dataset, relation: str) -> Split:
+        asked = self.request
+        return load_split(asked.training, dataset, relation, share=asked.used_share)
 
     def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> ScoringJob:
         """Prepare the facts of each relation, one part per relation.
@@ -143,7 +146,7 @@ class StudySpec(RunSpec):
         if all(relation.left_out for relation in pending):
             raise UserError(pending[-1].left_out if pending else "Choose a relation to study.")
         folder = cache_dir() / "prompt-distributions"
-        work = StudyWork(tuple(pending), self.study_options, folder, self.keep)
+        work = StudyWork(tuple(pending), self.study_options, folder, self.request.study.keep)
         return ScoringJob(work, lambda tables: self._finish(work, tables))
 
     def _prepare_relation(
@@ -152,9 +155,11 @@ class StudySpec(RunSpec):
         """Split one relation's facts and prepare them. Raises UserError if the split fails."""
         relation, all_facts = dataset.relation(name), dataset.facts_of(name)
         options = self.study_options
-        given = load_split(self.training, dataset, name, share=self.training_share)
+        given = self._split(dataset, name)
         how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
-        split = make_split(name, given.train, given.test, drop_overlap=self.drop_overlap, **how)
+        split = make_split(
+            name, given.train, given.test, drop_overlap=self.request.drop_overlap, **how
+        )
         notes = (*given.notes, *split.notes, *pool.notes)
         if n_aside := sum(entry.aside for entry in pool.entries):
             notes += (
@@ -196,12 +201,7 @@ class StudySpec(RunSpec):
                 relations.append(RelationInfo(*about, n, n_excluded))
                 n_candidates = max(n_candidates, len(test.columns.words))
         details = {
-            "prompts": str(self.prompts) if self.prompts else None,
-            "own": self.own,
-            "training": str(self.training) if self.training else None,
-            "training_share": self.training_share,
             **{name: getattr(self.study_options, name) for name in OPTIONS},
-            "drop_overlap": self.drop_overlap,
             "candidates": {
                 name: getattr(self.candidates, name) for name in ("name", "fold_case", "words")
             },
@@ -365,15 +365,21 @@ def find_study(name: str) -> Study:
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleSpec(RunSpec):
-    """A run made from an ensemble of a study. study: Digest of the study."""
+    """A run made from an ensemble of a study. request, study: The study's request and digest."""
 
     kind: ClassVar[str] = ENSEMBLE
     version: ClassVar[int] = ENSEMBLE_VERSION
 
+    request: StudyRequest
     study: str
     name: str
     weights: tuple[tuple[str, tuple[float, ...]], ...]
     candidates: tuple[str, str, bool]
+
+    @property
+    def limit(self) -> int | None:
+        """None if the facts are drawn at random, because they aren't the first ones."""
+        return None if self.request.seed is not None else self.request.limit
 
     def options(self) -> dict[str, Any]:
         return {"study": self.study, "name": self.name, "weights": self.weights}
@@ -390,7 +396,10 @@ class EnsembleSpec(RunSpec):
 
 
 def save_ensembles(
-    study: Study, methods: Sequence[str] = SAVED_METHODS, folder: Path | None = None
+    study: Study,
+    request: StudyRequest,
+    methods: Sequence[str] = SAVED_METHODS,
+    folder: Path | None = None,
 ) -> tuple[Run, ...]:
     """Save a study's ensembles as runs, which Results, Facts and `compare` can show.
 
@@ -405,19 +414,23 @@ def save_ensembles(
         for method in methods:
             fitted = [one for one in studies if one.ensemble(combination, method)]
             if fitted:
-                spec, finished = _ensemble_run(study, fitted, combination, method, rows)
+                spec, finished = _ensemble_run(study, request, fitted, (combination, method), rows)
                 saved.append(save(spec, finished, study.info.device, folder))
     return tuple(saved)
 
 
 def _ensemble_run(
-    study: Study, studies: Sequence[RelationStudy], combination: str, method: str, rows: pa.Table
+    study: Study,
+    request: StudyRequest,
+    studies: Sequence[RelationStudy],
+    ensemble_name: tuple[str, str],
+    rows: pa.Table,
 ) -> tuple[EnsembleSpec, Finished]:
     info = study.info
     weights, relations, tables = [], [], []
     for one in studies:
         keys = [(ensemble.combination, ensemble.method) for ensemble in one.ensembles]
-        number = keys.index((combination, method))
+        number = keys.index(ensemble_name)
         ensemble = one.ensembles[number]
         weights.append((one.relation.name, tuple(ensemble.weights.tolist())))
         order = np.argsort(-ensemble.weights, kind="stable")
@@ -434,16 +447,15 @@ def _ensemble_run(
     zeros = pa.array(np.zeros(table.num_rows, np.int16))
     table = table.set_column(table.column_names.index("prompt"), "prompt", zeros)
     drawn = info.limit is not None and study.details["seed"] is not None
-    name = f"{combination} {method}" + (f", {info.limit} drawn facts a relation" if drawn else "")
-    same = ("data_digest", "model_identity", "model_kind", "precision", "context", "ranking")
+    name = " ".join(ensemble_name) + (f", {info.limit} drawn facts a relation" if drawn else "")
+    same = ("data_digest", "model_identity", "model_kind", "precision", "context")
     spec = EnsembleSpec(
         **{field: getattr(info, field) for field in same},
-        dataset=info.dataset,
+        request=request,
         dataset_name=info.dataset,
         relations=tuple(relation.name for relation in relations),
         model=info.model,
         model_name=info.model,
-        limit=None if drawn else info.limit,
         study=info.digest,
         name=name,
         weights=tuple(weights),

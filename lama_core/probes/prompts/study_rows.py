@@ -31,7 +31,7 @@ from lama_core.probes.prompts.selection import Ensemble
 from lama_core.probes.prompts.shortlist import Shortlist
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.facts_table import SCHEMA, make_column
-from lama_core.runs.rows import make_rows
+from lama_core.runs.rows import fact_columns, make_rows
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.preparation import Prepared, Segment
 from lama_core.scoring.queries import Knowledge, Question
@@ -97,18 +97,12 @@ def write_study(
         "near_highest": by_prompt(highest),
         "ceiling": by_prompt((shortlist.ceilings - highest).astype(np.float16)),
     }
-    relation, n_train = study.relation, len(study.train)
+    n_train = len(study.train)
     train: dict[str, list[Any]] = {
-        "relation": [relation.name] * n_train,
-        "source": [relation.source] * n_train,
-        "type": [relation.type] * n_train,
+        **fact_columns(study.train, [study.relation] * n_train),
         "prompt": [0] * n_train,
         "query": [""] * n_train,
         "excluded": [TRAINING] * n_train,
-        "subject": [fact.subject for fact in study.train],
-        "object": [fact.object for fact in study.train],
-        "fact_id": [fact.id for fact in study.train],
-        "origin": [fact.origin or None for fact in study.train],
         "train_ranks": study.train_ranks.T.tolist(),
     }
     columns = []

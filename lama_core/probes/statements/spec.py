@@ -26,6 +26,7 @@ from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.progress import Unit
 from lama_core.runs.info import STATEMENTS
 from lama_core.scoring.answer_spaces import answer_columns, answers_of
@@ -60,7 +61,12 @@ class StatementSpec(ClozeSpec):
     kind: ClassVar[str] = STATEMENTS
     version: ClassVar[int] = VERSION
 
-    scoring: Scoring = field(default_factory=Scoring)
+    request: StatementsRequest
+
+    @property
+    def scoring(self) -> Scoring:
+        """How a statement is scored."""
+        return Scoring(self.request.aggregate, self.request.part, self.request.hiding)
 
     def options(self) -> dict[str, Any]:
         """Return the prompts, the answers, and how a statement is scored."""

@@ -25,6 +25,7 @@ from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import PartReader, TracedPart
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.roles import roles_of
 from lama_core.queries.lenses.lens import check_inspectable
 from lama_core.runs.spec import Finished, ScoringJob
@@ -67,7 +68,13 @@ class TraceSpec(ClozeSpec):
     kind: ClassVar[str] = "trace"
     version: ClassVar[int] = VERSION
 
-    trace_options: TraceOptions
+    request: TraceRequest
+
+    @property
+    def trace_options(self) -> TraceOptions:
+        """What is restored, and the noise."""
+        asked = self.request
+        return TraceOptions(asked.restore, asked.window, asked.draws, asked.seed)
 
     def options(self) -> dict[str, Any]:
         how = self.trace_options

@@ -238,7 +238,7 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[Opened]:
     opened = []
     for one in match(found, request.dataset or "", on_stage):
         request.on_progress(Progress(f"Ranking the answers of {one.results.model}"))
-        opened.append(as_run(one, given.name, digest))
+        opened.append(as_run(one, request, given.name, digest))
     return opened
 
 
@@ -273,7 +273,7 @@ def _first_reason(found: Sequence[ImportedResults]) -> str:
     return f"{dropped[0].where}: {dropped[0].reason}" if dropped else "it is empty"
 
 
-def as_run(matched: Matched, file: str, digest: str) -> Opened:
+def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) -> Opened:
     """Return the run of matched results."""
     results, rows = matched.results, make_rows(matched)
     relations = describe_relations(matched, rows)
@@ -291,7 +291,7 @@ def as_run(matched: Matched, file: str, digest: str) -> Opened:
     )
     words = {one.name: results.options[one.name] for one in relations if has_scores}
     spec = ImportedSpec(
-        dataset=matched.name,
+        request=request,
         dataset_name=matched.name,
         data_digest=matched.data_digest,
         relations=tuple(one.name for one in relations),

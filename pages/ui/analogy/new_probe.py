@@ -7,7 +7,7 @@ import streamlit as st
 
 from lama_core.datasets.library.installed import analogy_names
 from lama_core.probes.analogy.instances import MOST_PAIRS, PAIRINGS, REVERSES, TAILS
-from lama_core.probes.analogy.plan import AnalogyRequest, Settings
+from lama_core.probes.analogy.request import AnalogyRequest, Settings
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.queries.pairs import NORMALISATIONS
 from lama_core.runs.find import load_run

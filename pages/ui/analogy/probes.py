@@ -28,7 +28,7 @@ from lama_core.probes.analogy.accuracy_tables import (
 )
 from lama_core.probes.analogy.decisions import pair_from_text
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
-from lama_core.probes.analogy.plan import AnalogyRequest, requests_of
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
 from lama_core.queries.analogy_templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
@@ -40,7 +40,7 @@ from lama_core.views.view import Shown
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
 from pages.ui.shared import cache, charts, figures, links, screens, url_state
-from pages.ui.shared.export import draw_export
+from pages.ui.shared.export import draw_export, request_of
 from pages.ui.shared.messages import draw_headline, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, pick
@@ -258,19 +258,18 @@ def _draw_kinds(
         )
     if published:
         _draw_differences(runs)
+    requests = dict.fromkeys(request_of(run.info) for run in runs)
     draw_export(
         "analogy-probes",
         lambda: pd.DataFrame([asdict(line) for line in lines]),
         {"runs": [run.info.id for run in runs], "options": options},
-        _requests_of(tuple(run.info for run in runs), tuple(runs)),
+        tuple(
+            replace(request, setting=setting)
+            for request in requests
+            if isinstance(request, AnalogyRequest)
+        )
+        or None,
     )
-
-
-@cache.cached(60)
-def _requests_of(
-    infos: tuple[RunInfo, ...], _runs: tuple[ProbeRun, ...]
-) -> tuple[AnalogyRequest, ...]:
-    return requests_of(_runs)
 
 
 def _draw_differences(runs: Sequence[ProbeRun]) -> None:

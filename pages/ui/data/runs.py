@@ -10,14 +10,18 @@ from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.requests import Request
 from lama_core.rounding import percent
 from lama_core.runs.info import RunInfo
 from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
+from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
 from lama_core.views.training import place_of
-from pages.ui.shared import jobs, links, screens, visitors
-from pages.ui.shared.export import draw_command, draw_export
+from pages.ui.results.new_run import open_form
+from pages.ui.shared import jobs, visitors
+from pages.ui.shared.export import draw_command, draw_export, request_of
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
+from pages.ui.shared.run_form import show_runs
 from pages.ui.shared.url_state import choose_row, title_of
 
 MOST_NAMED = 2  # relations of a run in the table
@@ -193,7 +197,9 @@ def _draw_run(run: KeptRun) -> None:
     st.markdown(name_value_lines(facts))
     with st.container(horizontal=True):
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
-            _show(run)
+            show_runs([run.info])
+        if run.info and (request := request_of(run.info)):
+            _draw_request(run, request)
         if run.bundled:
             return
         if not visitors.may("manage"):
@@ -204,6 +210,16 @@ def _draw_run(run: KeptRun) -> None:
         elif run.state == "unfinished":
             _draw_resume(run)
         _draw_delete(run)
+
+
+def _draw_request(run: KeptRun, request: Request) -> None:
+    """Draw the command that makes a run, and the button that opens its settings as a new run."""
+    if isinstance(request, RunSettings) and visitors.may("run"):
+        help = "Opens New run with these settings."
+        if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
+            open_form(request)
+    with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
+        draw_command(request, key=f"command of {run.name}")
 
 
 def _measured(info: RunInfo) -> str:
@@ -223,7 +239,7 @@ def _measured(info: RunInfo) -> str:
 
 def _draw_resume(run: KeptRun) -> None:
     """Draw the button that resumes a run: it repeats the request without the finished parts."""
-    from lama_core.api.resume import saved_request  # slow: it imports all kinds of runs
+    from lama_core.api.runs import saved_request  # slow: it imports all views
 
     job = jobs.find(f"{RESUME}{run.name}")
     if job is not None and job.running:
@@ -237,19 +253,6 @@ def _draw_resume(run: KeptRun) -> None:
         jobs.start(f"{RESUME}{run.name}", request, folder=folder)
         st.rerun()
     draw_command(request, key=f"command of {run.name}")
-
-
-def _show(run: KeptRun) -> None:
-    """Open the page that shows the run's results."""
-    assert run.info is not None
-    if run.info.kind in FACT_KINDS:
-        links.go(screens.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
-    if run.info.kind == "study":
-        links.go(screens.RESULTS, {**screens.PROMPTS, "study": run.name})
-    if run.info.kind == "trace":
-        more = {"tab": "More", "chart": screens.TRACES, "data": run.info.dataset}
-        links.go(screens.RESULTS, {**more, "trace_run": run.name})
-    links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": run.info.dataset})
 
 
 def _draw_rename(run: KeptRun, title: str) -> None:

@@ -13,7 +13,6 @@ from lama_core.glossary import explain
 from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals
 from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
 from lama_core.probes.prompts.ensemble import PAPER
-from lama_core.probes.prompts.plan import request_of
 from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
 from lama_core.views.colours import PUBLISHED
@@ -153,7 +152,7 @@ def _draw_scores(
         )
     names = tuple(study.relation.name for study in studies)
     made = {**choice.made(), "relation": list(names)}
-    draw_export("ensembles", lambda: table, made, request_of(choice.whole, names))
+    draw_export("ensembles", lambda: table, made, choice.request(names))
 
 
 def _conclusion(rows: pd.DataFrame, averaging: Averaging) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.api.run_time import size_of
 from lama_core.datasets.library.installed import (
     pair_set_names,
     prompt_set_names,
@@ -15,7 +16,7 @@ from lama_core.datasets.library.installed import (
 from lama_core.datasets.prompt_sets import relations_in
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.probes.prompts.plan import COMBINATIONS, StudyRequest, prompts_to_study
+from lama_core.probes.prompts.request import COMBINATIONS, StudyRequest
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.runs.find import list_runs
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
@@ -116,7 +117,7 @@ def _choose() -> StudyRequest | None:
         drop_overlap=options["training"] is not None,
         **options,
     )
-    prompts_to_study(request, cache.dataset_of(dataset))  # raises for a mistake
+    size_of(request, cache.dataset_of(dataset))  # raises for a mistake
     return request
 
 

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 import streamlit as st
@@ -13,6 +13,7 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.origins import n_from_training
 from lama_core.probes.prompts.gains import Gain
+from lama_core.probes.prompts.request import SelectRequest, StudyRequest
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
@@ -20,6 +21,7 @@ from lama_core.scoring.blanks import shows_subject
 from lama_core.views.colours import model_colours
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache, links, screens
+from pages.ui.shared.export import request_of
 from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
 
@@ -41,6 +43,13 @@ class PromptsChoice:
     def info(self) -> RunInfo:
         """The study's data, model and settings."""
         return self.whole.info
+
+    def request(self, relations: tuple[str, ...]) -> StudyRequest | None:
+        """Return the request for a study of some of the relations; None if it isn't stored."""
+        request = request_of(self.info)
+        if not isinstance(request, SelectRequest):
+            return None
+        return replace(request.study, relations=relations)
 
     @property
     def colour(self) -> str:

@@ -11,7 +11,6 @@ from lama_core.glossary import explain
 from lama_core.metrics.intervals import METHOD, METHOD_OF_DIFFERENCES
 from lama_core.metrics.precision_at_k import precision_at
 from lama_core.probes.prompts.accuracy_growth import OWN, PromptTrial, leaderboard
-from lama_core.probes.prompts.plan import as_select_request, request_of
 from lama_core.rounding import percent, percentage
 from lama_core.scoring.blanks import fill
 from pages.ui.prompts.study_choice import PromptsChoice
@@ -137,11 +136,12 @@ def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
 
 def _draw_export(choice: PromptsChoice) -> None:
     """Draw the export of the leaderboard."""
+    request = choice.request((choice.study.relation.name,))
     draw_export(
         "prompts",
         lambda: prompt_rows(choice).drop(columns="number"),
         choice.made() | {"intervals": f"95 %, {METHOD}; of differences: {METHOD_OF_DIFFERENCES}"},
-        as_select_request(request_of(choice.whole, (choice.study.relation.name,))),
+        request and request.selection,
     )
 
 

@@ -1,25 +1,34 @@
-"""The form for a new run (words at a blank, or whole answers), on the page Data and runs."""
+"""The form for a new run, on the page Data and runs.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Its tabs are the kinds of probe whose requests name facts and models; most of their options are
+drawn as the request declares them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
+from lama_core.api.generation import GenerateRequest
 from lama_core.api.results import results
 from lama_core.candidates.lists import FILE, explain_lists, list_names, unavailable_lists
 from lama_core.datasets.passages import STARTER
 from lama_core.glossary import explain
-from lama_core.models.protocols import HIDINGS
 from lama_core.paths import corpus_files
-from lama_core.probes.plan import ProbeRequest
-from lama_core.probes.statements.plan import StatementsRequest, most_templates
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.probes.statements.plan import most_templates
+from lama_core.queries.question import can_generate
+from lama_core.requests import field_values
 from lama_core.rounding import percent
 from lama_core.runs.find import load_run
+from lama_core.runs.info import RunInfo
 from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
-from lama_core.scoring.statement_scores import AGGREGATES, PARTS
+from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.request_fields import draw_field, fields_of
 from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
@@ -30,18 +39,33 @@ from pages.ui.shared.run_form import (
     draw_no_data,
     draw_run_form,
     facts_here,
+    show_runs,
 )
 from pages.ui.shared.run_time import about
 from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 
-WORDS_AT_BLANK, WHOLE_ANSWERS = RANKED = ("words at a blank", "whole answers")
+WORDS_AT_BLANK, WHOLE_ANSWERS = "words at a blank", KINDS["statements"].title
+# What a run asks -> its request: all kinds of probe of facts, with models.
+REQUESTS: dict[str, type[RunSettings]] = {
+    WORDS_AT_BLANK if kind.name == "cloze" else kind.title: request
+    for kind in KINDS.values()
+    for request in kind.plans
+    if issubclass(request, RunSettings)
+}
 ABOUT = (
     "How much does a model know? A run asks it every fact of a data set, such as “The capital of "
     "Peru is ___”, and counts how often its first answer is right."
 )
+OTHER_WAYS = (
+    "**generated answers**: the model answers a question in its own words. **causal traces**: "
+    "which layers and words the model takes the answer from (slow)."
+)
 PROBING = "a probing run"  # the job's name
 OPTIONS = "Options"
-MOST_FACTS = 100  # of a relation, unless the user types another number
+MOST_FACTS, FEW_FACTS = 100, 20  # of a relation, unless the user types another number; few: slow
+# Fields above the options, and those that the form leaves at their defaults.
+COMMON = ("dataset", "models", "relations", "limit")
+DEFAULTS = ("ranking", "precision", "revisions", "segments", "out", "executor")
 TEMPLATE_HELP = (
     "Number of the template of each relation, from 0. For relations without templates only 0 is "
     "possible: they use the sentence of each fact."
@@ -50,11 +74,7 @@ TEMPLATE_HELP = (
 
 def draw_form() -> None:
     """Draw the form, start the run and show its progress."""
-    ranked = st.session_state.get("run_rank") or st.query_params.get("run_rank")
-    if ranked == WHOLE_ANSWERS:
-        draw_run_form(RunForm("a whole-answer run", _choose_statements, _show, result=_result))
-    else:
-        draw_run_form(RunForm(PROBING, _choose, _show, result=_result))
+    draw_run_form(RunForm(PROBING, _choose, _show, result=_result))
 
 
 def start_run(data: str, models: Sequence[str]) -> None:
@@ -63,29 +83,48 @@ def start_run(data: str, models: Sequence[str]) -> None:
     jobs.start(PROBING, request, about=about(request))
 
 
-@dataclass(frozen=True, slots=True)
-class Common:
-    """The settings that both kinds of run share."""
+def open_form(request: RunSettings) -> None:
+    """Open the form with the values of a request, to change them and run it again."""
+    values = field_values(request)
+    way = next(name for name, kind in REQUESTS.items() if type(request) is kind)
+    st.session_state["new models"] = list(values["models"])
+    if "template" in values:  # these fields aren't in the URL
+        st.session_state[_template_key(values)] = values["template"]
+        st.session_state["new answers"] = values["answers"].removeprefix(RELATION)
+    params = {
+        f"run_{name}": str(values[name])
+        for name, field in fields_of(type(request)).items()
+        if name not in (*COMMON, *DEFAULTS) and values[name] != field.default
+    }
+    params |= {"data": values["dataset"], "run_rank": way, "run_relations": values["relations"]}
+    if values["limit"] is None:  # the URL can't say that there is none
+        st.session_state[_limit_key(way)] = None
+    else:
+        params[_limit_key(way)] = str(values["limit"])
+    links.go(screens.DATA, {**screens.NEW_RUN, **params})
 
-    data: str
-    relations: tuple[str, ...]
-    models: tuple[str, ...]
-    limit: int | None
+
+def _limit_key(way: str) -> str:
+    return "run_limit" if way == WORDS_AT_BLANK else "answers_limit"
+
+
+def _infos(names: Sequence[str]) -> list[RunInfo]:
+    return [load_run(name).info for name in names]
 
 
 def _show(names: Sequence[str]) -> None:
-    data = load_run(names[0]).info.dataset
-    links.go(screens.RESULTS, {"data": data, "runs": list(names)})
+    show_runs(_infos(names))
 
 
 def _result(names: Sequence[str]) -> str:
-    """State the number and share of right first answers of each run, as Markdown."""
+    """State the number and share of right first answers of each run of facts, as Markdown."""
+    infos = {info.id: info for info in _infos(names) if info.kind in FACT_KINDS}
     lines = []
-    for run, table in results(names).groupby("run", sort=False):
+    for run, table in results([*infos]).groupby("run", sort=False) if infos else ():
         n = int(table["n"].sum())
         if n:
             share = float((table["p_at_1"] * table["n"]).sum() / n)
-            title = plain(title_of(load_run(str(run)).info.model))
+            title = plain(title_of(infos[str(run)].model))
             lines.append(
                 f"{title}: {round(share * n):,} of {n:,} first answers are right "
                 f"(P@1 {percent(share)} %)."
@@ -93,10 +132,10 @@ def _result(names: Sequence[str]) -> str:
     return " ".join(lines)
 
 
-def _choose_common(most_facts: int, key: str, meaning: str) -> Common | None:
-    """Draw the widgets that both kinds of run share; None if no data with facts is installed.
+def _choose() -> RunSettings | None:
+    """Draw the widgets of a new run; return its request, None if a choice is missing.
 
-    most_facts, key, meaning: default, key and help of the number of facts per relation.
+    The URL holds the choices, except for the models, which may be folders.
     """
     names = facts_here()
     if not names:
@@ -107,75 +146,139 @@ def _choose_common(most_facts: int, key: str, meaning: str) -> Common | None:
     data = choose("Data", names, key="data", place=left)
     with right:
         models = choose_models("new models")
-    pick(
+    way = pick(
         "How to ask",
-        RANKED,
+        [*REQUESTS],
         key="run_rank",
         first=WORDS_AT_BLANK,
-        help=explain("Words or whole answers"),
+        help=f"{explain('Words or whole answers')} {OTHER_WAYS}",
     )
     left, right = st.columns(2, gap="large")
     with left:
         relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)
     with right:
-        limit = choose_limit(most_facts, key, help=meaning, bound=True)
-    return Common(data, relations, models, limit)
-
-
-def _choose_statements() -> StatementsRequest | None:
-    """Draw the widgets of a new whole-answer run; return its request, None if a choice is missing.
-
-    The URL holds the choices, except for the models, which may be folders.
-    """
-    common = _choose_common(
-        20,
-        "answers_limit",
-        "Uses the first N facts of each relation, in file order, and scores every answer for each. "
-        "Empty: all facts.",
-    )
-    if common is None:
-        return None
-    with st.expander(OPTIONS, icon=":material/tune:"):
-        left, right = st.columns(2, gap="large")
-        with left:
-            template = st.number_input(
-                "Template",
-                0,
-                most_templates(cache.dataset_of(common.data), common.relations) - 1,
-                0,
-                key=f"new template {common.data} {common.relations}",
-                persist_state=KEPT,
-                help=TEMPLATE_HELP,
-            )
-            answers = _choose_answers()
-        with right:
-            part = pick("Score", PARTS, key="run_part", help=explain("Tokens that count"))
-            aggregate = pick(
-                "Combine tokens by", AGGREGATES, key="run_aggregate", help=explain("Sum and mean")
-            )
-            hiding = pick(
-                "Hidden with a token",
-                HIDINGS,
-                key="run_hiding",
-                help=explain("Masked together with a token"),
-            )
-    if not common.models:
+        limit = choose_limit(
+            MOST_FACTS if way == WORDS_AT_BLANK else FEW_FACTS,
+            _limit_key(way),
+            help="Uses the first N facts of each relation, in file order. Empty: all facts.",
+            bound=True,
+        )
+    common: dict[str, Any] = {
+        "dataset": data,
+        "models": models,
+        "relations": relations,
+        "limit": limit,
+    }
+    options = _choose_options(REQUESTS[way], common)
+    if not models:
         show_note("Choose at least one model.")
         return None
-    return StatementsRequest(
-        dataset=common.data,
-        models=common.models,
-        relations=common.relations,
-        template=int(template),
-        answers=answers,
-        aggregate=aggregate,
-        part=part,
-        hiding=hiding,
-        limit=common.limit,
+    silent = [title_of(name) for name in models if not can_generate(name)]
+    if silent and REQUESTS[way] is GenerateRequest:
+        show_note(f"{', '.join(silent)} can't generate text. Choose causal models or chat servers.")
+        return None
+    if any(options.get(name, "") is None for name in ("prompts", "candidates")):
+        show_note("No prompts or candidates work with these data. Choose other data.")
+        return None
+    request = REQUESTS[way](**common, **options)
+    request.check()
+    return request
+
+
+def _choose_options(kind: type[RunSettings], common: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the options of a kind of run, in two columns; return field -> value."""
+    fields = {
+        name: field
+        for name, field in fields_of(kind).items()
+        if name not in (*COMMON, *DEFAULTS) and (name != "open_book" or corpus_files())
+    }
+    values = {}
+    with st.expander(OPTIONS, icon=":material/tune:"):
+        columns = st.columns(2, gap="large")
+        for number, (name, field) in enumerate(fields.items()):
+            with columns[2 * number // len(fields)]:
+                own = OWN_WIDGETS.get(name)
+                values[name] = (
+                    own(common) if own else draw_field(field, f"run_{name}", *_said(name))
+                )
+    return values
+
+
+def _said(name: str) -> tuple[str, str | None]:
+    """Return label and help of a field that has others than the declared ones."""
+    said = {
+        "part": ("Score", explain("Tokens that count")),
+        "aggregate": ("Combine tokens by", explain("Sum and mean")),
+        "hiding": ("Hidden with a token", explain("Masked together with a token")),
+    }
+    return said.get(name, ("", None))
+
+
+def _choose_prompts(common: Mapping[str, Any]) -> str | None:
+    return choose_possible(
+        "Prompts",
+        (*PROMPT_SETS, *LPAQA_SETS),
+        cache.impossible_prompts(common["dataset"], common["relations"], common["limit"]),
+        key="run_prompts",
+        help="\n\n".join(
+            [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
+            + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
+        ),
     )
 
 
-def _choose_answers() -> str:
+def _choose_candidates(_: Mapping[str, Any]) -> str | None:
+    return choose_possible(
+        "Candidates",
+        list_names(of_relations=True),
+        unavailable_lists(of_relations=True),
+        key="run_candidates",
+        help=explain_lists(of_relations=True),
+    )
+
+
+def _choose_context(_: Mapping[str, Any]) -> str | None:
+    chosen = pick(
+        "Causal models see",
+        ("left", "both"),
+        key="run_context",
+        help="**left**: only the text before the blank, as in the paper. **both**: the whole "
+        "sentence (slower).",
+    )
+    return "both" if chosen == "both" else None
+
+
+def _choose_open_book(_: Mapping[str, Any]) -> str | None:
+    is_open_book = st.toggle(
+        "Open-book context",
+        key="run_open_book",
+        bind=BOUND,
+        help="Prepends the most similar passage of MiniLM-MLM's training text to each query. The "
+        "run then measures whether a model can read the answer there.",
+    )
+    return STARTER if is_open_book else None
+
+
+def _template_key(common: Mapping[str, Any]) -> str:
+    return f"new template {common['dataset']} {common['relations']}"
+
+
+def _choose_template(common: Mapping[str, Any]) -> int:
+    data, relations = common["dataset"], common["relations"]
+    return int(
+        st.number_input(
+            "Template",
+            0,
+            most_templates(cache.dataset_of(data), relations) - 1,
+            0,
+            key=_template_key(common),
+            persist_state=KEPT,
+            help=TEMPLATE_HELP,
+        )
+    )
+
+
+def _choose_answers(_: Mapping[str, Any]) -> str:
     """Draw the choice of answers: from the data or, if the visitor may type paths, from a file."""
     if not visitors.may("paths"):
         return RELATION
@@ -193,74 +296,12 @@ def _choose_answers() -> str:
     return FILE + path.removeprefix(FILE)
 
 
-def _choose() -> ProbeRequest | None:
-    """Draw the widgets of a new cloze run; return its request, None if a choice is missing.
-
-    The URL holds the choices, except for the models, which may be folders.
-    """
-    common = _choose_common(
-        MOST_FACTS,
-        "run_limit",
-        "Uses the first N facts of each relation, in file order. Empty: all facts.",
-    )
-    if common is None:
-        return None
-    with st.expander(OPTIONS, icon=":material/tune:"):
-        left, right = st.columns(2, gap="large")
-        with left:
-            prompts = choose_possible(
-                "Prompts",
-                (*PROMPT_SETS, *LPAQA_SETS),
-                cache.impossible_prompts(common.data, common.relations, common.limit),
-                key="run_prompts",
-                help="\n\n".join(
-                    [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
-                    + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
-                ),
-            )
-            context = pick(
-                "Causal models see",
-                ("left", "both"),
-                key="run_context",
-                help="**left**: only the text before the blank, as in the paper. **both**: the "
-                "whole sentence (slower).",
-            )
-        with right:
-            candidates = choose_possible(
-                "Candidates",
-                list_names(of_relations=True),
-                unavailable_lists(of_relations=True),
-                key="run_candidates",
-                help=explain_lists(of_relations=True),
-            )
-            open_book = _choose_open_book()
-    if not common.models:
-        show_note("Choose at least one model.")
-        return None
-    if prompts is None or candidates is None:
-        show_note("No prompts or candidates work with these data. Choose other data.")
-        return None
-    return ProbeRequest(
-        dataset=common.data,
-        models=common.models,
-        relations=common.relations,
-        prompts=prompts,
-        candidates=candidates,
-        context="both" if context == "both" else None,
-        limit=common.limit,
-        open_book=open_book,
-    )
-
-
-def _choose_open_book() -> str | None:
-    """Draw the toggle for open-book context from MiniLM-MLM's training text, if installed."""
-    if not corpus_files():
-        return None
-    is_open_book = st.toggle(
-        "Open-book context",
-        key="run_open_book",
-        bind=BOUND,
-        help="Prepends the most similar passage of MiniLM-MLM's training text to each query. The "
-        "run then measures whether a model can read the answer there.",
-    )
-    return STARTER if is_open_book else None
+# Fields whose widgets depend on the data or on what is installed.
+OWN_WIDGETS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "prompts": _choose_prompts,
+    "candidates": _choose_candidates,
+    "context": _choose_context,
+    "open_book": _choose_open_book,
+    "template": _choose_template,
+    "answers": _choose_answers,
+}

@@ -11,18 +11,17 @@ from lama_core.api.traces import (
     ALL_FACTS,
     ROLES,
     Traces,
-    request_of,
     trace_runs,
 )
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.rounding import fixed
 from lama_core.runs.find import RunListing
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.info import RunInfo
 from lama_core.views.colours import PALETTE
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache, charts, links, screens
-from pages.ui.shared.export import draw_export
+from pages.ui.shared.export import draw_export, request_of
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
@@ -72,7 +71,7 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     )
     _draw_headline(info, found)
     at = _draw_chart(choice, info, relation, found)
-    draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(Run(info)))
+    draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(info))
     _draw_facts(info, found.facts, at)
     return [info]
 
@@ -237,4 +236,4 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
         text = template.replace("[X]", str(fact["subject"])).replace("[Y]", "[MASK]")
         asked = {"text": text, "gold": str(fact["object"]), "models": [info.model]}
         links.go(screens.ASK, {**asked, "look": "Causal trace", "subject": str(fact["subject"])})
-    draw_export("traced facts", lambda: rows, {"run": info.id}, request_of(Run(info)))
+    draw_export("traced facts", lambda: rows, {"run": info.id}, request_of(info))

@@ -15,9 +15,11 @@ import streamlit as st
 
 from lama_core import __version__
 from lama_core.api.results import csv_of, json_of_table
+from lama_core.probes.kinds import request_of as stored_request
 from lama_core.requests import Request, command_line, field_values, python_call
+from lama_core.runs.info import RunInfo
 from lama_core.service import queries
-from pages.ui.shared import cache
+from pages.ui.shared import cache, visitors
 
 Rows = list[dict[str, Any]]
 
@@ -68,7 +70,7 @@ def draw_export(
     name: str,
     make_table: Callable[[], pd.DataFrame | Rows],
     made: dict[str, Any],
-    how: Request | tuple[Request, ...] | str,
+    how: Request | tuple[Request, ...] | str | None,
     *,
     record: Callable[[], dict[str, Any]] | None = None,
     more: Callable[[], object] | None = None,
@@ -80,7 +82,7 @@ def draw_export(
         name: The files' name, and the prefix of the widgets' keys.
         make_table: Makes the rows.
         made: The provenance, which the JSON holds.
-        how: The requests, or lines of Python, that give the same result.
+        how: The requests, or lines of Python, that give the same result; None if unknown.
         record: Makes the content of the JSON; by default the rows.
         more: Draws further buttons next to Export.
         inside: Draws further downloads, above the command.
@@ -133,9 +135,22 @@ def draw_answer_export(
     draw_export(name, rows or answer.rows, made, request, record=answer.to_json, more=more)
 
 
-def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
+def request_of(info: RunInfo) -> Request | None:
+    """Return the request that made a run; None if it isn't stored or isn't for this visitor.
+
+    It can contain paths on this machine.
+    """
+    if info.bundled or visitors.may("paths"):
+        return stored_request(info)
+    return None
+
+
+def draw_command(how: Request | tuple[Request, ...] | str | None, *, key: str) -> None:
     """Draw the command line and the Python code that give the same result."""
     with st.container(key=key):
+        if how is None:
+            st.caption("The command isn't stored with this run.")
+            return
         if isinstance(how, str):
             st.caption("The same in Python:")
             st.code(how, language="python", wrap_lines=True)

@@ -6,7 +6,7 @@ command that does the same from a terminal.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
 import streamlit as st
 
@@ -14,7 +14,9 @@ from lama_core.api.run_time import Startable
 from lama_core.datasets.library.installed import listing
 from lama_core.errors import Unavailable
 from lama_core.models.sources.catalog import find_model
+from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Request
+from lama_core.runs.info import RunInfo
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.shared import fetching, jobs, links, run_time, screens, visitors
 from pages.ui.shared.export import draw_command
@@ -125,6 +127,19 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     if job.notes:
         with st.expander(f"Messages ({len(job.notes)})"):
             st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
+
+
+def show_runs(infos: Sequence[RunInfo]) -> NoReturn:
+    """Open the screen with the results of finished runs of one kind."""
+    names, kind, data = [info.id for info in infos], infos[0].kind, {"data": infos[0].dataset}
+    if kind in FACT_KINDS:
+        links.go(screens.RESULTS, {**data, "runs": names})
+    if kind == "study":
+        links.go(screens.RESULTS, {**screens.PROMPTS, "study": names[0]})
+    if kind == "trace":
+        more = {"tab": "More", "chart": screens.TRACES}
+        links.go(screens.RESULTS, {**more, **data, "trace_run": names[0]})
+    links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, **data})
 
 
 def facts_here() -> list[str]:

@@ -22,7 +22,8 @@ from lama_core.probes.analogy.instances import (
     split_pairs,
     words_of,
 )
-from lama_core.probes.analogy.plan import AnalogyRequest, plan_probes
+from lama_core.probes.analogy.plan import plan
+from lama_core.probes.analogy.request import AnalogyRequest
 
 HEADS = {head for head, _ in CAPITALS}
 TAILS = {tail for _, tail in CAPITALS}
@@ -257,7 +258,7 @@ def test_a_negative_never_is_its_positive(
 
 def test_an_unknown_probe_is_named() -> None:
     with pytest.raises(UserError, match="did you mean 'random-head'"):
-        plan_probes(AnalogyRequest(dataset="starter-analogies", probes=("random-haed",)))
+        plan(AnalogyRequest(dataset="starter-analogies", probes=("random-haed",)))
 
 
 def test_relations_do_not_depend_on_each_other() -> None:

@@ -15,8 +15,11 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.models.auxiliary.reader import load_reader
-from lama_core.probes.extraction.plan import ExtractRequest, ReadRequest, plan_extract, plan_read
-from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.extraction.plan import plan_extract, plan_read
+from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
+from lama_core.probes.kinds import plan_runs
+from lama_core.probes.plan import plan
 from lama_core.runs.alignment import align
 from lama_core.runs.execute import execute, execute_all
 from lama_core.runs.find import load_run
@@ -59,7 +62,7 @@ def extracted(data: Path, text: Path, **more: object) -> ExtractRequest:
 
 
 def test_the_extractors_answers_are_a_run_like_any_other(data: Path, text: Path) -> None:
-    runs = execute_all(plan_extract(extracted(data, text)).specs)
+    runs = execute_all(plan_extract(extracted(data, text)))
     for run, name in zip(runs, ("RE_n", "RE_o"), strict=True):
         again = load_run(run.info.id)
         assert (again.info.kind, again.info.model, again.info.prompts) == ("cloze", name, "manual")
@@ -75,21 +78,21 @@ def test_the_extractors_answers_are_a_run_like_any_other(data: Path, text: Path)
 
 
 def test_the_identity_follows_linking_text_and_limit(data: Path, text: Path) -> None:
-    naive, oracle = plan_extract(extracted(data, text)).specs
-    (same,) = plan_extract(extracted(data, text, linking=("naive",))).specs
-    (fewer,) = plan_extract(extracted(data, text, linking=("naive",), limit=3)).specs
+    naive, oracle = plan_extract(extracted(data, text))
+    (same,) = plan_extract(extracted(data, text, linking=("naive",)))
+    (fewer,) = plan_extract(extracted(data, text, linking=("naive",), limit=3))
     (text / "b.txt").write_text("More.", encoding="utf-8")
-    (other,) = plan_extract(extracted(data, text, linking=("naive",))).specs
+    (other,) = plan_extract(extracted(data, text, linking=("naive",)))
     assert naive.digest == same.digest
     assert len({one.digest for one in (naive, oracle, fewer, other)}) == 4
 
 
 def test_the_extractor_stands_beside_a_model_on_the_same_facts(data: Path, text: Path) -> None:
     model = Reader()
-    (planned,) = plan(ProbeRequest(str(data), ("table",)), load=lambda *_, **__: model).specs
+    (planned,) = plan(ProbeRequest(str(data), ("table",)), load=lambda *_, **__: model)
     cloze = execute(planned, load=lambda *_, **__: model)
     request = extracted(data, text, candidates="common", models=("table",), linking=("naive",))
-    (spec,) = plan_extract(request, load=lambda *_, **__: model).specs
+    (spec,) = plan_extract(request, load=lambda *_, **__: model)
     (left, right) = align([cloze, execute(spec)])
     assert left.info.candidates_digest == right.info.candidates_digest
     assert left.info.n == right.info.n == 8
@@ -102,14 +105,14 @@ def test_the_extractor_stands_beside_a_model_on_the_same_facts(data: Path, text:
         ({"linking": ("naiv",)}, "did you mean 'naive'"),
         ({"corpus": "nowhere"}, "Unknown corpus 'nowhere'"),
         ({"relations": ("P9",)}, "P9"),
-        ({"limit": 0}, "limit is 0"),
+        ({"limit": 0}, "limit can't be 0"),
     ],
 )
 def test_what_does_not_exist_is_said_in_one_sentence(
     data: Path, text: Path, change: dict[str, object], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        plan_extract(extracted(data, text, **change))
+        plan_runs(extracted(data, text, **change))
 
 
 class Reader(TableFiller):
@@ -137,8 +140,8 @@ def test_with_the_open_book_the_model_sees_the_passage_before_the_query(
         return model
 
     request = ProbeRequest(str(data), ("table",), candidates="relation")
-    (closed,) = plan(request, load=load).specs
-    (opened,) = plan(replace(request, open_book=str(text)), load=load).specs
+    (closed,) = plan(request, load=load)
+    (opened,) = plan(replace(request, open_book=str(text)), load=load)
     assert closed.open_book is None and "open book" not in closed.options()
     assert closed.digest != opened.digest
     assert closed.prompt_name() == "manual" and opened.prompt_name() == "open-book manual"
@@ -179,7 +182,7 @@ def test_a_reader_answers_from_the_passages_nearest_to_a_question(
 ) -> None:
     reader = load_reader(str(save_reader_folder(tmp_path / "reader", "bert")))
     request = ReadRequest(dataset=str(data), corpus=str(text), readers=(str(tmp_path / "reader"),))
-    (spec,) = plan_read(request).specs
+    (spec,) = plan_read(request)
     run = execute(spec)
     assert (run.info.model_kind, run.info.prompts) == ("reader", "open-book manual")
     facts = run.facts.set_index("subject")
@@ -194,7 +197,10 @@ def test_a_reader_answers_from_the_passages_nearest_to_a_question(
     assert facts.loc["Person3", "log_prob"] == pytest.approx(found[CITIES.index("Bern")], abs=1e-5)
     assert facts.loc["Person3", "first"] == CITIES[max(found, key=lambda one: found[one])]
     assert facts.loc["Person7", "rank_filtered"] == 8
-    (other,) = plan_read(replace(request, corpus=str(data / "relations.jsonl"))).specs
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a.txt").write_text("Person3 was born in York.", encoding="utf-8")
+    (other,) = plan_read(replace(request, corpus=str(elsewhere)))
     assert other.digest != spec.digest
 
 
@@ -207,7 +213,7 @@ def test_a_question_too_long_for_a_reader_is_left_out_with_its_reason(
     long = {**first, "uuid": "long", "sub_label": "a-b-" * 40}
     file.write_text(f"{file.read_text('utf-8')}{json.dumps(long)}", "utf-8")
     request = ReadRequest(dataset=str(data), corpus=str(text), readers=(str(tmp_path / "reader"),))
-    (spec,) = plan_read(request).specs
+    (spec,) = plan_read(request)
     excluded = execute(spec).facts.set_index("subject")["excluded"]
     assert excluded[long["sub_label"]] == NO_FIT
     assert excluded.isna().sum() == len(CITIES)

@@ -11,7 +11,8 @@ from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import POPULARITY, slice_table, slicings
 from lama_core.models.protocols import Chat
 from lama_core.probes.generation import spec as generation
-from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.probes.generation.plan import plan
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
@@ -43,7 +44,7 @@ def write_popqa(folder: Path, *, named: bool = True, popular: bool = True) -> Pa
 
 def spec_of(path: Path) -> GenerationSpec:
     request = GenerateRequest(dataset=str(path), models=["answerer"])
-    return plan(request, load=lambda *_, **__: MODEL).specs[0]
+    return plan(request, load=lambda *_, **__: MODEL)[0]
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from tiny_models import save_model_folder
 
 from lama_core.models.server.completions import N_THREADS
 from lama_core.probes.generation import spec as generation
-from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.probes.generation.plan import plan
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.runs.execute import execute
 
 N_KILLED = 10
@@ -27,7 +28,7 @@ def killed_and_whole(
     """The files of a run that was killed ten times, and of an undisturbed run in another home."""
     monkeypatch.setattr(generation, "PART", PART)
     data = write_dataset(tmp_path / "data")
-    (spec,) = plan(GenerateRequest(str(data), (model,), relations=("P19", "P47"))).specs
+    (spec,) = plan(GenerateRequest(str(data), (model,), relations=("P19", "P47")))
     out = tmp_path / "killed"
     parts = out / f"{spec.run_id}.part" / "parts"
     left = kill_forks(lambda: execute(spec, folder=out), parts, times=N_KILLED)

@@ -13,7 +13,8 @@ from lama_core.datasets.library.download import import_dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import Kind
 from lama_core.probes.prompts.gains import largest_gain
-from lama_core.probes.prompts.plan import StudyRequest, as_select_request, plan_study, request_of
+from lama_core.probes.prompts.plan import plan
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.runs.execute import execute
 from lama_core.scoring.blanks import shows_subject
@@ -47,7 +48,7 @@ def lpaqa(home: Path, tmp_path: Path) -> Path:
 def _spec(lpaqa: Path, load: Any = left_model, **options: Any) -> StudySpec:
     settings = {"prompts": lpaqa, "relations": ("P47",), "combinations": ("manual", "mine", "all")}
     request = StudyRequest(dataset=str(lpaqa.parent / "lama"), model="fake", **(settings | options))
-    return plan_study(request, load=load).spec
+    return plan(request, load=load)[0]
 
 
 def _study(lpaqa: Path, load: Any = left_model, **options: Any) -> Study:
@@ -76,7 +77,6 @@ def test_prompts_that_tell_nothing_are_asked_and_left_out_of_every_ensemble(lpaq
     (curve,) = (c for name, kind, c in study.curves if (name, kind) == ("mine", "log-linear"))
     assert len(curve) == len(seen) == 2
     assert any(note.startswith("P47: 2 of 5 prompts are subject-blind") for note in study.notes)
-    assert not request_of(whole).blind
 
 
 def test_the_option_brings_them_back_as_another_study(lpaqa: Path) -> None:
@@ -84,7 +84,6 @@ def test_the_option_brings_them_back_as_another_study(lpaqa: Path) -> None:
     study = whole.relation("P47")
     found = study.ensemble("mine", "optimised")
     assert found is not None and (found[0].weights[list(study.pool.members("mine"))] > 0).all()
-    assert request_of(whole).blind and as_select_request(request_of(whole)).blind
     assert whole.info.digest != _spec(lpaqa).digest
 
 

@@ -8,7 +8,8 @@ import pytest
 from lama_core.paths import ASSETS
 from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import RELEASED, combine_log_linear, fit_weights
-from lama_core.probes.prompts.plan import StudyRequest, plan_study
+from lama_core.probes.prompts.plan import plan
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.shortlist import make_shortlist
 from lama_core.runs.spec import load_by_name
 
@@ -30,7 +31,7 @@ def test_weights_fitted_on_a_sample_are_as_good_as_those_fitted_on_all(
         combinations=("all",),
     )
     model = load_by_name("minilm-mlm", precision="auto")
-    (pending,) = plan_study(request).spec.prepare(model, print).work.pending
+    (pending,) = plan(request)[0].prepare(model, print).work.pending
     assert pending.train and pending.test
     train, test = (
         DistributionStore(tmp_path, model, asked, pending.pool.prompts, "both")

@@ -16,8 +16,10 @@ from probe_fakes import hash_model, write_dataset
 
 from lama_core.errors import UserError
 from lama_core.papers.jiang2020_scores import make_table
+from lama_core.probes.kinds import read_request
 from lama_core.probes.prompts import spec
-from lama_core.probes.prompts.plan import StudyRequest, plan_study, request_of
+from lama_core.probes.prompts.plan import plan
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, StudySpec, list_studies, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy, study_relation
 from lama_core.progress import Progress
@@ -59,8 +61,8 @@ def _request(data: Path, **options: object) -> StudyRequest:
 
 
 def _whole(data: Path, out: Path, **options: object) -> Study:
-    planned = plan_study(_request(data, **options), load=hash_model)
-    return Study(execute(planned.spec, folder=out, load=hash_model))
+    (planned,) = plan(_request(data, **options), load=hash_model)
+    return Study(execute(planned, folder=out, load=hash_model))
 
 
 def _study(data: Path, out: Path, **options: object) -> RelationStudy:
@@ -103,18 +105,17 @@ def test_what_is_read_back_is_what_was_computed(
 
 def test_a_study_of_the_same_request_is_not_made_twice(data: Path, tmp_path: Path) -> None:
     _study(data, tmp_path / "out")
-    planned = plan_study(_request(data), load=hash_model)
+    (planned,) = plan(_request(data), load=hash_model)
 
     def refuse(*_: object, **__: object) -> Any:
         raise AssertionError("scored again")
 
-    execute(planned.spec, folder=tmp_path / "out", load=refuse)
+    execute(planned, folder=tmp_path / "out", load=refuse)
 
 
 def test_other_limits_are_another_study(data: Path) -> None:
     names = {
-        plan_study(_request(data, limit=limit), load=hash_model).spec.run_id
-        for limit in (None, 10, 20)
+        plan(_request(data, limit=limit), load=hash_model)[0].run_id for limit in (None, 10, 20)
     }
     assert len(names) == 3
 
@@ -123,7 +124,7 @@ def test_the_identity_follows_the_training_pairs_and_not_their_folder(
     data: Path, tmp_path: Path
 ) -> None:
     def identity(training: Path) -> str:
-        return plan_study(_request(data, training=training), load=hash_model).spec.digest
+        return plan(_request(data, training=training), load=hash_model)[0].digest
 
     first = identity(data / "lpaqa" / "TREx_train")
     elsewhere = tmp_path / "elsewhere"
@@ -135,11 +136,11 @@ def test_the_identity_follows_the_training_pairs_and_not_their_folder(
 
 
 def test_pairs_that_change_after_planning_are_noticed(data: Path, tmp_path: Path) -> None:
-    planned = plan_study(_request(data), load=hash_model)
+    (planned,) = plan(_request(data), load=hash_model)
     path = data / "lpaqa" / "TREx_train" / "P19.jsonl"
     path.write_text(path.read_text().replace("Trainee 3", "Trainee Three"), encoding="utf-8")
     with pytest.raises(UserError, match=r"training pairs of .* have changed"):
-        execute(planned.spec, folder=tmp_path / "out", load=hash_model)
+        execute(planned, folder=tmp_path / "out", load=hash_model)
 
 
 def test_the_oracle_is_never_below_any_ensemble_of_one_and_top1_is_one_prompt(
@@ -181,7 +182,7 @@ def test_a_saved_ensemble_is_a_run_with_the_studys_numbers(
     data: Path, tmp_path: Path, home: Path
 ) -> None:
     study = _whole(data, tmp_path / "out")
-    names = [run.info.id for run in save_ensembles(study, ("optimised",))]
+    names = [run.info.id for run in save_ensembles(study, _request(data), ("optimised",))]
     run = load_run(next(name for name in names if "mine_optimised" in name))
     relation = study.relation("P19")
     found = relation.ensemble("mine", "optimised")
@@ -193,7 +194,7 @@ def test_a_saved_ensemble_is_a_run_with_the_studys_numbers(
     assert run.info.prompts == "mine optimised" and set(run.facts["prompt"]) == {0}
     assert "[MASK]" in counted["query"].iloc[0]
     assert run.info.relations[0].templates[0] == relation.pool.templates[found[0].weights.argmax()]
-    assert [run.info.id for run in save_ensembles(study, ("optimised",))] == names
+    assert [run.info.id for run in save_ensembles(study, _request(data), ("optimised",))] == names
 
 
 def test_facts_keep_where_they_are_from_and_an_older_study_goes_without(
@@ -204,7 +205,11 @@ def test_facts_keep_where_they_are_from_and_an_older_study_goes_without(
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     study = _whole(data, tmp_path / "out")
     assert {fact.origin for fact in study.relation("P19").test} == {"an atlas"}
-    (saved,) = (one for one in save_ensembles(study, ("optimised",)) if "mine_op" in one.info.id)
+    (saved,) = (
+        one
+        for one in save_ensembles(study, _request(data), ("optimised",))
+        if "mine_op" in one.info.id
+    )
     assert set(load_run(saved.info.id).facts["origin"]) == {"an atlas"}
 
     shutil.rmtree(home)
@@ -213,7 +218,10 @@ def test_facts_keep_where_they_are_from_and_an_older_study_goes_without(
     write_info(study.info, study.info.folder)
     older = Study(Run(read_info(study.info.folder)))
     assert {fact.origin for fact in older.relation("P19").test} == {""}
-    assert all(one.facts["origin"].isna().all() for one in save_ensembles(older, ("optimised",)))
+    assert all(
+        one.facts["origin"].isna().all()
+        for one in save_ensembles(older, _request(data), ("optimised",))
+    )
 
 
 def test_the_table_averages_relations_and_stands_beside_the_papers(
@@ -235,13 +243,13 @@ def test_the_table_averages_relations_and_stands_beside_the_papers(
 
 
 def test_a_stopped_study_keeps_what_was_scored(data: Path, tmp_path: Path) -> None:
-    planned = plan_study(_request(data), load=hash_model)
+    (planned,) = plan(_request(data), load=hash_model)
     whole = _study(data, tmp_path / "other")
     seen: list[Progress] = []
     with pytest.raises(RunStopped):
-        execute(planned.spec, folder=tmp_path / "out", load=hash_model, on_progress=seen.append,
+        execute(planned, folder=tmp_path / "out", load=hash_model, on_progress=seen.append,
                 stopped=lambda: seen[-1].done > 100)  # fmt: skip
-    made = Study(execute(planned.spec, folder=tmp_path / "out", load=hash_model))
+    made = Study(execute(planned, folder=tmp_path / "out", load=hash_model))
     assert made.relation("P19").scores() == whole.scores()
     assert (seen[-1].unit, seen[-1].total) == ("queries", 9 * (40 + 60))  # 80 % of 50 pairs
 
@@ -254,7 +262,7 @@ def test_a_study_killed_ten_times_equals_the_unbroken_one(
     request = StudyRequest(
         dataset=str(data), model="slow", prompts=prompts, recipes=("released", "exact")
     )
-    spec = plan_study(request, load=hash_model).spec
+    spec = plan(request, load=hash_model)[0]
     whole = execute(spec, folder=tmp_path / "whole", load=hash_model)
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "another home"))
     run = partial(execute, spec, folder=tmp_path / "killed", load=hash_model)
@@ -306,21 +314,22 @@ def test_a_study_selects_and_fits_on_a_share_of_the_given_pairs(
 ) -> None:
     whole = _whole(data, tmp_path / "out", **given)
     assert len(whole.relation("P19").train) == n
-    request = replace(request_of(whole), dataset=str(data / "lama"), model="hash")
-    assert plan_study(request, load=hash_model).spec.digest == whole.info.digest
+    assert whole.info.request
+    request = read_request(whole.info.request)
+    assert plan(request, load=hash_model)[0].digest == whole.info.digest
 
 
 def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) -> None:
     def spec(**options: object) -> StudySpec:
-        return plan_study(_request(data, training=None, **options), load=hash_model).spec
+        return plan(_request(data, training=None, **options), load=hash_model)[0]
 
-    assert spec().training_share == 1.0
+    assert spec().request.used_share == 1.0
     assert spec().digest == spec(training_share=1.0).digest != spec(training_share=0.8).digest
 
 
 def test_own_prompts_need_one_relation(data: Path) -> None:
     with pytest.raises(UserError, match="apply to a single relation"):
-        plan_study(_request(data, own=("[X] a [Y]",)), load=hash_model)
+        plan(_request(data, own=("[X] a [Y]",)), load=hash_model)
 
 
 def test_own_prompts_are_studied_beside_the_others(data: Path, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.models.protocols import Statement
-from lama_core.probes.statements.plan import StatementsRequest, plan
+from lama_core.probes.kinds import plan_runs
+from lama_core.probes.statements.plan import plan
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.statements.spec import NOT_WRITTEN, StatementSpec
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.info import Run
@@ -55,7 +57,7 @@ def data(tmp_path: Path) -> Path:
 def specify(data: Path, model: StatementTable | None = None, **choices: Any) -> StatementSpec:
     model = model or StatementTable(SAID)
     request = StatementsRequest(str(data), (model.name,), **choices)
-    (spec,) = plan(request, load=lambda *_, **__: model).specs
+    (spec,) = plan_runs(request, lambda *_, **__: model)
     assert isinstance(spec, StatementSpec)
     return spec
 
@@ -214,7 +216,7 @@ def test_the_identity_changes_with_what_the_numbers_depend_on_and_with_nothing_e
 @pytest.mark.slow
 def test_a_run_killed_again_and_again_equals_the_unbroken_run(tmp_path: Path) -> None:
     data = write_many(tmp_path / "many")
-    (spec,) = plan(StatementsRequest(str(data), ("slow",)), load=hashed).specs
+    (spec,) = plan(StatementsRequest(str(data), ("slow",)), load=hashed)
     whole = execute(spec, folder=tmp_path / "whole", load=hashed)
     out = tmp_path / "killed"
     parts = out / f"{spec.run_id}.part" / "parts"
@@ -313,11 +315,11 @@ def test_answers_that_fill_no_blank_are_refused(answers: Sequence[str], reason: 
         ({"answers": "common"}, "Unknown answers 'common': choose relation, or file:PATH"),
         ({"answers": "file:/nowhere"}, "/nowhere"),
         ({"template": 2}, "No relation has a template 2: the highest number is 1"),
-        ({"template": -1}, "The template is -1: choose 0 or more"),
+        ({"template": -1}, "template can't be -1"),
         ({"part": "half"}, "half"),
         ({"aggregate": "max"}, "max"),
         ({"hiding": "all"}, "all"),
-        ({"limit": 0}, "The limit is 0"),
+        ({"limit": 0}, "limit can't be 0"),
         ({"relations": ("P2",)}, "has no relation 'P2'"),
     ],
 )
@@ -345,6 +347,6 @@ def test_a_relation_without_that_template_is_left_out(data: Path) -> None:
 def test_several_models_have_a_run_each_with_the_same_questions(data: Path) -> None:
     models = {name: StatementTable(SAID, name=name) for name in ("a", "b")}
     request = StatementsRequest(str(data), ("a", "b", "a"))
-    specs = plan(request, load=lambda name, **_: models[name]).specs
+    specs = plan(request, load=lambda name, **_: models[name])
     assert [spec.model for spec in specs] == ["a", "b"]
     assert replace(specs[0], model="b").prompts == specs[1].prompts

@@ -7,7 +7,8 @@ from scipy.stats import t
 
 import lama_core as lama
 from lama_core.errors import UserError
-from lama_core.probes.tracing.plan import TraceRequest, plan
+from lama_core.probes.tracing.plan import plan
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.roles import ROLES, average_effects, roles_of
 from lama_core.probes.tracing.spec import NOT_FIRST, TraceSpec
 from lama_core.runs.execute import RunStopped, execute
@@ -21,7 +22,7 @@ def planned(**options: int | str) -> TraceSpec:
     request = TraceRequest(
         "starter", (MODEL,), ("P36",), limit=N_FACTS, draws=1, precision="fp32", **options
     )  # type: ignore[arg-type]
-    return plan(request).specs[0]
+    return plan(request)[0]
 
 
 @pytest.fixture(scope="module")
