@@ -43,15 +43,12 @@ def draw_analogy() -> None:
 
 
 def main() -> None:
-    """Draw the title, links to lessons and wrong answers, and the open tab."""
+    """Draw the title, the open tab, and on the first one links to lessons and wrong answers."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="ask-head"):
         st.header(
             "LAMA Explorer: ask language models what they know", anchor=False, width="content"
         )
-        links.draw_link("Teach: lessons", "school", screens.LESSONS, {})
-        links.draw_link(
-            "Read wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
-        )
+        ways = st.container(horizontal=True, width="content")
     draw_open_room()
     tabs: dict[str, Callable[[], object]] = {
         "Sentence": partial(draw_query, SENTENCE),
@@ -65,6 +62,12 @@ def main() -> None:
     }
 
     with open_tab(list(tabs)) as name:
+        if name == SENTENCE.name:
+            with ways:
+                links.draw_link("New here? Take a lesson", "school", screens.LESSONS, {})
+                links.draw_link(
+                    "Read wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
+                )
         chosen = "models" if name in WITHOUT_ANSWER else "models, right answer"
         st.toggle(f"Choose {chosen} and options", key="choosing")  # on phones
         tabs[name]()

@@ -77,18 +77,23 @@ def draw_glossary() -> None:
         st.caption(f"None of the {len(every)} terms contains {plain(repr(wanted[:60]))}.")
     if not wanted and not st.toggle(f"All {len(every)} terms", key="all_terms", bind=BOUND):
         found = named = {term: every[term] for term in TERMS_OF_ASK}
-    shown = [*sorted(named, key=str.casefold), *sorted(found.keys() - named, key=str.casefold)]
+    shown = sorted(found, key=lambda one: (one.lower() != wanted, one not in named, one.lower()))
     half = -(-len(shown) // 2)
     for column, terms in zip(st.columns(2), (shown[:half], shown[half:]), strict=True):
         with column.container(gap="xxsmall"):
             for term in terms:
-                with st.expander(plain(term), expanded=[term] == list(named)):
+                opened = [term] == list(named) or term.lower() == wanted
+                with st.expander(plain(term), expanded=opened):
                     st.markdown(found[term])
 
 
 def main() -> None:
     """Draw the page."""
     st.header("Help", anchor=False)
+    st.caption(
+        "LAMA Explorer shows what language models know. Type a sentence with a blank and see which "
+        "words models put there, or compare models over thousands of facts."
+    )
     # What the URL names comes first, so that it is on the screen.
     if wanted := st.query_params.get("paper"):
         draw_departures(wanted)

@@ -15,6 +15,7 @@ import pandas as pd
 from lama_core.errors import did_you_mean
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics.fact_answers import join_answers
+from lama_core.metrics.intervals import mean_share_intervals
 from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.slices import slice_differences
 from lama_core.metrics.training import training_of
@@ -53,12 +54,14 @@ class LessonChart:
         rows: What each row of the chart is; may contain the same fields.
         make: Makes the table: a line for each run and row, see `chart_table`.
         counts: What n counts.
+        sorts: Whether the rows with the first run's highest values come first.
     """
 
     title: str
     rows: str
     make: Callable[[Sequence[Run], ShowRun], pd.DataFrame]
     counts: str = "facts"
+    sorts: bool = False
 
     def title_of(self, step: ShowRun) -> str:
         """Return the chart's title."""
@@ -182,19 +185,21 @@ def _wordings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 
 def _means(table: pd.DataFrame, n: str, rows: dict[str, str], step: ShowRun) -> pd.DataFrame:
-    """Return each run's means over relations of some columns; rows: column -> the row's name."""
-    return pd.DataFrame(
-        [
-            {
-                "run": run,
-                "row": _filled(row, step),
-                "value": part[column].mean(),
-                "n": int(part[n].sum()),
-            }
-            for run, part in table.groupby("run", sort=False)
-            for column, row in rows.items()
-        ]
-    )
+    """Return each run's means over relations of some columns; rows: column -> the row's name.
+
+    The intervals are those of means of shares of facts. If a fact has several wordings or pairs of
+    them, its share varies less than 0 or 1 would, and the interval is wider than necessary.
+    """
+    found = []
+    for run, part in table.groupby("run", sort=False):
+        counts = part[n].to_numpy()
+        for column, row in rows.items():
+            shares = part[column].to_numpy()
+            ends = mean_share_intervals(shares * counts, counts)
+            line = {"run": run, "row": _filled(row, step), "value": shares.mean()}
+            line |= {"low": float(ends.low), "high": float(ends.high), "n": int(counts.sum())}
+            found.append(line)
+    return pd.DataFrame(found)
 
 
 def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
@@ -245,7 +250,7 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 OF_SERIES = ("training", "readings")  # figures of checkpoints, oldest first
 
 CHARTS: dict[str, LessonChart] = {
-    "by relation": LessonChart("P@{k} by relation", "relation", _by_relation),
+    "by relation": LessonChart("P@{k} by relation", "relation", _by_relation, sorts=True),
     "curve": LessonChart("Mean P@k by k", "k best answers", _curve),
     "ranks": LessonChart("Facts by rank of the right answer", "rank of the right answer", _ranks),
     "slices": LessonChart("P@{k} by {by}", "{by}", _slices),
@@ -288,6 +293,9 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
             of models, the counted unit.
     """
     kind = chart_of(step)
+    if kind.sorts:
+        firsts = table.groupby("row")["value"].first()
+        table = table.sort_values("row", key=lambda rows: -rows.map(firsts), kind="stable")
     title = f"{kind.title_of(step)}, {step.data}"
     if len(names) == 1 and all(names):  # a chart of one model has no legend
         title += f", {next(iter(names.values()))}"

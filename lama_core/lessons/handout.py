@@ -56,6 +56,8 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
     ]
     if summary:
         parts.append(f"<h2>{summary_title(predicted)}</h2>{summary_table(summary)}")
+    if lesson.takeaway:
+        parts.append(f"<p><b>{escape(lesson.takeaway)}</b></p>")
     if lesson.sources:
         parts.append("<h2>Sources</h2>")
         parts += [f"<p>{escape(source)}</p>" for source in lesson.sources]

@@ -33,6 +33,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 MODEL = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?(@[\w.-]+)?")
 MAX_FILE = 1 << 20  # bytes
 MAX_LESSONS = 200
+PERCENT = "\N{NO-BREAK SPACE}%"
 N_BEST = 5  # words that the step `ask` shows
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 
@@ -125,8 +126,8 @@ class Predict(Step, frozen=True, kw_only=True, tag="predict"):
         if not self.between:
             return self.choices
         ends = [f"{end:g}" for end in self.between]
-        middle = [f"{low} to {high} %" for low, high in pairwise(ends)]
-        return (f"less than {ends[0]} %", *middle, f"{ends[-1]} % or more")
+        middle = [f"{low} to {high}{PERCENT}" for low, high in pairwise(ends)]
+        return (f"less than {ends[0]}{PERCENT}", *middle, f"{ends[-1]}{PERCENT} or more")
 
     def check(self) -> None:
         """Raise ValueError for invalid choices, or an answer that isn't one of them."""
@@ -311,21 +312,28 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
 
 
 class Try(Live, frozen=True, kw_only=True, tag="try"):
-    """A field for the reader's own query, with a link to a page.
+    """A field for the reader's own query, or two, with a link to a page.
 
     Attributes:
         query: The initial content of the field.
+        other: The initial content of a second field, to compare two queries.
         page: The page of the link.
         params: The parameters of the link.
     """
 
     query: Words = ""
+    other: Words = ""
     page: Page = "ask"
     params: dict[str, Words] = {}
 
     def check(self) -> None:
         """Raise ValueError for a query that doesn't have exactly one blank."""
-        _check_queries([self.query] if self.query else [])
+        _check_queries(self.queries)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The initial contents of the fields."""
+        return tuple(filter(None, (self.query, self.other)))
 
 
 AnyStep = Text | Predict | Ask | Compare | Analogy | ShowRun | Explain | Try
@@ -334,11 +342,12 @@ SHOWING = (Ask, Compare, Analogy, ShowRun)  # steps that can show the answer of 
 
 
 class LessonFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The contents of a lesson's file."""
+    """The contents of a lesson's file. takeaway: what the reader learns; may be empty."""
 
     title: Words
     minutes: Annotated[int, Meta(ge=1, le=120)]
     question: Words
+    takeaway: Words = ""
     sources: Texts
     steps: Annotated[tuple[AnyStep, ...], Meta(min_length=1, max_length=60)]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from lama_core.errors import did_you_mean
-from lama_core.lessons.lesson import Lesson, Predict
+from lama_core.lessons.lesson import PERCENT, Lesson, Predict
 from lama_core.rounding import percent
 
 Value = TypeVar("Value")
@@ -61,14 +61,14 @@ def judge(step: Predict, predicted: str, shown: Shown | None) -> Judged:
                 # Divides the ends instead of multiplying the share: 100 * 0.29 is less than 29.
                 ends = [end / 100 for end in step.between]
                 answer = step.options[bisect_right(ends, value)]
-                detail = f" ({percent(value)} %)"
+                detail = f" ({percent(value)}{PERCENT})"
         elif shown.values:
             found = {row: _find(shown.values, step, row) for row in step.choices}
             values = {row: value for row, value in found.items() if value is not None}
             if len(values) == len(step.choices):
                 best = [row for row in values if values[row] == max(values.values())]
                 answer = predicted if predicted in best else best[0]
-                detail = f" ({percent(values[answer])} %)"
+                detail = f" ({percent(values[answer])}{PERCENT})"
         else:
             answer = _find(shown.firsts, step, step.row) or ""
     right = bool(answer) and predicted.strip().casefold() == answer.strip().casefold()

@@ -139,10 +139,10 @@ def difference_intervals(gains: Counts, losses: Counts, totals: Counts) -> Inter
     return Intervals(end(estimate, -1.0), end(estimate, 1.0))
 
 
-def mean_share_intervals(hits: Ints, totals: Ints) -> Intervals:
+def mean_share_intervals(hits: Ints | Floats, totals: Ints) -> Intervals:
     """Return the interval of the mean share over the first axis, of the shape of the other axes.
 
-    hits, totals: int64 [relation, ...], right facts and facts (at least one) of each relation.
+    hits, totals: [relation, ...], right facts and facts (at least one) of each relation.
 
     Raises:
         ValueError: If there are no relations.

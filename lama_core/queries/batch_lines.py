@@ -198,7 +198,7 @@ class BatchModelAnswers(AboutModel):
             if any(answer.generated for answer in self.answers):
                 how = "texts contain the right answer"
             counted = f"{self.n_right:,} of {self.n_counted:,} {how}"
-            text = f"P@1 {percent(self.precision_at_1)} % ({counted}); {text}"
+            text = f"P@1 {percent(self.precision_at_1)} %: {counted}; {text}"
         texts = [answer.generated for answer in self.answers if answer.generated]
         n_incomplete = sum(one.is_incomplete for one in texts)
         if 2 * n_incomplete > len(texts):

@@ -29,7 +29,7 @@ from lama_core.scoring.statement_scores import (
     statement_score,
     tokens_line,
 )
-from lama_core.tables import Column, Table, decimals, make_table
+from lama_core.tables import Column, FirstAnswers, Table, decimals, make_table
 
 MAX_SENTENCES = 20
 # Reasons why a sentence has no score.
@@ -162,6 +162,7 @@ class SentencesKind(QueryKind[SentencesRequest, tuple[str, ...], ModelSentences]
     example = 'sentences "The keys to the cabinet are here." "The keys to the cabinet is here."'
     row = ScoredSentence
     items = "sentences"
+    answer_field = "text"
 
     def prepare(self, request: SentencesRequest, limits: Limits) -> tuple[str, ...]:
         """Return the sentences with spaces normalised. Raises UserError if they are invalid."""
@@ -190,6 +191,12 @@ class SentencesKind(QueryKind[SentencesRequest, tuple[str, ...], ModelSentences]
     def rows(self, asked: AskedSentences, one: ModelSentences) -> Sequence[ScoredSentence]:
         """Return the sentences, in the given order."""
         return one.sentences
+
+    def first_answers(self, asked: AskedSentences, one: ModelSentences, n: int) -> FirstAnswers:
+        """Return the likeliest sentences with their sums, for pins."""
+        scored = [sentence for sentence in one.sentences if sentence.total is not None]
+        best = sorted(scored, key=lambda sentence: -(sentence.total or 0.0))[:n]
+        return tuple((rank, each.text, each.total) for rank, each in enumerate(best, start=1))
 
     def tables(self, asked: AskedSentences, one: ModelSentences) -> Iterator[Table | str]:
         """Yield the sentences, the log-probabilities of each one's tokens, and the notes."""

@@ -26,7 +26,7 @@ def expect_step(page: Page, step: int, of: int = 8) -> None:
 
 def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: str) -> None:
     page.goto(app_url)
-    page.get_by_role("button", name="Teach: lessons").click()
+    page.get_by_role("button", name="New here? Take a lesson").click()
     page.get_by_role("button", name="Start the lesson").nth(2).click()
     expect(page.get_by_text("Step 1 of 8")).to_be_visible()
     wait_until_drawn(page)

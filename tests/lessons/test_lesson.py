@@ -172,7 +172,7 @@ def test_a_users_lessons_stand_behind_the_projects_and_a_bad_one_stops_none(
 
 def test_ranges_are_named_by_their_bounds() -> None:
     step = Predict(question="?", between=(5, 12.5))
-    assert step.options == ("less than 5 %", "5 to 12.5 %", "12.5 % or more")
+    assert step.options == ("less than 5\u00a0%", "5 to 12.5\u00a0%", "12.5\u00a0% or more")
 
 
 def test_one_gold_is_that_of_all_queries() -> None:

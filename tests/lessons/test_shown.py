@@ -48,9 +48,9 @@ def plain() -> Run:
 @pytest.mark.parametrize(
     ("share", "answer"),
     [
-        (0.1999, "less than 20 % (20.0 %)"),
-        (0.2, "20 to 40 % (20.0 %)"),
-        (0.4, "40 % or more (40.0 %)"),
+        (0.1999, "less than 20\u00a0% (20.0\u00a0%)"),
+        (0.2, "20 to 40\u00a0% (20.0\u00a0%)"),
+        (0.4, "40\u00a0% or more (40.0\u00a0%)"),
     ],
 )
 def test_a_number_lies_in_the_range_whose_lower_end_it_reaches(share: float, answer: str) -> None:
@@ -63,20 +63,20 @@ def test_a_number_that_is_an_end_lies_above_it_whatever_its_digits() -> None:
     for n in range(1, 100):  # 100 * 0.29 is less than 29
         step = Predict(question="?", between=(n,), row="a")
         found = judge(step, "", Shown(values={("a", "m"): n / 100}))
-        assert found.answer.startswith(f"{n} % or more"), n
+        assert found.answer.startswith(f"{n}\u00a0% or more"), n
 
 
 def test_of_rows_with_as_much_each_is_right() -> None:
     step = Predict(question="?", choices=("a", "b", "c"))
     shown = Shown(values={("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.5})
     assert [judge(step, row, shown).right for row in "abc"] == [False, True, True]
-    assert judge(step, "a", shown).answer == "b (50.0 %)"
+    assert judge(step, "a", shown).answer == "b (50.0\u00a0%)"
 
 
 def test_a_row_is_right_if_no_other_of_the_choices_has_more() -> None:
     step = Predict(question="?", choices=("a", "b"), model="m")
     shown = Shown(values={("a", "n"): 1.0, ("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.75})
-    assert judge(step, "b", shown).answer == "b (50.0 %)"
+    assert judge(step, "b", shown).answer == "b (50.0\u00a0%)"
     assert judge(step, "b", shown).right and not judge(step, "a", shown).right
     assert judge(step, "b", Shown(values={("b", "m"): 0.5})).answer == ""
 
@@ -246,6 +246,7 @@ def test_altered_queries_are_means_over_relations() -> None:
     assert table["value"].tolist() == pytest.approx(
         [found["overlap"].sum() / 2, found["plain"].sum() / 2, found["altered"].sum() / 2]
     )
+    assert (table["low"] < table["value"]).all() and (table["value"] < table["high"]).all()
 
 
 @pytest.mark.parametrize("figure", CHARTS)

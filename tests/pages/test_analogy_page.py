@@ -150,7 +150,7 @@ def test_a_strip_is_stronger_where_a_token_is_less_likely() -> None:
     assert [f"#2c86c7 {share}%" in strip for share in (0, 11, 45)] == [True] * 3
     assert ">-3.0<" in strip
     assert "not scored" in strip
-    assert f"b: {math.exp(-3):.2g}" in strip
+    assert f"b: probability {math.exp(-3):.2g}" in strip
 
 
 def test_a_log_probability_that_rounds_to_zero_has_no_minus() -> None:
@@ -230,7 +230,7 @@ def test_the_verdict_counts_the_models_with_the_right_answer_first() -> None:
     assert verdict.startswith("Models with <b>Italy</b> first: <b>")
     first = shown.count('<tr class="gold"><td class="rank">1<')
     assert f"<b>{first} of 2</b> with the template" in verdict
-    assert "with 3CosAdd" in verdict and "with 3CosMul" in verdict
+    assert "(3CosAdd)" in verdict and "(3CosMul) with vector arithmetic" in verdict
     assert "<div>Template: MiniLM-MLM: " in shown
     vectors = shown.split('class="lx lx-small"')[1].split("</table>")[0].lower()
     assert vectors.count("italy</td>") == 0, "the right answer is marked"
@@ -242,7 +242,8 @@ def test_the_first_pair_is_named_above_the_scores() -> None:
     shown = html(app)
     first = shown.split('class="lx-pair">')[1].split("<b>")[1].split("</b>")[0]
     verdict = "(correct)" if first.endswith(" ✓") else "(wrong)"
-    assert f"Ranks <b>{first.removesuffix(' ✓')}</b> {verdict} first, before " in shown
+    pair = first.removesuffix(" ✓").replace(" ", "\u00a0")
+    assert f"Ranks <b>{pair}</b> {verdict} first, before " in shown
     assert shown.count("Rome : Italy ✓") == 1
     app.button(key="secondary hot:cold").click().run()
     assert not app.exception and "high : low" in html(app)

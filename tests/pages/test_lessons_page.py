@@ -240,6 +240,17 @@ def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:
     shown = app.session_state[progress.KEY]["mine"][1].shown[1]
     assert shown.title == "The capital of Norway is ___."
     assert shown.rows[0][1].startswith("oslo (")
+    app.text_input(key="meant").set_value("Norway").run()
+    assert "Right answer <b>Norway</b>: rank" in html(app)
+    app.text_input(key="own").set_value("The capital of Peru is ___.").run()
+    assert app.text_input(key="meant").value == "", "it belongs to the former sentence"
+
+
+def test_two_queries_are_compared_one_below_the_other(home: Path) -> None:
+    queries = 'query = "The capital of Norway is ___."\nother = "The capital of Peru is ___."'
+    app = lesson_at(home, f'kind = "try"\n{queries}\nmodels = ["minilm-mlm"]')
+    rows = app.session_state[progress.KEY]["mine"][1].shown[1].rows
+    assert [row[1].split(" (")[0] for row in rows] == ["oslo", "lima"]
 
 
 def test_the_handout_marks_right_answers_as_the_page_does(home: Path) -> None:

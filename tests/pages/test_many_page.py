@@ -57,8 +57,9 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     assert warned.startswith(plain("Line 3: The text has no blank"))
     assert plain("Line 6: The sentence has 2 blanks") in warned
     assert (
-        '<b>P@1 100.0 %</b></div><div class="lx-muted"> (1 of 1 right answers first); 3 of 5 '
-        "sentences answered; 2 right answers not among the candidates, not counted<" in html_of(app)
+        '<b>P@1 100.0 %</b> (20.7 to 100.0)</div><div class="lx-muted">1 of 1 right answers first; '
+        "3 of 5 sentences answered; 2 right answers not among the candidates, not counted<"
+        in html_of(app)
     )
 
 

@@ -257,7 +257,7 @@ def test_what_is_taken_away_can_be_brought_back() -> None:
     requests: tuple[Request, ...] = tuple(
         entry.request for entry in ASKED if pins.kind_of(entry.request)
     )
-    assert len(requests) == 5
+    assert len(requests) == 6
     file = json.dumps({"made_with": {}, "pinned": [pins.write_pin(one) for one in requests]})
     app = open_page("cloze", models=MODEL, pin=json.dumps(PIN))
     app.file_uploader(key="pin file 0").upload("x.json", file.encode(), "application/json").run()

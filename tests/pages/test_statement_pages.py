@@ -123,7 +123,7 @@ def test_an_opened_fact_shows_all_answers_and_its_margin(runs: tuple[Run, Run]) 
     facts = runs[0].facts
     app = open_page("facts", data="stated", runs=runs[0].info.id, fact=f"{facts.fact_id[1]}#0")
     assert "Margin of the right answer: -1.00 nats." in said(app)
-    (table,) = [one.body for one in app.get("html") if "prob. of the answers" in one.body]
+    (table,) = [one.body for one in app.get("html") if 'title="of the answers"' in one.body]
     assert "<th>answer</th>" in table
     app = open_page("facts", data="stated", runs=runs[0].info.id, fact=f"{facts.fact_id[5]}#0")
     assert "No margin: no answer is wrong." in said(app)
@@ -133,7 +133,7 @@ def test_an_opened_fact_shows_all_answers_and_its_margin(runs: tuple[Run, Run]) 
 def test_what_is_ranked_is_called_what_it_is(runs: tuple[Run, Run], words: Run) -> None:
     key = f"{words.facts.fact_id[0]}#0"
     app = open_page("facts", data="stated", runs=words.info.id, fact=key)
-    (table,) = [one.body for one in app.get("html") if "prob. of" in one.body]
+    (table,) = [one.body for one in app.get("html") if 'title="of ' in one.body]
     assert "<th>word</th>" in table
     for shown, heading in ((runs[0], "answer"), (words, "word")):
         app = open_page("facts", data="stated", runs=shown.info.id, view="Wrong answers")

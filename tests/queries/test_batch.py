@@ -73,7 +73,7 @@ def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> N
     assert found.precision_at_1 == 2 / 3
     assert [one.is_right for one in found.answers] == [True, True, False, None, None, None]
     assert found.summary() == (
-        "P@1 66.7 % (2 of 3 right answers first); 5 of 6 sentences answered; 1 right answer not "
+        "P@1 66.7 %: 2 of 3 right answers first; 5 of 6 sentences answered; 1 right answer not "
         "among the candidates, not counted"
     )
     assert fill_lines(model, lines[3:4], candidates).precision_at_1 is None

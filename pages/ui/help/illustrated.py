@@ -28,12 +28,12 @@ def draw_illustrated() -> None:
             "2. Candidates",
             f"The model gives a probability to each of {found.n_candidates:,} words, the "
             f"candidates. Its first {len(found.words)}:",
-            _table(found.words, ""),
+            _table(found.words),
         ),
         (
             "3. Rank",
-            f"The right answer, {found.answer}, is at rank {found.rank}.",
-            _table(found.words, found.answer.lower()),
+            "The rank of the right answer is its place in this list:",
+            f'<div class="lx-sentence">{escape(found.answer)}: rank {found.rank}</div>',
         ),
         (
             "4. P@1",
@@ -58,9 +58,9 @@ def _sentence(query: str) -> str:
     return f'<div class="lx-sentence">{escape(before)}{blank}{escape(after)}</div>'
 
 
-def _table(words: Sequence[tuple[str, float]], right: str) -> str:
+def _table(words: Sequence[tuple[str, float]]) -> str:
     rows = "".join(
-        f'<tr class="{"gold" if word.lower() == right else ""}"><td class="rank">{rank}</td>'
+        f'<tr><td class="rank">{rank}</td>'
         f'<td class="word">{escape(word)}</td><td class="num">{fixed(prob, 3)}</td></tr>'
         for rank, (word, prob) in enumerate(words, 1)
     )

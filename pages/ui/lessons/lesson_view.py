@@ -1,6 +1,7 @@
 """A lesson: one step at a time with Back and Next, and a summary of the predictions at the end."""
 
 from dataclasses import replace
+from html import escape
 
 import streamlit as st
 
@@ -20,7 +21,7 @@ from pages.ui.lessons.progress import Progress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.poll.entry import draw_entry
-from pages.ui.shared import links, screens, visitors
+from pages.ui.shared import links, predictions, screens, visitors
 from pages.ui.shared.messages import errors_shown, plain, show_note
 from pages.ui.shared.url_state import BOUND, title_of
 
@@ -44,7 +45,8 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     links.set_param(STEP, [str(number)])
     with st.container(key="lesson-head"):
         head, box = st.columns([5, 2.3], vertical_alignment="bottom")
-    teaching = box.toggle(
+    mode = box.container(horizontal=True, horizontal_alignment="right", key="lesson-mode")
+    teaching = mode.toggle(
         "Teacher mode",
         key=LARGE,
         bind=BOUND,
@@ -72,11 +74,11 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         return
     progress.seen.add(number)
     if number == last:
-        _draw_summary(lesson, listing, progress)
+        _draw_summary(lesson, progress)
     else:
         with st.container(key="lesson-step"), errors_shown():
             _draw_step(lesson, number, progress)
-    _draw_navigation(lesson, number, progress)
+    _draw_navigation(lesson, listing, number, progress)
 
 
 def _draw_jump(lesson: Lesson, number: int) -> None:
@@ -177,8 +179,10 @@ def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
         st.info(f"{text} {by_model or f'The answer is {answer}.'}", icon=":material/compare:")
 
 
-def _draw_navigation(lesson: Lesson, number: int, progress: Progress) -> None:
-    """Draw the buttons Back, Next and All lessons."""
+def _draw_navigation(
+    lesson: Lesson, listing: LessonListing, number: int, progress: Progress
+) -> None:
+    """Draw the buttons Back, Next and All lessons; after the last step also the handout."""
     last = len(lesson.steps) + 1
     step: Step | None = lesson.steps[number - 1] if number < last else None
     waits = isinstance(step, Predict) and number not in progress.predicted and not is_teaching()
@@ -194,12 +198,16 @@ def _draw_navigation(lesson: Lesson, number: int, progress: Progress) -> None:
             help="Choose a prediction first." if waits else None,
         ):
             links.go(screens.LESSONS, address_of(lesson, number + 1))
+        if step is None:
+            _draw_after(lesson, listing, progress)
         if st.button("All lessons", icon=":material/apps:", type="tertiary"):
             links.go(screens.LESSONS, address_of(None))
 
 
-def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
-    """Draw the predictions next to the answers, the handout, and a button for the next lesson."""
+def _draw_summary(lesson: Lesson, progress: Progress) -> None:
+    """Draw what the lesson showed, the predictions next to the answers, and the sources."""
+    if lesson.takeaway:
+        predictions.draw_conclusion(escape(lesson.takeaway))
     verdicts = list(judged_predictions(lesson, progress.predicted, progress.shown))
     st.subheader(summary_title(progress.predicted), anchor=False)
     if verdicts:
@@ -215,24 +223,29 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
     if lesson.sources:
         st.subheader("Sources", anchor=False)
         st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
-    with st.container(horizontal=True):
-        st.download_button(
-            "Handout",
-            lambda: handout(lesson, progress.predicted, progress.shown),
-            f"{lesson.id}.html",
-            "text/html",
-            icon=":material/print:",
-            on_click="ignore",
-            help="An HTML file to print, with the answers and numbers that you saw.",
-        )
-        if st.button("Start again", icon=":material/replay:"):
-            reset_progress(lesson)
-            links.go(screens.LESSONS, address_of(lesson))
-        at = listing.lessons.index(lesson) + 1
-        if at < len(listing.lessons) and st.button(
-            f"Next lesson: {plain(listing.lessons[at].title)}", icon=":material/school:"
-        ):
-            links.go(screens.LESSONS, address_of(listing.lessons[at]))
+
+
+def _draw_after(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
+    """Draw the buttons of the next lesson, of the handout and for starting again."""
+    at = listing.lessons.index(lesson) + 1
+    if at < len(listing.lessons) and st.button(
+        f"Next lesson: {plain(listing.lessons[at].title)}",
+        type="primary",
+        icon=":material/arrow_forward:",
+    ):
+        links.go(screens.LESSONS, address_of(listing.lessons[at]))
+    st.download_button(
+        "Handout",
+        lambda: handout(lesson, progress.predicted, progress.shown),
+        f"{lesson.id}.html",
+        "text/html",
+        icon=":material/print:",
+        on_click="ignore",
+        help="An HTML file to print, with the answers and numbers that you saw.",
+    )
+    if st.button("Start again", icon=":material/replay:"):
+        reset_progress(lesson)
+        links.go(screens.LESSONS, address_of(lesson))
 
 
 def _show_steps(lesson: Lesson) -> dict[int, Shown]:

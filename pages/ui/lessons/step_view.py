@@ -46,7 +46,7 @@ from pages.ui.shared import cache, charts, figures, predictions, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import Column, query_models, reserve_line
 from pages.ui.shared.run_choice import pick_runs
-from pages.ui.shared.url_state import BOUND, title_of
+from pages.ui.shared.url_state import BOUND, follow_query, title_of
 
 CLOZE_KINDS = ("cloze", "contrast")  # kinds of run that query a blank for each fact
 NO_FACTS = "These runs have no facts for this chart."
@@ -68,7 +68,8 @@ def draw_ask(step: Ask, key: str) -> Shown:
     return _draw_query(step.request)
 
 
-def _draw_query(request: ClozeRequest) -> Shown:
+def _draw_query(request: ClozeRequest, number: str = "") -> Shown:
+    """Draw a query's answers. number: distinguishes the queries of a step."""
     text, gold = request.text, request.gold or ""
     query = parse_query(text)
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
@@ -78,7 +79,7 @@ def _draw_query(request: ClozeRequest) -> Shown:
         return cache.answer(fill.kind, replace(request, models=installed), name)
 
     names = available_models(request.models)
-    line = reserve_line(text)
+    line = reserve_line(f"{text} {number}")
     found = cache.stored_answers(request, (text,))
     stored = {name: answers[text] for name, answers in found.items()}
     shown = [name for name in request.models if name in names or name in stored]
@@ -98,7 +99,7 @@ def _draw_query(request: ClozeRequest) -> Shown:
     st.caption(plain(notes[0]) if columns else "")
     with st.container(horizontal=True, vertical_alignment="center"):
         _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
-        draw_entry(fill.kind, replace(request, models=names), key="lesson poll")
+        draw_entry(fill.kind, replace(request, models=names), key=f"lesson poll {number}")
     return Shown(
         heads=("model", *RANKS),
         rows=tuple(
@@ -307,7 +308,8 @@ def draw_run(step: ShowRun, key: str) -> Shown:
                 "way_model": next(iter(titles.values())),
             }
         _draw_link("Open in Results", "results", params)
-    lines: list[Any] = list(drawn.itertuples())
+    lines: list[Any] = list(figure.frame.itertuples())
+    table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
     baseline = bool(drawn["freq"].notna().any())
     shown = Shown(
         heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
@@ -326,7 +328,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         shares=tuple(float(line.value) for line in lines),
         title=figure.title,
         notes=tuple(filter(None, (*notes, missing))),
-        values={(str(line.row), str(line.model)): float(line.value) for line in lines},
+        values={(str(one.row), str(one.model)): float(one.value) for one in table_lines},
     )
     with numbers.expander("The numbers", icon=":material/table:"):
         st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
@@ -407,22 +409,38 @@ def _draw_missing_runs(step: ShowRun, names: Sequence[str]) -> None:
 
 
 def draw_try(step: Try, key: str) -> Shown:
-    """Draw a field for the reader's own query, and a link to the page with all options."""
+    """Draw fields for the reader's own queries, and a link to the page with all options."""
     shown = Shown()
-    if step.query:
-        own = st.text_input(
-            "Your own sentence with a blank",
-            step.query,
-            key="own",
-            bind=BOUND,
-            max_chars=2000,
-            help="Write ___ where a word is missing.",
-        )
-        if (own or "").strip():
-            shown = _draw_query(step.cloze_request(own or "", top_k=N_BEST))
+    for number, query in enumerate(step.queries, start=1):
+        found = _draw_own(step, query, str(number) if number > 1 else "")
+        shown = replace(found, rows=(*shown.rows, *found.rows)) if found.rows else shown
     if not step.query or step.page not in ("ask", "cloze") or step.params:
         _draw_link(f"Continue in {PAGES[step.page]}", step.page, step.params)
     return shown
+
+
+def _draw_own(step: Try, query: str, number: str) -> Shown:
+    """Draw a field for a query, one for the word that the reader has in mind, and the answers."""
+    sentence, word = st.columns([5, 2])
+    own = sentence.text_input(
+        "Your own sentence with a blank",
+        query,
+        key=f"own{number}",
+        bind=BOUND,
+        max_chars=2000,
+        help="Write ___ where a word is missing.",
+    )
+    follow_query(own, {f"meant{number}": ""})
+    meant = word.text_input(
+        "Word you meant (optional)",
+        key=f"meant{number}",
+        bind=BOUND,
+        max_chars=60,
+        help="Its rank is shown for each model.",
+    )
+    if not (own or "").strip():
+        return Shown()
+    return _draw_query(step.cloze_request(own or "", (meant or "").strip(), N_BEST), number)
 
 
 def _draw_link(label: str, name: str, params: screens.Params) -> None:

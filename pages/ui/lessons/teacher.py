@@ -15,6 +15,7 @@ html {{ font-size: {ENLARGED}px !important; }}
 .stMainBlockContainer {{ max-width: 100rem; padding-top: 1rem; }}
 header[data-testid="stHeader"], div:has(> .st-key-share), .st-key-menu {{ display: none; }}
 [data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; }}
+.st-key-lesson-mode {{ padding-right: 0; }}
 </style>
 """
 _JS = Path(__file__).with_name("arrows.js").read_text(encoding="utf-8")

@@ -55,11 +55,12 @@ def draw_results(room: Room) -> None:
     named |= {one.name: one.rows[0][0] for one in models}
     line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
     rights = {name: word.lower() == gold.lower() for name, word in named.items() if gold}
-    if len(firsts) > 1:
-        rights.pop(CLASS, None)
+    if len(firsts) > 1 and rights.pop(tied, None) is False:
+        tied_right = gold.casefold() in map(str.casefold, firsts)
+        named[tied] += ", one of them right" if tied_right else ", all wrong"
     st.html(f"<div>{line}{predictions.describe_first_answers(named, rights)}</div>")
     names = (CLASS, *(one.name for one in models))
-    boxes = make_boxes(names, per_row=2 if len(names) == 4 else 3)  # wide, to read from afar
+    boxes = make_boxes(names, per_row=3)  # wide, to read from afar
     with boxes[CLASS]:
         draw_class(room, reveals=True)
     colours = model_colours([one.name for one in models])

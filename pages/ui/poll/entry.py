@@ -24,7 +24,8 @@ def draw_open_room() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(
-            f"Room {room.code} is open. Class poll asks it the sentence on the screen.",
+            f"Room {room.code} is open. Choose the next sentence and press Class poll: it goes to "
+            "the same room.",
             icon=":material/groups:",
         )
         if st.button("Back to the poll", icon=":material/arrow_back:"):

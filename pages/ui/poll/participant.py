@@ -40,8 +40,10 @@ def draw(room: Room) -> None:
     st.session_state[ME] = me
     links.set_param("room", [room.code])
     links.set_param(ME, [me])  # a page that is loaded again is the same participant
+    waits = room.models is None
+    st.caption("**Class poll**: what fills the blank?" if waits else "**Class poll**: the answers")
     draw_question(room)
-    if room.models is None:
+    if waits:
         _draw_form(room, me)
     else:
         if given := room.answer_of(me):

@@ -203,7 +203,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     lists = (answer.predictions for answer in answers)
     for rank, items in enumerate(zip_longest(*lists), start=1):
         cells = (
-            f'<td class="word">{escape(item.token)}{" ✓" * (item.token.lower() == gold)}</td>'
+            f'<td class="word">{_word(item.token, item.token.lower() == gold)}</td>'
             f'<td class="num muted">{fixed(item.score, 2)}</td>'
             if item
             else "<td></td><td></td>"
@@ -227,6 +227,10 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     )
 
 
+def _word(word: str, right: bool) -> str:
+    return f"<b>{escape(word)} ✓</b>" if right else escape(word)
+
+
 def _verdict(models: Sequence[Solution], gold: str) -> str:
     """HTML: in how many models the right answer is first, by template and by arithmetic."""
     ranks: dict[str, list[int | None]] = {"the template": []}
@@ -235,8 +239,11 @@ def _verdict(models: Sequence[Solution], gold: str) -> str:
         ranks["the template"].append(found.rank if found else None)
         for vectors in one.baselines:
             ranks.setdefault(vectors.method, []).append(vectors.gold_rank)
-    counts = [f"<b>{each.count(1)} of {len(each)}</b> with {how}" for how, each in ranks.items()]
-    return f"Models with <b>{escape(gold)}</b> first: {', '.join(counts)}."
+    counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
+    by_template = f"{counts.pop('the template')} with the template"
+    text = f"Models with <b>{escape(gold)}</b> first: {by_template}"
+    arithmetic = " and ".join(f"{count} ({method})" for method, count in counts.items())
+    return f"{text}, {arithmetic} with vector arithmetic." if arithmetic else f"{text}."
 
 
 def _draw_below(

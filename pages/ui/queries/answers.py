@@ -127,8 +127,8 @@ def _draw_ranking(asked: AskedAnswers, column: Column[ModelRanking]) -> None:
     ranking, colour = column.answer, column.colour
     rows = [_row(one, colour) for one in ranking.answers]
     head = (
-        f'<thead><tr><th>#</th><th>answer</th><th class="num" colspan="2">prob. of '
-        f'{ranking.n_ranked} answers</th><th class="num">'
+        f'<thead><tr><th>#</th><th>answer</th><th class="num" colspan="2">probability</th>'
+        f'<th class="num">'
         f"{'log-prob.' if asked.request.aggregate == 'sum' else 'mean log-prob.'}</th></tr></thead>"
     )
     table = f'<table class="lx">{head}<tbody>{"".join(rows[:MOST_SHOWN])}</tbody></table>'
@@ -155,7 +155,8 @@ def _row(one: RankedAnswer, colour: str) -> str:
         f'<tr class="{"gold" if one.is_gold else ""}" title="{escape(hint)}">'
         f'<td class="rank">{one.rank or ""}</td><td class="word">{escape(one.answer)}</td>'
         f'<td class="bar"><div style="width:{100 * one.prob:.2f}%;background:{colour}"></div></td>'
-        f'<td class="num">{prob}</td><td class="num muted">{score}</td></tr>'
+        f'<td class="num" title="{one.prob:.2g}">{prob}</td>'
+        f'<td class="num muted">{score}</td></tr>'
     )
 
 
@@ -163,7 +164,9 @@ def _margin_line(ranking: ModelRanking) -> str:
     """The gold answer's rank and margin; without a gold answer, the lead of the first answer."""
     margin, gold = ranking.margin, ranking.gold
     if not ranking.has_gold and margin is not None:
-        return f'<div class="lx-gold">The first answer leads by {fixed(margin, 2)}.</div>'
+        return (
+            f'<div class="lx-gold">The first answer leads by {fixed(margin, 2)} in log-prob.</div>'
+        )
     if gold is None:
         return ""
     place = (
@@ -172,7 +175,9 @@ def _margin_line(ranking: ModelRanking) -> str:
         else "no rank, as this model has no tokens for it"
     )
     than = "below the first" if margin is not None and margin < 0 else "above the second"
-    by = f", {fixed(abs(margin), 2)} {than}" if margin is not None else ""
+    by = ""
+    if margin is not None:
+        by = predictions.unbroken(f", log-prob. {fixed(abs(margin), 2)} {than}")
     hint = "margin: its log-probability minus that of the best other answer"
     return (
         f'<div class="lx-gold" title="{hint}">'

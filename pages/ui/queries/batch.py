@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
+import numpy as np
 import streamlit as st
 
 from lama_core.errors import UserError
@@ -77,7 +78,8 @@ def _type_sentences(_: object) -> str:
         max_chars=MAX_TYPED,
         persist_state="session",
         help="Write ___ (three underscores), [MASK], <mask> or [Y] once in each sentence. The text "
-        "after a tab (or, in a line without a tab, after |) is the right answer.",
+        "after a tab (or, in a line without a tab, after |) is the right answer. A chat server "
+        "answers in free text, also lines without a blank.",
     )
     return "many.csv"
 
@@ -118,11 +120,14 @@ def _draw_upload(models: Sequence[str]) -> None:
 
 def _draw_summary(_: AskedLines, column: Column[BatchModelAnswers]) -> None:
     """Draw a model's P@1, and below it what it counts."""
-    share, rest = column.answer.precision_at_1, column.answer.summary()
-    if share is not None:
-        headline = f"P@1 {percent(share)} %"
-        predictions.draw_conclusion(f"<b>{headline}</b>")
-        rest = rest.removeprefix(headline)
+    rest = column.answer.summary()
+    if column.answer.precision_at_1 is not None:
+        from lama_core.metrics.intervals import share_intervals  # slow to import
+
+        headline, rest = rest.split(": ", maxsplit=1)
+        ends = share_intervals(np.array(column.answer.n_right), np.array(column.answer.n_counted))
+        interval = f"{percent(float(ends.low))} to {percent(float(ends.high))}"
+        predictions.draw_conclusion(f"<b>{escape(headline)}</b> ({interval})")
     st.html(f'<div class="lx-muted">{escape(rest)}</div>')
 
 
@@ -140,7 +145,7 @@ BATCH = Tab(
     name="Batch",
     opens={"tab": "Batch"},
     caption=f"Paste up to {MAX_LINES} sentences, one per line, each with a blank; put the right "
-    "answer after a tab or |. Chat servers answer in free text, also questions without a blank.",
+    "answer after a tab or |.",
     form=FORM,
     draw=_draw_summary,
     exported="many",

@@ -92,7 +92,8 @@ def _draw_caption(answer: BatchAnswer) -> None:
         texts += [
             predictions.describe_candidates(answer.asked.candidates, sizes),
             "Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
-            "among the model's candidates, the share that has it first.",
+            "among the model's candidates, the share that has it first. In brackets: the 95 % "
+            "interval.",
         ]
     if len(sizes) < len(answer.models):
         texts.append(
@@ -268,8 +269,8 @@ def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
         [(lines[row].text, lines[row].gold or "") for row in rows],
         [model.name for model in answer.models],
         columns={
-            "line": number("line", format="localized", width="small", pinned=True),
-            "sentence": text("sentence", width="large", pinned=True),
+            "line": number("line", format="localized", width="small"),
+            "sentence": text("sentence", width="large"),
             "gold": text("right answer"),
         },
         model_columns={

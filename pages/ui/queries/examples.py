@@ -5,8 +5,8 @@ run of a fragment, so that answers appear one by one and the visitor can stop.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 
@@ -18,13 +18,14 @@ from lama_core.models.sources.locations import is_here
 from lama_core.progress import Pace, Progress
 from lama_core.progress import describe as describe_progress
 from lama_core.published import SOURCES, PublishedExample, published_examples
-from lama_core.queries.blank_answers import ModelAnswer
+from lama_core.queries.blank_answers import ModelAnswer, marked_answer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.views.colours import PUBLISHED
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
+from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.messages import errors_shown
@@ -32,6 +33,7 @@ from pages.ui.shared.model_columns import query_models
 from pages.ui.shared.query_queue import if_cached, queue_last
 
 TOP_K = 5
+WIDTH, GAP = 1240, 32  # of the page and between columns, in pixels
 ASKING = "examples asked"  # in the session: the requests of all queries, and their pace
 AT_A_TIME = 1.0  # seconds of querying until the answers are shown
 ALL = "both"
@@ -48,12 +50,14 @@ class RankedList:
         right: Index of the gold answer in `words`, or None.
         gold: The gold answer's rank, as a text.
         over: The words over which the probabilities sum to 1, as a text.
+        begins: Word -> the longer word that the model makes of it.
     """
 
     words: tuple[tuple[str, float], ...]
     right: int | None
     gold: str
     over: str
+    begins: Mapping[str, str] = field(default_factory=dict)
 
 
 def requests_for(
@@ -104,7 +108,9 @@ def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
         kept = links.params_without(("tab", "of_source", "example"))
         params = kept | {"text": example.query, "gold": example.gold}
         links.draw_link("Edit and inspect", "edit", screens.ASK, params)
-    theirs, ours = st.columns([1, max(1, min(4, len(request.models)))], gap="medium")
+    n = max(1, min(4, len(request.models)))
+    width = (WIDTH - n * GAP) / (n + 1) + GAP / 2
+    theirs, ours = st.columns([width, WIDTH - width], gap="medium")
     with theirs.container(border=True, height="stretch"):
         predictions.draw_head(PAPER_MODEL, "BERT-large", PUBLISHED, "masked · published answers")
         st.html(_list(_published(example), example.gold))
@@ -112,7 +118,7 @@ def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
         query_models(
             request.models,
             lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
-            predictions.describe,
+            describe_kind,
             draw=lambda column: st.html(_list(_ranked_list(column.answer), example.gold)),
         )
 
@@ -221,7 +227,7 @@ def _make_table(
 
 def _first(ranked: RankedList) -> str:
     word = ranked.words[0][0]
-    return f"{word} ✓" if ranked.right == 0 else word
+    return marked_answer(word, ranked.begins.get(word), ranked.right == 0)
 
 
 def _published(example: PublishedExample) -> RankedList:
@@ -247,20 +253,22 @@ def _ranked_list(answer: ModelAnswer) -> RankedList:
             value = f"log-prob. {fixed(gold.log_prob, 1)}"  # as in the list
         rank = f"rank {gold.rank:,}, {value}{note}"
     words = tuple((item.token, item.log_prob) for item in blank.predictions)
-    return RankedList(words, right, rank, f"over {blank.shown_over()}")
+    begins = {item.token: item.begins for item in blank.predictions if item.begins}
+    return RankedList(words, right, rank, f"over {blank.shown_over()}", begins)
 
 
 def _list(ranked: RankedList, gold: str) -> str:
     """HTML of a published list."""
     rows = "".join(
         f'<tr class="{"gold" if index == ranked.right else ""}"><td class="rank">{index + 1}</td>'
-        f'<td class="word">{escape(word)}</td><td class="num muted">{fixed(log_prob, 1)}</td></tr>'
+        f'<td class="word">{escape(word)}{predictions.longer_word(ranked.begins.get(word))}</td>'
+        f'<td class="num muted">{fixed(log_prob, 1)}</td></tr>'
         for index, (word, log_prob) in enumerate(ranked.words)
     )
     return (
         '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num">log-prob.</th></tr>'
         f'</thead><tbody>{rows}</tbody></table><div class="lx-gold">Right answer '
-        f"<b>{escape(gold)}</b>: {escape(ranked.gold)}</div>"
+        f"<b>{escape(gold)}</b>: {predictions.unbroken(escape(ranked.gold))}</div>"
     )
 
 
@@ -276,7 +284,8 @@ def _draw_export(examples: Sequence[PublishedExample], known: Known, request: Cl
     st.caption(
         predictions.describe_candidates(cache.candidates_of(request), sizes)
         + " Log-probabilities are natural logarithms. BERT-large's are from the paper, which "
-        "ranked other candidates. Choose a row to open its query."
+        "ranked other candidates. →: how the model continues the word. Choose a row to open its "
+        "query."
     )
     lists = [
         {PAPER_MODEL: _published(examples[number])}

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.models.protocols import KINDS
+from lama_core.queries.blank_answers import marked_answer
 from lama_core.queries.grid import (
     GRID_EXAMPLE,
     MAX_GROUPS,
@@ -30,10 +31,12 @@ from pages.ui.shared.token_strips import colour_scale
 
 COLOURS = ("probability", "rank")
 LEAST = 1e-4  # the probability with the colour of unlikely words
+MOST_ROWS = 12  # of a heat map, without All words
 MOST_NAMED = 8  # sentences whose first words are in the line above a heat map
 # Theme -> colours of unlikely and likely words, the same for all models. The page's text colour is
 # readable on both, and likely words differ most from the page.
 SCALES = {"light": ("#eaf3fb", "#5ba4e3"), "dark": ("#1a2733", "#1f6aa5")}
+NO_BREAK = "\N{NO-BREAK SPACE}"
 ALL_WORDS = "all_words"  # key: whether the heat maps have all words
 EXAMPLES = (
     widgets.Example("Capitals", {"grid": GRID_EXAMPLE}),
@@ -99,38 +102,44 @@ def _open(cell: GridCell) -> None:
 
 def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
     """Draw a model's heat map, its table, and the words that all or single sentences have."""
-    from pages.ui.queries.grid_chart import draw_heat_map  # imports the chart library
+    from pages.ui.queries.grid_chart import HeatMapLook, draw_heat_map  # imports a chart library
 
     found, top_k = column.answer, asked.request.top_k
     scored = asked.shared[: len(found.answers)]
     names = names_of([query.text("___") for query in scored])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
-    every = bool(st.session_state.get(ALL_WORDS))
-    predictions.draw_conclusion(_first_words(found, names))
-    if clicked := draw_heat_map(found, names, scale(), LEAST, by_rank=by_rank, every=every):
+    most_rows = None if st.session_state.get(ALL_WORDS) else MOST_ROWS
+    predictions.draw_conclusion(_first_words(found, names, by_rank=by_rank))
+    look = HeatMapLook(scale(), LEAST, top_k, by_rank, most_rows)
+    if clicked := draw_heat_map(found, names, look):
         _open(clicked)
-    first = f"mong the first {top_k} of"
-    words = {f"Only a{first} {name}": found.only_in(at, top_k) for at, name in enumerate(names)}
-    lines = {f"A{first} every sentence": found.shared, **words} if len(names) > 1 else {}
-    parts = [
-        f"<b>{escape(where)}:</b> {escape(', '.join(listed))}"
-        for where, listed in lines.items()
-        if listed
-    ]
-    st.html("".join(f"<div>{part}</div>" for part in parts))
+    if len(names) > 1:
+        st.html(_shared_words(found, names, top_k))
     if found.note:
         st.caption(plain(found.note))
     with st.expander("As a table"):
         _draw_table(found, names)
 
 
-def _first_words(found: ModelGrid, names: list[str]) -> str:
-    """The first word of each sentence with its probability, as HTML."""
-    firsts = [answer.blanks[0].predictions[0] for answer in found.answers[:MOST_NAMED]]
-    parts = [
-        f"{escape(name)}: <b>{escape(item.token)}</b> {predictions.probability(item.prob)}"
-        for name, item in zip(names, firsts, strict=False)
-    ]
+def _shared_words(found: ModelGrid, names: list[str], top_k: int) -> str:
+    """HTML of the first words that all sentences share, and of those that only one has."""
+    lines = {"every sentence": found.shared}
+    lines |= {f"only {name}": found.only_in(at, top_k) for at, name in enumerate(names)}
+    return f'<div class="lx-muted">Words in the first {top_k} of</div>' + "".join(
+        f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
+        for where, words in lines.items()
+        if words
+    )
+
+
+def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:
+    """The first word of each sentence as HTML, with its probability unless `by_rank`."""
+    parts = []
+    for name, answer in zip(names, found.answers[:MOST_NAMED], strict=False):
+        item = answer.blanks[0].predictions[0]
+        word = escape(marked_answer(item.token, item.begins, None)).replace(" ", NO_BREAK)
+        prob = "" if by_rank else NO_BREAK + predictions.probability(item.prob)
+        parts.append(f"{escape(name)}: <b>{word}</b>{prob}")
     return " · ".join([*parts, *["…"] * (len(names) > MOST_NAMED)])
 
 
@@ -173,18 +182,20 @@ def _draw_above(asked: GridAsked) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         by = url_state.pick("Colour", COLOURS, key="grid_by")
         st.toggle("All words", key=ALL_WORDS, bind=url_state.BOUND)
-    least = predictions.probability(LEAST) if by == COLOURS[0] else N_KNOWN
-    low = f"{by} {least}" + " or less" * (by == COLOURS[0])
-    st.html(colour_scale(low, scale(), "1"))
+    low, middle = (f"{LEAST:f}".rstrip("0") + " or less", "0.01")
+    if by == COLOURS[1]:
+        low, middle = str(N_KNOWN), "10"
+    st.html(colour_scale(f"{by}, log scale: {low}", scale(), "1", middle))
 
 
 def _draw_below(answer: GridAnswer, _: object) -> None:
     sizes = [model.answers[0].n_candidates for model in answer.models]
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
-        + f" Rows: the sentences' first words, with All words the first "
-        f"{answer.asked.request.top_k} of each; an empty cell: not among the sentence's first "
-        f"{N_KNOWN} words. Click a cell to open its sentence."
+        + f" Rows: the {MOST_ROWS} words with the best ranks, or with All words the first "
+        f"{answer.asked.request.top_k} of each sentence; in the order of the sentences where they "
+        f"rank best. Bold: in the sentence's first {answer.asked.request.top_k}; empty: not in its "
+        f"first {N_KNOWN}. →: how the model continues a word. Click a cell to open its sentence."
     )
 
 
@@ -209,7 +220,7 @@ GRID = Tab(
     above=_draw_above,
     draw=_draw_grid,
     describe=_describe,
-    per_row=2,
+    per_row=3,
     below=_draw_below,
     exported="grid",
 )

@@ -1,6 +1,8 @@
 """The heat map of a grid, imported only when it is drawn: the chart library is slow to import."""
 
 import math
+import textwrap
+from dataclasses import dataclass
 from html import escape
 
 import pandas as pd
@@ -9,50 +11,61 @@ from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
 from pages.ui.shared import charts
 from pages.ui.shared.predictions import probability, short_title
 
-MOST_ROWS = 12
+MOST_LARGE = 5  # sentences; more have tilted names and smaller numbers
+LINE = 8  # letters in a line of a sentence's name
 
 
-def _best_rank(row: tuple[GridCell, ...]) -> int:
-    return min(cell.rank or N_KNOWN + 1 for cell in row)
+@dataclass(frozen=True, slots=True)
+class HeatMapLook:
+    """How a heat map looks.
 
-
-def shown_rows(found: ModelGrid, *, every: bool) -> list[tuple[GridCell, ...]]:
-    """The rows of the `MOST_ROWS` words with the best ranks, or of all words, in their order."""
-    rows = list(found.cells.values())
-    best = rows if every else sorted(rows, key=_best_rank)[:MOST_ROWS]
-    return [row for row in rows if row in best]
-
-
-def draw_heat_map(
-    found: ModelGrid,
-    names: list[str],
-    scale: tuple[str, str],
-    least: float,
-    *,
-    by_rank: bool,
-    every: bool,
-) -> GridCell | None:
-    """Draw the heat map of a model's words; return the clicked cell.
-
-    Args:
-        found: The grid.
-        names: The names of the sentences.
+    Attributes:
         scale: The colours of unlikely and likely words.
         least: The probability with the colour of unlikely words.
+        top_k: The greatest rank of bold numbers.
         by_rank: Whether the colour shows the rank instead of the probability.
-        every: Whether it has all words.
+        most_rows: The largest number of words; None for all words.
     """
-    rows = shown_rows(found, every=every)
+
+    scale: tuple[str, str]
+    least: float
+    top_k: int
+    by_rank: bool
+    most_rows: int | None
+
+
+def _place(row: tuple[GridCell, ...]) -> tuple[int, int, int]:
+    """A row's group, and the sentence where the word ranks best with its rank there."""
+    rank, sentence = min((cell.rank or N_KNOWN + 1, cell.sentence) for cell in row)
+    return row[0].group or 0, sentence, rank
+
+
+def shown_rows(found: ModelGrid, most: int | None) -> list[tuple[GridCell, ...]]:
+    """The rows of the words with the best ranks, in the order of their best sentences.
+
+    most: the largest number of rows; None for all.
+    """
+    best = sorted(found.cells.values(), key=lambda row: _place(row)[2])[:most]
+    return sorted(best, key=_place)
+
+
+def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> GridCell | None:
+    """Draw the heat map of a model's words; return the clicked cell.
+
+    names: the names of the sentences.
+    """
+    rows, by_rank = shown_rows(found, look.most_rows), look.by_rank
 
     def tone(cell: GridCell) -> float | None:
         if cell.rank is None or cell.prob is None:
             return None
-        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, least))
+        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, look.least))
 
     def text(cell: GridCell) -> str:
         if cell.rank is None or cell.prob is None:
             return ""
-        return f"{cell.rank}" if by_rank else probability(cell.prob)
+        shown = f"{cell.rank}" if by_rank else probability(cell.prob)
+        return f"<b>{shown}</b>" if cell.rank <= look.top_k else shown
 
     def hover(at: int, number: int) -> str:
         cell = rows[at][number]
@@ -69,10 +82,11 @@ def draw_heat_map(
         [[text(cell) for cell in row] for row in rows],
         ("", words),
         ("", names),
-        colorscale=list(zip((0, 1), scale, strict=True)),
-        zmin=math.log10(1 / N_KNOWN if by_rank else least),
+        colorscale=list(zip((0, 1), look.scale, strict=True)),
+        zmin=math.log10(1 / N_KNOWN if by_rank else look.least),
         zmax=0,
         textfont_color=charts.ink(),
+        textfont_size=12 if len(names) <= MOST_LARGE else 9,
         showscale=False,
     )
     cells = [
@@ -81,9 +95,13 @@ def draw_heat_map(
         for number in range(len(names))
     ]
     charts.add_clicks(figure, pd.DataFrame(cells), "column", "row", ("row", "column"))
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(side="top")
-    figure.update_layout(height=120 + 22 * len(rows))
+    figure.update_yaxes(range=charts.rows_down(rows))
+    figure.update_xaxes(side="top", range=[-0.5, len(names) - 0.5], autotickangles=[30, 90])
+    if len(names) <= MOST_LARGE:
+        lines = [textwrap.wrap(charts.short(name), LINE) for name in names]
+        figure.update_xaxes(ticktext=["<br>".join(map(escape, each)) for each in lines])
+        figure.update_xaxes(tickangle=0)
+    figure.update_layout(height=60 + 22 * len(rows))
     title = f"{short_title(found.name)}: {'ranks' if by_rank else 'probabilities'}"
     clicked = charts.draw_chart(figure, f"grid {found.name}", title=title)
     if not clicked:

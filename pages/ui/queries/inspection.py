@@ -97,7 +97,7 @@ def _draw_lens(
         request.models,
         lambda name, here: cache.answer(inspect.kind, replace(request, models=here), name),
         describe_kind,
-        per_row=2,
+        per_row=3,
         draw=lambda column: draw(column.answer, predictions.short_title(column.answer.name)),
     )
     if columns:
@@ -314,7 +314,7 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
         asked.models,
         query_model,
         lambda pair: predictions.describe(pair[1]),
-        per_row=2,
+        per_row=3,
         draw=lambda column: st.html(_before_and_after(*column.answer, (asked.gold or "").lower())),
     )
     if columns:

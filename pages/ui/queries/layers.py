@@ -19,6 +19,7 @@ from pages.ui.shared import charts, predictions
 from pages.ui.shared.charts import MOST_LETTERS
 from pages.ui.shared.messages import plain
 from pages.ui.shared.tables import draw_table
+from pages.ui.shared.token_strips import colour_scale
 
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 
@@ -26,6 +27,8 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "
 def draw_layers(found: ModelLayers, title: str) -> None:
     """Draw the charts and the table of one model; `title` is the model's display name."""
     predictions.draw_conclusion(" ".join(map(_conclusion, _concluded(found))))
+    colours = (charts.HIGH, charts.MIDDLE, charts.LOW)
+    st.html(colour_scale("rank, log scale: 1", colours, f"{found.n_candidates:,}"))
     charts.draw_chart(
         layer_ranks(found), f"ranks in {found.name}", title=f"{title}: ranks by layer"
     )
@@ -93,7 +96,7 @@ def layer_ranks(found: ModelLayers) -> go.Figure:
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
         colorscale=charts.SCALE,
-        zmin=-np.ceil(np.log10(max(found.n_candidates, 10))),
+        zmin=-np.log10(max(found.n_candidates, 10)),
         zmax=0,
         showscale=False,  # every cell shows its rank
     )

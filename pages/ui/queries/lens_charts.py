@@ -30,13 +30,14 @@ def draw_trace(found: ModelTrace, title: str) -> None:
         f"<b>{escape(found.answer)}</b> from {fixed(found.prob, 3)} to "
         f"{fixed(found.corrupted, 3)}.{_largest(found)}"
     )
-    restored = f"{PART_TITLES.get(found.restore, found.restore)} restored"
-    if found.window > 1:
-        restored += f" in {found.window} layers"
+    part = PART_TITLES.get(found.restore, found.restore)
+    layers = f"{part} restored in {found.window} layers; " if found.window > 1 else ""
     charts.draw_chart(
-        trace_map(found), f"trace in {found.name}", title=f"{title}: effect of {restored}"
+        trace_map(found),
+        f"trace in {found.name}",
+        title=f"{title}: {part} trace",
+        footnote=f"{layers}mean over {counted(found.draws, 'draw')} of noise",
     )
-    st.caption(f"Mean over {counted(found.draws, 'draw')} of noise.")
     for note in found.notes:
         st.caption(plain(note))
     with st.expander("As a table"):

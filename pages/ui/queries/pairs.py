@@ -30,7 +30,8 @@ BEST = {
 HOW = (
     "(Pseudo-)perplexity = exp(− mean log-probability of the tokens); log-probabilities are "
     "natural logarithms. The stronger a token's colour, the less likely the token; the number is "
-    "its log-probability."
+    "its log-probability. ·: a causal model's first token, which perplexity doesn't count. (On the "
+    "tab Answers, it is scored after a token for the start of a text.)"
 )
 
 
@@ -44,24 +45,26 @@ GOLDS = {query: pairs.partition(",")[0] for query, pairs in EXAMPLES}
 
 
 def _layout(draw: DrawField) -> None:
-    left, right, button = st.columns([1.8, 5.3, 1], vertical_alignment="bottom")
-    with left:
+    first, pairs, right, button = st.columns([1.5, 3.7, 1.9, 1], vertical_alignment="bottom")
+    with first:
         draw("query")
-    with right:
+    with pairs:
         draw("pairs")
+    with right:
+        draw("gold")
     with button:
         widgets.draw_ask("Score")
     widgets.draw_chips(
         widgets.Example(query, {"query": query, "pairs": pairs, "right_pair": GOLDS[query]}, pairs)
         for query, pairs in EXAMPLES
     )
-    right, models, more = st.columns([1.2, 3, 1], vertical_alignment="bottom")
-    with right:
-        draw("gold")
+    models, template, more = st.columns([4, 4, 1.6], vertical_alignment="bottom")
     with models:
         draw("models")
+    with template:
+        draw("template")
     with more, st.popover("Options", icon=":material/tune:"):
-        for name in ("template", "normalise", "precision"):
+        for name in ("normalise", "precision"):
             draw(name)
 
 
@@ -114,7 +117,7 @@ def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelS
     scores, gold = column.answer, asked.shared.gold
     measure = KINDS[scores.kind].measure
     if scores.ranked:
-        first, *others = [" : ".join(pair.pair) for pair in scores.ranked]
+        first, *others = ["\u00a0:\u00a0".join(pair.pair) for pair in scores.ranked]
         before = f", before {escape(others[0])}" if others else ""
         right = scores.ranked[0].pair == gold
         mark = predictions.MARKS[right if gold else None]
@@ -125,7 +128,7 @@ def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelS
         tail += " ✓" * (pair.pair == gold)
         values = (
             f"total log-prob. {fixed(pair.log_prob, 2)}",
-            f"{measure} {pair.mean_perplexity:,.3g} (mean over {pair.n_tokens:,} tokens)",
+            f"{measure} {_three_digits(pair.mean_perplexity)} (mean over {pair.n_tokens:,} tokens)",
         )
         parts.append(
             f'<div class="lx-pair"><span class="lx-muted">{pair.rank}</span><b>{head} : {tail}</b>'
@@ -138,6 +141,10 @@ def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelS
             "not scored.</div>"
         )
     st.html("".join(parts))
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _draw_caption(answer: Answer[ScoreRequest, PairSentences, ModelScores], _: object) -> None:

@@ -139,7 +139,7 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
     st.caption(
         "Each token is the likeliest one after the text before it; an answer ends at its first "
         "line break. Probability: the product of its tokens' probabilities, so long texts have "
-        "low ones. **Correct**: whole words of the text are a right answer; one that stands in "
+        "low ones. **✓**: whole words of the text are a right answer; one that stands in "
         "the question counts only if it is the whole text."
     )
 

@@ -96,7 +96,10 @@ def _preferred(found: ModelSentences) -> str:
         return ""
     (first, name), (second, _) = sorted(totals, key=lambda one: -one[0])[:2]
     lead = fixed(first - second, 2, signed=True)
-    return f"<b>{escape(name)}</b> is likelier: log-prob. {lead}, {_times(first - second)}."
+    word = f"<b>{escape(name)}</b>"
+    what = word if name in (one.text for one in found.sentences) else f"The sentence with {word}"
+    times = _times(first - second)
+    return f"{what} is {times} likelier: {predictions.unbroken(f'log-prob. {lead}')}."
 
 
 def _times(lead: float) -> str:
@@ -104,14 +107,13 @@ def _times(lead: float) -> str:
     ratio = math.exp(min(lead, MOST_LEAD))
     if lead > MOST_LEAD:
         return f"over {MOST_TIMES:,} times"
-    return f"about {ratio:,.0f} times" if ratio >= 10 else f"{fixed(ratio, 1)} times"
+    return f"about {fixed(ratio, 0 if ratio >= 10 else 1)} times"
 
 
 def _values(one: ScoredSentence) -> str:
     if one.total is None or one.mean is None:
         return one.fault
-    n = f"{one.n_tokens:,} tokens"
-    return f"log-prob. {fixed(one.total, 2)}, mean {fixed(one.mean, 2)} over {n}"
+    return f"log-prob. {fixed(one.total, 2)}, mean {fixed(one.mean, 2)}"
 
 
 def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:

@@ -192,11 +192,18 @@ def _draw_fact(asked: AskedRelation) -> None:
     n_queried = len(question.wordings)
     if question.n_left_out:
         text += f" Asked: the first {n_queried} of {n_queried + question.n_left_out} wordings."
-    if question.n_mined and not request.mined:
-        text += f" To ask {question.n_mined} mined prompts, too, see Options."
-    elif request.mined and not question.n_mined:
+    if request.mined and not question.n_mined:
         text += " No mined prompts are installed for this relation."
-    st.markdown(text)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(text, width="content")
+        if question.n_mined and not request.mined:
+            st.button(
+                f"Ask {question.n_mined} mined prompts, too",
+                icon=":material/add:",
+                type="tertiary",
+                on_click=st.session_state.update,
+                args=({"mined": True},),
+            )
 
 
 def _describe(model: RelationModelAnswers) -> str:

@@ -86,6 +86,8 @@ def draw_chart(
     height = enlarged * (figure.layout.height or 400) + below
     room = _add_title(figure, title, height, enlarged, named=named)
     top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
+    if figure.layout.xaxis.side == "top" and not under:
+        bottom = 8
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,

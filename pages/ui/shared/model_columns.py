@@ -33,7 +33,12 @@ class Column(Generic[Answer]):
 def make_boxes(
     names: Sequence[str], *, per_row: int = 4, border: bool = True
 ) -> dict[str, DeltaGenerator]:
-    """Make one box per model, at most `per_row` side by side, all of the same width."""
+    """Make one box per model, at most `per_row` side by side, all of the same width.
+
+    The rows are about equally long: four boxes, at most three side by side, are two rows of two.
+    """
+    n_rows = -(-len(names) // per_row)
+    per_row = -(-len(names) // n_rows) if names else 1
     boxes: dict[str, DeltaGenerator] = {}
     for first in range(0, len(names), per_row):
         row = names[first : first + per_row]

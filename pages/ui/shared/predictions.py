@@ -13,7 +13,14 @@ from lama_core.api.stored_answers import Stored
 from lama_core.candidates.columns import Candidates
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
-from lama_core.queries.blank_answers import CONTEXTS, BlankAnswer, Gold, ModelAnswer, Prediction
+from lama_core.queries.blank_answers import (
+    CONTEXTS,
+    BlankAnswer,
+    Gold,
+    ModelAnswer,
+    Prediction,
+    marked_answer,
+)
 from lama_core.rounding import fixed
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
@@ -69,19 +76,21 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
         word = item.token.lower()
         rows.append(
             f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
-            f'<td class="word">{escape(item.token)}{_longer_word(item)}</td>'
+            f'<td class="word">{escape(item.token)}{longer_word(item.begins)}</td>'
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
-            f'</div></td><td class="num">{probability(item.prob)}</td>'
+            f'</div></td><td class="num" title="{item.prob:.2g}">{probability(item.prob)}</td>'
             f'<td class="num muted">{fixed(item.log_prob, 2)}</td></tr>'
         )
     ranked = "answer" if blank.over == "answers" else "word"
+    continued = any(item.begins for item in blank.predictions)
+    notes = [*blank.notes(), *["→: how the model continues the word."] * continued]
     st.html(
         f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
-        f'<th class="num" colspan="2">prob. of {escape(blank.shown_over())}</th>'
+        f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">probability</th>'
         '<th class="num">log-prob.</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
         + (_gold_line(blank.gold, blank) if blank.gold else "")
-        + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in blank.notes())
+        + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in notes)
     )
 
 
@@ -113,12 +122,9 @@ def preliminary_drawer(colour: str) -> Callable[[ModelAnswer], None]:
     return draw
 
 
-def _longer_word(item: Prediction) -> str:
+def longer_word(begins: str | None) -> str:
     """HTML of the longer word of which an answer is the beginning; empty if there is none."""
-    if not item.begins:
-        return ""
-    title = "the model completes the token to this word"
-    return f' <span class="lx-muted" title="{title}">→ {escape(item.begins)}</span>'
+    return f' <span class="lx-muted">→ {escape(begins)}</span>' if begins else ""
 
 
 def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
@@ -141,13 +147,18 @@ def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
     return (
         f'<div class="lx-gold">Right answer <b>{escape(gold.word)}</b>: '
         f"rank <b>{gold.rank:,}</b>{among}, "
-        f"{escape(value)}</div>{note}"
+        f"{unbroken(escape(value))}</div>{note}"
     )
 
 
+def unbroken(html: str) -> str:
+    """HTML without line breaks in log-probabilities."""
+    return html.replace("log-prob. ", "log\N{NON-BREAKING HYPHEN}prob.\N{NO-BREAK SPACE}")
+
+
 def probability(value: float) -> str:
-    """A probability with three decimals, or below 0.001 in scientific notation."""
-    return fixed(value, 3) if value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
+    """A probability with three decimals, or that it is below 0.001."""
+    return fixed(value, 3) if value >= 0.001 else "<\N{NO-BREAK SPACE}0.001"
 
 
 def describe_first_answers(firsts: Mapping[str, str], rights: Mapping[str, bool] = NONE) -> str:
@@ -172,7 +183,8 @@ def short_title(name: str) -> str:
 def draw_first_answers(answers: Sequence[ModelAnswer], blank: int, *, label: str = "") -> None:
     """Draw each model's first answer in one line, after a label. blank: the blank's index."""
     blanks = {answer.name: answer.blanks[blank] for answer in answers}
-    firsts = {name: found.predictions[0].token for name, found in blanks.items()}
+    tops = {name: found.predictions[0] for name, found in blanks.items()}
+    firsts = {name: marked_answer(top.token, top.begins, None) for name, top in tops.items()}
     rights = {
         name: found.gold.rank == 1 and found.gold.in_candidates
         for name, found in blanks.items()

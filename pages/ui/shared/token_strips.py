@@ -22,10 +22,10 @@ def _mixed(colour: str, share: float) -> str:
     return f"color-mix(in srgb, {colour} {STRONGEST * share:.0f}%, transparent)"
 
 
-def colour_scale(low: str, colours: Sequence[str], high: str) -> str:
-    """HTML of a bar of colours between the texts of its ends."""
+def colour_scale(low: str, colours: Sequence[str], high: str, middle: str = "") -> str:
+    """HTML of a bar of colours between the texts of its ends. middle: the text on the bar."""
     gradient = f"linear-gradient(to right, {', '.join(colours)})"
-    bar = f'<span style="background:{gradient}"></span>'
+    bar = f'<span style="background:{gradient}">{middle}</span>'
     return f'<div class="lx-scale lx-muted">{low}{bar}{high}</div>'
 
 
@@ -35,6 +35,12 @@ def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
         f'<span class="lx-token{" marked" * marked}" title="{escape(token)}: {hint}" '
         f'style="background:{colour}">{escape(token)}<small>{value}</small></span>'
     )
+
+
+def _strip(cells: Sequence[str]) -> str:
+    """HTML of a strip whose last token, usually a full stop, is never alone in its line."""
+    end = f'<span class="lx-end">{"".join(cells[-2:])}</span>'
+    return f'<div class="lx-strip">{"".join(cells[:-2])}{end}</div>'
 
 
 def heat_scale(colour: str) -> str:
@@ -52,14 +58,15 @@ def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
     unscored, marked = "not scored: it has no left context", [False] * len(scores.tokens)
     if isinstance(scores, StatementScores):
         unscored, marked = "not scored", scores.in_answer.tolist()
-    cells = ""
+    cells: list[str] = []
     for token, value, inside in zip(scores.tokens, scores.log_probs.tolist(), marked, strict=True):
         if math.isnan(value):
-            cells += _token(token, "·", unscored, _mixed(colour, 0), inside)
+            cells.append(_token(token, "·", unscored, _mixed(colour, 0), inside))
         else:
             ink = _mixed(colour, min(1.0, value / FULL))
-            cells += _token(token, fixed(value, 1), f"{math.exp(value):.2g}", ink, inside)
-    return f'<div class="lx-strip">{cells}</div>'
+            hint = f"probability {math.exp(value):.2g}"
+            cells.append(_token(token, fixed(value, 1), hint, ink, inside))
+    return _strip(cells)
 
 
 def shares_scale(most: float) -> str:
@@ -78,13 +85,13 @@ def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: fl
             tokens that the time limit excluded; these have a dot.
         most: The absolute value with the full colour.
     """
-    cells = ""
+    cells: list[str] = []
     for token, value in zip(tokens, values, strict=True):
         if value is None:
-            cells += _token(token, "·", "no value", "transparent", token == BLANK)
+            cells.append(_token(token, "·", "no value", "transparent", token == BLANK))
         else:
             share = min(1.0, abs(value) / most) if most else 0.0
             ink = _mixed(ADDS if value > 0 else TAKES, share)
             shown, hint = (fixed(value, n, signed=True) for n in (2, 4))
-            cells += _token(token, shown, f"{hint} log-probability", ink, token == BLANK)
-    return f'<div class="lx-strip">{cells}</div>'
+            cells.append(_token(token, shown, f"{hint} log-probability", ink, token == BLANK))
+    return _strip(cells)
