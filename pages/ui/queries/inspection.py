@@ -308,7 +308,7 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
 
     st.caption(
         "Probabilities are as above. The signed number is the tracked answer's log-probability "
-        "after the edit minus before."
+        "after the edit minus before. →: how the model continues a word."
     )
     columns = query_models(
         asked.models,
@@ -366,7 +366,8 @@ def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str
     rows = [
         f'<tr><td class="rank">{rank}</td>'
         + "".join(
-            f'<td class="word">{escape(item.token)}{mark * (item.token.lower() == gold)}</td>'
+            f'<td class="word">{escape(item.token)}{mark * (item.token.lower() == gold)}'
+            f"{predictions.longer_word(item.begins)}</td>"
             f'<td class="num">{predictions.probability(item.prob)}</td>'
             if item
             else "<td></td><td></td>"
@@ -376,7 +377,7 @@ def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str
         for rank, pair in enumerate(zip_longest(*(blank.predictions for blank in blanks)), start=1)
     ]
     table = (
-        '<table class="lx"><thead><tr><th>#</th><th>before</th><th class="num">prob.</th>'
+        '<table class="lx lx-small"><thead><tr><th>#</th><th>before</th><th class="num">prob.</th>'
         '<th>after</th><th class="num">prob.</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )

@@ -35,7 +35,7 @@ def draw_trace(found: ModelTrace, title: str) -> None:
     charts.draw_chart(
         trace_map(found),
         f"trace in {found.name}",
-        title=f"{title}: {part} trace",
+        title=f"{title}: {part} restored",
         footnote=f"{layers}mean over {counted(found.draws, 'draw')} of noise",
     )
     for note in found.notes:
