@@ -10,14 +10,13 @@ from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
-from lama_core.views.conclusions import as_share, with_interval
+from lama_core.views.conclusions import as_share
 from lama_core.views.figure import LEAST_CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STATED = (1, 10, 100)  # values of k that the conclusion states
 KS = (1, 2, 5, 10, 20, 50, 100)  # of the printed table and of the axis
 
 
@@ -34,7 +33,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
 
     name = "curves"
     title = "P@k curves"
-    question = "How often is the right answer among the first k? P@k for k from 1 to 100."
+    question = "How often is the right answer among a model's first 1, 10 or 100 answers?"
     example = "results curves starter-minilm_mlm-manual starter-smollm2_135m-manual"
     of_ranks = True
 
@@ -81,21 +80,12 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
             return ""
         best = known.loc[known.groupby("k")["p_at_k"].idxmax()].set_index("k")
         first, last = (best.loc[k] for k in (best.index.min(), best.index.max()))
-        ours = known[known["run"] == first["run"]].set_index("k")
-        ks = [k for k in STATED if k in ours.index]
-        at = ", ".join(f"{as_share(ours.loc[k, 'p_at_k'])} among the first {k}" for k in ks[1:])
         name = shown.names[first["run"]]
-        start = with_interval(first["p_at_k"], first["low"], first["high"])
-        of = f" of the {shown.counts} on average over relations"
-        if known["run"].nunique() == 1:
-            return f"{name} has the right answer first for {start}{of}; {at}"
-        if first["run"] == last["run"]:
-            return f"{name} has the right answer first most often, for {start}{of}; {at}"
-        end = with_interval(last["p_at_k"], last["low"], last["high"])
+        often = " most often" * (known["run"].nunique() > 1)
+        other = f", {shown.names[last['run']]}" if first["run"] != last["run"] else " and"
         return (
-            f"{name} has the right answer first most often, for {start}{of}; "
-            f"{shown.names[last['run']]} has it most often among the first {best.index.max()}, "
-            f"for {end}"
+            f"{name}{often} has the right answer first ({as_share(first['p_at_k'])}){other} among "
+            f"the first {best.index.max()} ({as_share(last['p_at_k'])}), on average over relations"
         )
 
     def figure(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Figure:
@@ -153,6 +143,8 @@ def lines_figure(
             ends=(0, 1.01),
         ),
         names=names,
+        low="low",
+        high="high",
         baselines=(
             Baseline(
                 column="chance",

@@ -493,8 +493,6 @@ def _lines(chart: _Chart) -> None:
     for name, ink in chart.inks.items():
         rows = chart.table[chart.table["name"] == name]
         x = rows["at"].map(places) if words else rows["at"]
-        if figure.by.log and figure.low:  # beside each other, as whiskers would hide each other
-            x = x * WHISKERS_APART ** (list(chart.inks).index(name) - (len(chart.inks) - 1) / 2)
         if name in faint:
             axes.plot(x, rows["value"], color=GREY, linewidth=0.6, alpha=0.5, zorder=2)
             continue
@@ -505,7 +503,11 @@ def _lines(chart: _Chart) -> None:
         else:
             line.set(marker="o" if len(rows) <= MOST_POINTS else "", markersize=3)
         handles.append(line)
-        if rows["high"].notna().any():
+        if len(rows) > MOST_POINTS:
+            axes.fill_between(x, rows["low"], rows["high"], color=ink, alpha=0.18, linewidth=0)
+        elif rows["high"].notna().any():
+            if figure.by.log:  # beside each other, as they would hide each other
+                x = x * WHISKERS_APART ** (list(chart.inks).index(name) - (len(chart.inks) - 1) / 2)
             ends: Style = {"colors": ink, "linewidth": 0.9, "zorder": 2}
             axes.vlines(x, rows["low"], rows["high"], **ends)
         for baseline in figure.baselines:

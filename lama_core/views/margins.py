@@ -83,10 +83,9 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
         return f"The right answer beats every wrong one for {each} of the {shown.counts}"
 
     def figure(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Figure:
-        """Return the histogram, with right first answers above the axis and wrong ones below."""
+        """Return the histogram, with striped bars for wrong first answers."""
         frame = shown.frame.assign(
             margin=[_bin(line) for line in shown.frame.to_dict("records")],
-            height=shown.frame["share"].where(shown.frame["right"], -shown.frame["share"]),
             wrong=~shown.frame["right"].astype(bool),
         )
         bins = dict.fromkeys(frame["margin"])
@@ -104,12 +103,12 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
             frame=frame.assign(said=lines),
             by=Axis(
                 column="margin",
-                title="margin of the right answer, in nats",
+                title="margin of the right answer (log-probability)",
                 order=tuple(bins),
             ),
             value=Axis(
-                column="height",
-                title=f"share of the {shown.counts}, %: right above, wrong below",
+                column="share",
+                title=f"share of the {shown.counts}, %",
                 share=True,
             ),
             names=shown.names,

@@ -65,15 +65,13 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
         )
 
     def conclusion(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> str:
-        """Return how often the right answer comes first, and how often it comes late."""
+        """Return how often the right answer comes late."""
         frame = shown.frame
         by_run = {str(run): part for run, part in frame.groupby("run", sort=False)}
-        first = {run: part[part["high"] == 1]["share"].sum() for run, part in by_run.items()}
         late = {run: part[part["low"] > LATE]["share"].sum() for run, part in by_run.items()}
         return (
-            f"Of all {shown.counts}, the right answer comes first for "
-            f"{listed(shown.names, first)}; "
-            f"after rank {LATE} for {listed(shown.names, late, lowest_first=True)}"
+            f"The right answer comes after rank {LATE} for "
+            f"{listed(shown.names, late, lowest_first=True)} of all {shown.counts}"
         )
 
     def figure(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> Figure:
@@ -92,7 +90,7 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
         return Figure(
             shape="columns",
             frame=frame.assign(rank=bins, said=lines),
-            by=Axis(column="rank", title="rank of the right answer, 1 = best (log axis)"),
+            by=Axis(column="rank", title="rank of the right answer, 1 = best (ranges of ranks)"),
             value=Axis(
                 column="share",
                 title=f"share of all {shown.counts}, %",

@@ -12,7 +12,7 @@ from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import TopRequest
-from lama_core.views.conclusions import listed
+from lama_core.views.conclusions import as_share
 from lama_core.views.figure import (
     LEAST_CHANCE,
     Axis,
@@ -76,7 +76,7 @@ class TypesView(View[TypesRequest, Types]):
 
     name = "types"
     title = "Relation types"
-    question = "On which type of relation are models better: 1-1, N-1 or N-M?"
+    question = "Are relations with one object per subject (1-1, N-1) easier than others (N-M)?"
     example = "results types starter-minilm_mlm-manual"
 
     def compute(self, runs: Sequence[Run], request: TypesRequest) -> Types:
@@ -146,11 +146,11 @@ class TypesView(View[TypesRequest, Types]):
         if len(by_type) < 2:
             return ""
         high, low = (
-            _said_type(means[means["type"] == name], shown)
-            for name in (by_type.idxmax(), by_type.idxmin())
+            f"{by_type.index[at]} ({as_share(by_type.iloc[at])})"
+            for at in (int(by_type.argmax()), int(by_type.argmin()))
         )
         average = f"On average over {len(shown.infos)} models, " * (len(shown.infos) > 1)
-        return f"{average}P@{shown.request.k} is highest on {high}; lowest on {low}"
+        return f"{average}P@{shown.request.k} is highest on {high}, lowest on {low}"
 
     def figure(self, shown: Shown[TypesRequest, Types]) -> Figure:
         """Return a column for each run and type, with points for the relations."""
@@ -193,13 +193,6 @@ class TypesView(View[TypesRequest, Types]):
 def _places(types: "pd.Series[str]") -> "pd.Series[int]":
     """Return the place of each type in the order of `TYPES`."""
     return types.map({kind: place for place, kind in enumerate(TYPES)})
-
-
-def _said_type(means: "pd.DataFrame", shown: Shown[TypesRequest, Types]) -> str:
-    """Return the number of relations of a type, and P@k of each run on them."""
-    values = listed(shown.names, means.set_index("run")["p_at_k"])
-    first = means.iloc[0]
-    return f"{first['type']} ({counted(int(first['n_relations']), 'relation')}): {values}"
 
 
 def _said(line: Line, shown: Shown[TypesRequest, Types]) -> str:

@@ -72,7 +72,7 @@ def by_slice(found: Slices) -> "pd.DataFrame":
 
 def slicing_label(name: str) -> str:
     """Return a way of slicing for readers: files and URLs write `gold` for the right answer."""
-    return name.replace("gold", "right answer")
+    return name.replace("gold", "right answer").replace("pieces", "subword tokens")
 
 
 def slice_label(by: str, name: str) -> str:
@@ -86,7 +86,7 @@ def slice_label(by: str, name: str) -> str:
     return name
 
 
-def _best(table: "pd.DataFrame") -> str:
+def best_run(table: "pd.DataFrame") -> str:
     """Return the run with the highest P@k on all facts; empty if there is none."""
     every = table[table["by"] == "all"].set_index("run")["p_at_k"].dropna()
     return "" if every.empty else str(every.idxmax())
@@ -188,7 +188,7 @@ class SlicesView(View[SlicesRequest, Slices]):
     def conclusion(self, shown: Shown[SlicesRequest, Slices]) -> str:
         """Return the way of slicing on which the best run depends most, with both ends."""
         table = shown.frame
-        best = _best(table)
+        best = best_run(table)
         way = most_different(table, best)
         ours = table[(table["by"] == way) & (table["run"] == best) & (table["n"] >= LEAST_FACTS)]
         ends = ours.sort_values("p_at_k", ascending=False, kind="stable")
@@ -208,7 +208,7 @@ class SlicesView(View[SlicesRequest, Slices]):
     def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:
         """Return bars for each slice of the chosen way, or of the one with the largest effect."""
         table = by_slice(shown.found)
-        way = shown.request.slice_by or most_different(table, _best(table))
+        way = shown.request.slice_by or most_different(table, best_run(table))
         way = way or next(name for name in shown.found.slicings if name != "all")
         table = table[(table["by"] == way) & (table["n"] > 0)]
         return share_bars(

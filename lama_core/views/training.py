@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_FACTS = 10  # minimum number of facts behind a point of the chart of readings
-COLOURS = [colour for colour in PALETTE if colour != GREY]  # grey is for the other lines
+# Grey is for the other lines; the first colours of the palette are those of the embedded models.
+COLOURS = [colour for colour in (*PALETTE[3:], *PALETTE[:3]) if colour != GREY]
 MOST_COLOURED = len(COLOURS) - 1
 MOST_TICKS = 9  # maximum number of labels of training steps, which fit on a phone
 REPEATED = ["series", "dataset", "prompts", "group", "label"]
@@ -228,7 +229,7 @@ class TrainingView(View[TrainingRequest, Found]):
         ]
 
     def conclusion(self, shown: Shown[TrainingRequest, Found]) -> str:
-        """Return how many facts each series has learned and forgotten at its last step."""
+        """Return how many facts each series has learned at its last step, and when."""
         return "; ".join(_conclusion(one) for one in shown.found)
 
     def figure(self, shown: Shown[TrainingRequest, Found]) -> Figure:
@@ -334,15 +335,14 @@ def _best_first(table: "pd.DataFrame", measure: Measure) -> list[str]:
 
 
 def _conclusion(found: TrainedSeries) -> str:
-    """Return how many facts a series has learned, when, and how many it has forgotten."""
+    """Return how many facts a series has learned, and when."""
     training = found.training
     steps = training.fates["learned"].dropna().sort_values()
     half = int(steps.iloc[(len(steps) - 1) // 2]) if len(steps) else 0
-    since = f" (half of them stay right from step {half:,})" * (len(steps) > 0)
+    since = f", half of these for good by step {half:,}" * (len(steps) > 0)
     return (
         f"{series_title(found.series.name)}: {training.n_learned:,} of "
-        f"{counted(len(training.facts), 'fact')} are right at the last step{since}, "
-        f"{training.n_forgotten:,} are forgotten"
+        f"{counted(len(training.facts), 'fact')} are right at the last step{since}"
     )
 
 
@@ -392,6 +392,16 @@ def readings_figure(shown: Shown[TrainingRequest, Found], steps: Sequence[int]) 
         title=f"P@{shown.request.k} by readings of the pair, {series_title(found.series.name)}",
         caption=f"{data}; {len(found.training.facts):,} facts; {ranking} ranking",
     )
+
+
+def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
+    """Return P@k at the last step of the least and the most often read facts of one series."""
+    (found,) = shown.found
+    table = found.by_readings
+    table = table[(table["step"] == table["step"].max()) & (table["n"] >= LEAST_FACTS)]
+    ends = table.sort_values("group").iloc[[0, -1]].to_dict("records")
+    least, most = (f"{line['readings']}, {percent(line['p_at_k'])} % are right" for line in ends)
+    return f"Of facts read {least} at the last step; of facts read {most}"
 
 
 def _short_count(readings: str) -> str:

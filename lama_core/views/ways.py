@@ -28,6 +28,7 @@ from lama_core.tables import (
 )
 from lama_core.views.choice import RunsRequest
 from lama_core.views.colours import model_colours
+from lama_core.views.conclusions import listed
 from lama_core.views.figure import (
     RELATION,
     Axis,
@@ -174,8 +175,12 @@ class WaysView(View[WaysRequest, Found]):
         }
 
     def conclusion(self, shown: Shown[WaysRequest, Found]) -> str:
-        """Return how many facts each model knows in all, some, or no ways."""
-        return "; ".join(map(_known, shown.found))
+        """Return how many facts each model gets right in each way."""
+        return "; ".join(map(_right, shown.found))
+
+    def notes(self, shown: Shown[WaysRequest, Found]) -> Iterator[str]:
+        """Yield how many facts each model knows in all, some, or no ways."""
+        yield from (f"{_known(one)}." for one in shown.found)
 
     def figure(self, shown: Shown[WaysRequest, Found]) -> Figure:
         """Return P@1 by relation with a bar for each way; the largest differences come first."""
@@ -238,6 +243,14 @@ class WaysView(View[WaysRequest, Found]):
         )
         others = tuple(info.id for info in runs if info.id != line["run"])
         return Facts(line["run"], fields, right=(line["run"],), wrong=others)
+
+
+def _right(found: WaysOfAsking) -> str:
+    """Return the share of facts that are right in each way."""
+    shares = found.shares()
+    of_all = shares[shares["relation"] == ALL_RELATIONS].set_index("way")["p_at_1"]
+    each = listed({way: way for way in found.ways}, of_all)
+    return f"{found.model} is right on {each} of the same {counted(len(found.facts), 'fact')}"
 
 
 def _known(found: WaysOfAsking) -> str:

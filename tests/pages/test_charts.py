@@ -95,13 +95,13 @@ def test_a_source_stands_in_bold_above_its_relations() -> None:
     )  # fmt: skip
 
 
-def test_long_names_take_two_lines_and_longer_ones_are_cut_but_stay_apart() -> None:
-    long = "a name of much more than sixty letters, which are two full lines of thirty, "
+def test_long_names_take_three_lines_and_longer_ones_are_cut_but_stay_apart() -> None:
+    long = "a name of more than eighty letters, which are the three lines of thirty letters, "
     table = by_relation(("a",)).assign(label=[f"{long}one", f"{long}two"])
     figure = bars(table, {"a": COLOURS["a"]})
     assert list(figure.layout.yaxis.tickvals) == [f"{long}one", f"{long}two"]
     assert len(set(figure.layout.yaxis.ticktext)) == 1
-    assert figure.layout.yaxis.ticktext[0].count("<br>") == 1
+    assert figure.layout.yaxis.ticktext[0].count("<br>") == 2
     assert list(figure.data[0].y) == [f"{long}one", f"{long}two"]
 
 
@@ -365,7 +365,7 @@ def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> N
         assert CHANCE.name not in [trace.name for trace in figure.data]
 
 
-def test_margins_of_right_answers_stand_above_those_of_wrong_ones(
+def test_margins_of_wrong_answers_are_striped(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     bins = [(-np.inf, 0.0), (0.0, 2.0), (2.0, np.inf)]
@@ -380,7 +380,7 @@ def test_margins_of_right_answers_stand_above_those_of_wrong_ones(
     shown = Shown(margins.view, margins.request(), (info,), table, {"a": "a"})
     bars, key = figures.plot(shown.figure, COLOURS).data
     assert list(bars.x) == ["0 to 2", "> 2", "≤ 0"]
-    assert list(bars.y) == [100 * 3 / 8, 100 * 1 / 8, -100 * 4 / 8]
+    assert list(bars.y) == [100 * 3 / 8, 100 * 1 / 8, 100 * 4 / 8]
     assert list(bars.marker.pattern.shape) == ["", "", "/"] and "wrong" in key.name
 
 

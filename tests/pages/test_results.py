@@ -219,12 +219,13 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
 
 @pytest.mark.usefixtures("here")
 def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
-    table = tables(open_page("results", data="made-up", tab="Slices", models=["gpt2"]))[0]
+    every = {"data": "made-up", "tab": "Slices", "models": ["gpt2"], "slice_by": "every way"}
+    table = tables(open_page("results", **every))[0]
     by_frequency = table[table["slice by"] == "right answer's frequency"]
     line = by_frequency[by_frequency["slice"] == "2 to 5"].iloc[0]
     fields = SLICINGS["gold's frequency"].slices["2 to 5"]
     app = open_page("facts", data="made-up", models=["gpt2"], **params_of(fields))
-    assert f"**{line['GPT-2 small n']:,}** of " in app.markdown[0].value
+    assert f"**{line['facts']:,}** of " in app.markdown[0].value
     wrong = open_page(
         "facts", data="made-up", models=["gpt2"], kind="right type", **params_of(fields)
     )
@@ -238,7 +239,8 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_slices_say_that_a_training_text_is_not_known() -> None:
-    app = open_page("results", data="made-up", tab="Slices", models=["gpt2"])
+    every = {"data": "made-up", "tab": "Slices", "models": ["gpt2"], "slice_by": "every way"}
+    app = open_page("results", **every)
     assert any(plain("text of GPT-2 small isn't known") in one.value for one in app.caption)
     assert WORDING_SEEN not in set(tables(app)[0]["slice by"])
 

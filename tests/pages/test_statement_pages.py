@@ -71,7 +71,7 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
     [
         ("Curves", "a random order of the answers"),
         ("Ranks", "among the answers"),
-        ("Margins", "Margin = score of the right answer"),
+        ("Margins", "Margin: log-probability of the right answer"),
         ("Calibration", "softmax over all answers' scores"),
         ("Slices", "percent of all facts of a slice"),
         ("Compare", "On the 8 facts of 2 relations that both are scored on"),

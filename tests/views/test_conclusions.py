@@ -39,22 +39,20 @@ def test_curves_name_the_run_that_is_most_often_right() -> None:
     assert as_share(at_1.loc[best, "p_at_k"]) in shown.conclusion
 
 
-def test_ranks_say_how_often_the_answer_is_first_and_late() -> None:
+def test_ranks_say_how_often_the_answer_is_late() -> None:
     shown = show(ranks.view, ranks.request(runs=(A,)))
     late = shown.frame[shown.frame["low"] > 100]["share"].sum()
-    assert as_share(shown.frame["share"].iloc[0]) in shown.conclusion
     assert f"after rank 100 for {as_share(late)}" in shown.conclusion
 
 
-def test_types_name_the_best_and_the_worst_one_with_their_relations() -> None:
+def test_types_name_the_best_and_the_worst_one() -> None:
     shown = show(relation_types.view, relation_types.request(runs=(A, B)))
     means = shown.frame[shown.frame["relation"].isna()]
     by_type = means.groupby("type")["p_at_k"].mean()
-    high, low = by_type.idxmax(), by_type.idxmin()
-    n = {name: means.loc[means["type"] == name, "n_relations"].iloc[0] for name in (high, low)}
-    assert f"P@1 is highest on {high} ({n[high]} relations): " in shown.conclusion
-    assert f"; lowest on {low} ({n[low]} relations): " in shown.conclusion
-    assert all(shown.conclusion.count(shown.names[run]) == 2 for run in (A, B))
+    assert shown.conclusion == (
+        f"On average over 2 models, P@1 is highest on {by_type.idxmax()} "
+        f"({as_share(by_type.max())}), lowest on {by_type.idxmin()} ({as_share(by_type.min())})"
+    )
 
 
 def test_types_count_the_facts_of_their_source() -> None:
@@ -134,7 +132,7 @@ def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> No
     (found,) = shown.found
     learned = found.training.fates["learned"].dropna()
     half = next(step for step in sorted(learned) if (learned <= step).mean() >= 0.5)
-    assert f"half of them stay right from step {half:,.0f})" in shown.conclusion
+    assert f"half of these for good by step {half:,.0f}" in shown.conclusion
     figure = shown.figure
     ends = figure.frame.groupby("line", sort=False)["p_at_k"].last()
     assert list(ends[list(figure.names)]) == sorted(ends, reverse=True)

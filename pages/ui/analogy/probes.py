@@ -168,11 +168,11 @@ def _draw(figure: Figure, key: str, colours: dict[str, str], **layout: Any) -> N
 def _legend(figure: Figure, colours: Mapping[str, str]) -> list[str]:
     """The legend of a chart of bars and open symbols, as HTML."""
     drawn = set(figure.frame["series"])
-    symbols = cycle("◇□△○")
+    symbols, whole = cycle("◇□△○"), '<span style="white-space: nowrap">'
     return [
-        f'<span><span style="color: {colours[key]}">■</span> {escape(name)}</span>'
+        f'{whole}<span style="color: {colours[key]}">■</span> {escape(name)}</span>'
         if key in colours
-        else f"<span>{next(symbols)} {escape(name)}</span>"
+        else f"{whole}{next(symbols)} {escape(name)}</span>"
         for key, name in figure.names.items()
         if key in drawn
     ]

@@ -47,7 +47,7 @@ def draw_curves(choice: RunChoice) -> None:
     mark = draw_shown(choice, shown, "curve chart", guide=guide)
     st.caption(
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
-        "in Figure 2 of Petroni et al. 2019. Hover for the 95 % interval. "
+        "in Figure 2 of Petroni et al. 2019. Bands: 95 % intervals. "
         + "Dotted: P@k of a random order of the answers. " * choice.guessable
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
@@ -82,11 +82,11 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
     }
     if not spread:
         st.caption(
-            "**The same fact asked in ten sentences (Figure 4)** needs "
+            "**The same fact asked in ten sentences (Figure 4 of Petroni et al. 2019)** needs "
             + plain(f"a run of these models on {choice.data} with the prompts {TEN_SENTENCES}.")
         )
         return
-    st.markdown("### The same fact asked in ten sentences (Figure 4)")
+    st.markdown("### The same fact asked in ten sentences (Figure 4 of Petroni et al. 2019)")
     of_spread = replace(choice.with_runs(tuple(spread.values())), prompts=TEN_SENTENCES, exact=())
     _draw_boxes(
         of_spread,
@@ -142,9 +142,9 @@ def draw_margins(choice: RunChoice) -> None:
         return
     mark = draw_shown(choice, shown, "margin chart")
     st.caption(
-        "Margin = score of the right answer minus the best score of a wrong answer, in nats; each "
-        "run has its own answers and score. Above 0 the right answer is first in the filtered "
-        "ranking. Click a bar to see its facts. " + plain(" ".join(shown.view.notes(shown)))
+        "Margin: log-probability of the right answer minus that of the best wrong answer. At 1 the "
+        "right answer is 2.7 times as likely, at -1 the wrong one. Each run has its own answers. "
+        "Click a bar to see its facts. " + plain(" ".join(shown.view.notes(shown)))
     )
     if mark is not None:
         open_behind(choice, shown.facts(mark))

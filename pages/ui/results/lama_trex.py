@@ -74,7 +74,7 @@ def draw_measured() -> None:
         footnote=figure.caption,
     )
     st.caption(
-        "Mean over the 41 relations. Hover for the 95 % interval. The paper reports P@10 of around "
+        "Mean over the 41 relations. Whiskers: 95 % intervals. The paper reports P@10 of around "
         "60 % and P@100 of around 80 % for BERT (section 5, Figure 2).",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
@@ -136,8 +136,8 @@ def _description(measured: MeasuredLama, ranking: Ranking) -> str:
         else "**raw** ranking, as in the paper's released code"
     )
     return (
-        f"Means over relations: {measured.n_facts:,} of the paper's {n_paper:,} facts, all 41 "
-        f"relations. Each model is scored on the facts whose object is "
+        f"P@1 in percent, means over relations: {measured.n_facts:,} of the paper's {n_paper:,} "
+        "facts, all 41 relations. Each model is scored on the facts whose object is "
         f"one of its tokens: {counted}. So the facts differ slightly between the models, and from "
         f"the paper's. Candidates: {plain(measured.candidates)}, as far as they are in the model's "
         f"vocabulary; {ranked}.\n\n"
@@ -196,7 +196,7 @@ def _columns(titles: Mapping[str, str], method: str) -> dict[str, Any]:
     config: dict[str, Any] = {}
     for name, title in titles.items():
         config |= {
-            name: number(f"{title} · P@1", format="%.1f", help="In percent."),
+            name: number(title, format="%.1f", help="P@1 in percent."),
             f"{name} interval": text("95 %", help=f"95 % interval of P@1: {method}.", width=84),
             f"{name} n": number(
                 "facts", format="localized", help=f"Facts that {title} is scored on."

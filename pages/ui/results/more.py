@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
@@ -49,6 +50,16 @@ Needs = Callable[[RunChoice, RunListing], str]
 PROBES, LAMA = analogies.view.title, "LAMA T-REx"
 OF_RUNS = ("data", "among")  # URL parameters that mean something else in analogy probes
 PER_ROW = 3
+# Heading of the menu -> its charts.
+GROUPS = {
+    "How much do models know?": (
+        "P@k curves", "Rank distribution", "Margins", "Calibration", "Known by", LAMA,
+    ),
+    "Which facts do they know, and why?": (
+        "Relation types", "Slices", "Mentions", "Correlations", "Training", screens.TRACES,
+    ),
+    "Does it depend on how they are asked?": ("Ways of asking", "Wording and negation", PROBES),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -225,8 +236,15 @@ def _draw_head(name: str) -> None:
 
 
 def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
-    names = list(CHARTS)
     place = st.container(key="charts")
+    for heading, names in GROUPS.items():
+        place.markdown(f"##### {heading}")
+        _draw_cards(place, names, choice, listing)
+
+
+def _draw_cards(
+    place: DeltaGenerator, names: Sequence[str], choice: RunChoice, listing: RunListing
+) -> None:
     for first in range(0, len(names), PER_ROW):
         for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
             missing = CHARTS[name].missing(choice, listing)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.tables import Column
-from lama_core.views.slices import KINDS, by_slice, slices, slicing_label
+from lama_core.views.slices import KINDS, best_run, by_slice, most_different, slices, slicing_label
 from lama_core.views.view import Shown
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
@@ -30,10 +30,13 @@ MOST_KINDS = 2  # with more runs macro P@1 and the kinds of wrong answers are hi
 def draw_slices(choice: RunChoice) -> None:
     """Draw a table with one row per slice: P@k and kinds of wrong answers of each run."""
     whole = choice.view(slices)
-    ways = [name for name in whole.found.slicings if name != "all"]
+    n_slices = whole.frame[whole.frame["n"] > 0].groupby("by")["slice"].nunique()
+    ways = [name for name in whole.found.slicings if n_slices.get(name, 0) > 1]
+    best = most_different(whole.frame, best_run(whole.frame))
     way = st.selectbox(
         "Slice by",
-        (EVERY, *ways),
+        (*ways, EVERY),
+        index=ways.index(best) if best in ways else len(ways),
         key="slice_by",
         bind=BOUND,
         width=320,
@@ -44,28 +47,31 @@ def draw_slices(choice: RunChoice) -> None:
         return
     shown = whole if way == EVERY else choice.view(slices, slice_by=way)
     mark = draw_shown(choice, shown, "slices chart")
+    rows = by_slice(shown.found)
+    same = bool((rows.groupby(["by", "slice"])["n"].nunique() == 1).all())
     chosen = draw_wide(
         choice,
         shown,
-        by_slice(shown.found),
+        rows[rows["by"].isin(("all", *ways))],
         "slices table",
-        [_on_page(column) for column in _columns(shown, way)],
+        [_on_page(column, same) for column in _columns(shown, way)],
         hidden=_hidden(choice),
-        widths={"by": 170, "slice": 150 if way == EVERY else 220, "interval": 84},
+        widths={"by": 160, "slice": 210 if way == EVERY else 260, "interval": 84},
     )
     description = None
     if chosen is not None:
         name = slicing_label(f"{chosen.line['by']} {chosen.line['slice']}")
         description = described(chosen, choice, name)
     opens = draw_facts_button(description, "slices way")
+    kinds = "Kinds of wrong answers, in percent of wrong first answers: "
+    kinds += explain("Kinds of wrong answers")
     st.caption(
-        f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. Kinds of "
-        "wrong answers, in percent of wrong first answers: "
-        + explain("Kinds of wrong answers")
-        + " The table's menu shows hidden columns."
+        f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. "
+        + (kinds if len(choice.runs) <= MOST_KINDS else "The table's menu shows more columns.")
     )
-    for note in shown.view.notes(shown):
-        st.caption(plain(note))
+    if way == EVERY or "seen" in way:
+        for note in shown.view.notes(shown):
+            st.caption(plain(note))
     draw_view_export(choice, shown)
     if mark is not None:
         open_behind(choice, shown.facts(mark))
@@ -80,8 +86,11 @@ def _columns(shown: Shown[Any, Any], way: str) -> list[Column]:
     return shown.chosen(f"by {names}" if way == EVERY else names)
 
 
-def _on_page(column: Column) -> Column:
-    """A column in the page's words."""
+def _on_page(column: Column, same: bool) -> Column:
+    """A column in the page's words; the number of facts once if it is the same for all runs."""
+    if column.name in ("n", "interval"):
+        label = {"interval": "95 %"}.get(column.name, column.label)
+        return replace(column, label=label, of_run=not (same and column.name == "n"))
     if column.name != "by":
         return column
     return replace(

@@ -17,6 +17,7 @@ from lama_core.views.training import (
     TrainedSeries,
     TrainingRequest,
     find_series,
+    readings_conclusion,
     readings_figure,
     series_title,
     training,
@@ -82,7 +83,7 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     name = choose("Series", list(named), key="series", place=boxes[0])
     series = named[name]
     offered = list(MEASURES)[: 1 if not series.last.has_ranks else None]
-    measure = pick("Right answer's", offered, key="training_measure", place=boxes[1])
+    measure = pick("Measure", offered, key="training_measure", place=boxes[1])
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     chosen = choice.with_runs(series.runs)
     options = {"ranking": choice.ranking, "by": by, "measure": MEASURES[measure]}
@@ -106,9 +107,8 @@ def _draw_steps(found: TrainedSeries) -> None:
     dropped = f" {counted(training.n_dropped, 'fact')} count only at some steps and are excluded."
     st.caption(
         f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "
-        "facts that count at all of them. Forgotten: right at some step, and wrong at the last."
-        + dropped
-        * (training.n_dropped > 0)
+        f"facts that count at all of them. {training.n_forgotten:,} are forgotten: right at some "
+        "step, and wrong at the last." + dropped * (training.n_dropped > 0)
     )
 
 
@@ -150,6 +150,7 @@ def _draw_readings(choice: RunChoice, shown: Trained) -> None:
     if not steps:
         return
     st.markdown("### How often must a model read a fact?")
+    draw_headline(readings_conclusion(shown), key="headline readings")
     figure = readings_figure(shown, steps)
     title = figure.title.replace(series_title(found.series.name), _title(found.series.name))
     inks = dict(zip(figure.names, charts.step_colours(len(steps)), strict=True))

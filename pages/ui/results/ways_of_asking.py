@@ -118,9 +118,11 @@ def _draw_totals(shown: Compared, title: str) -> None:
     st.caption(
         f"Compared on the same {counted(n, 'fact')} of "
         f"{counted(found.facts['relation'].nunique(), 'relation')}, which all "
-        f"{n_ways} runs score. Facts that each run scores: {runs}."
+        f"{n_ways} runs score. Facts that each run scores: {runs}. Differences are of the numbers "
+        "before rounding. "
+        + plain(" ".join(shown.view.notes(shown)).replace(found.model, title, 1))
     )
-    left, right = st.columns(2)
+    left, right = st.columns([6, 5])
     draw_rows(_over_all(found.shares()), shown.chosen("way p_at_1 interval n_only"), place=left)
     draw_rows(_over_all(found.differences()), _differences(shown), place=right)
 
@@ -197,7 +199,7 @@ def _draw_known_in_one(choice: RunChoice, shown: Compared) -> None:
     answers = [_answer_column(one) for one in found.ways]
     picked = draw_rows(
         facts.assign(relation=facts["relation"].map(choice.labels)),
-        [*shown.chosen("subject known_as relation object"), *answers],
+        [*shown.chosen("subject relation object"), *answers],
         f"ways facts {way}",
         picks="single-row",
         placeholder="",

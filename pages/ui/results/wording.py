@@ -88,6 +88,7 @@ def _draw(choice: RunChoice, what: str) -> None:
         replace(one, label="wordings") if one.name == "n_prompts" else one for one in measures
     ]
     common = in_all(frame)
+    n_common = common["relation"].nunique()
     means = common.groupby("run", sort=False).agg(
         relations=("relation", "size"),
         **{n: (n, "sum")},
@@ -99,8 +100,8 @@ def _draw(choice: RunChoice, what: str) -> None:
     ]
     draw_rows(means.reset_index(), [*head, count("relations"), *of_means])
     st.caption(
-        f"Above: means over the {counted(common['relation'].nunique(), 'relation')} of all runs. "
-        "Below: each relation. Tick a row, or tap a card, to see its facts."
+        f"Above: means over the {counted(n_common, 'relation')} that all runs have. Below: each "
+        "relation. Tick a row, or tap a card, to see its facts."
     )
     picked = draw_rows(
         frame.assign(relation=frame["relation"].map(choice.labels)),

@@ -254,6 +254,15 @@ def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> di
     return ends | {"thickness": thickness, "width": 3, "color": colour}
 
 
+def add_band(figure: go.Figure, rows: pd.DataFrame, name: str, colour: str) -> None:
+    """Add a band of intervals around the line of a series; nothing if no row has an interval."""
+    known = rows[np.isfinite(rows["high"])]
+    x, y = ([*known[up], *known[down][::-1]] for up, down in (("at", "at"), ("high", "low")))
+    style: Style = {"fill": "toself", "fillcolor": colour, "opacity": 0.18, "mode": "lines"}
+    style |= {"line_width": 0, "hoverinfo": "skip", "showlegend": False, "legendgroup": name}
+    figure.add_scatter(x=x, y=y, **style)
+
+
 def add_whiskers(
     figure: go.Figure, kind: Callable[..., Any], rows: pd.DataFrame, x: str, y: str, **style: Any
 ) -> None:
@@ -549,7 +558,7 @@ def theme() -> str:
 def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
     """Layout of a vertical axis with the labels from top to bottom, escaped, some in bold."""
     bold = set(bold)
-    cut = {row: two_lines(row) for row in labels}
+    cut = {row: broken(row) for row in labels}
     shown = [f"<b>{cut[row]}</b>" if row in bold else cut[row] for row in labels]
     # Plotly infers the type from the first trace, whose only name may be a number.
     axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
@@ -558,12 +567,12 @@ def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]
     return {f"yaxis_{name}": value for name, value in axis.items()}
 
 
-def two_lines(label: str) -> str:
-    """A label as HTML, in two lines if it is longer than `MOST_LETTERS`."""
+def broken(label: str) -> str:
+    """A label as HTML, in up to three lines if it is longer than `MOST_LETTERS`."""
     if len(label) <= MOST_LETTERS:
         return escape(label)
-    options: dict[str, Any] = {"max_lines": 2, "placeholder": "…", "break_on_hyphens": False}
-    return "<br>".join(map(escape, textwrap.wrap(label, MOST_LETTERS + 4, **options)))
+    options: dict[str, Any] = {"max_lines": 3, "placeholder": "…", "break_on_hyphens": False}
+    return "<br>".join(map(escape, textwrap.wrap(label, MOST_LETTERS - 4, **options)))
 
 
 def rows_down(lines: Sized) -> list[float]:

@@ -106,19 +106,26 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         charts.add_runs(drawn, go.Scatter, table, {name: charts.GREY}, "at", "value", MARK, **thin)
         drawn.data[-1].update(name=f"{len(faint)} others", legendgroup="others")
     colours = {name: ink for name, ink in colours.items() if name not in faint}
+    dense = False
     style: Style = {"mode": "lines+markers", "line_width": 2}
     style["showlegend"] = True
     if figure.size:
         table["area"] = _areas(figure, figure.frame[figure.size])
         style["by_row"] = {"marker_size": "area"}
-    elif len(table) > MOST_MARKS * len(colours) and figure.by.ticks:  # markers at the ticks only
-        table["mark size"] = 5 * table["at"].isin(figure.by.ticks)
+    elif dense := len(table) > MOST_MARKS * len(colours) and bool(figure.by.ticks):
+        table["mark size"] = 5 * table["at"].isin(figure.by.ticks)  # markers at the ticks only
         style["by_row"] = {"marker_size": "mark size"}
     else:
         style["marker_size"] = 7 if figure.low else 5
     for name, rows in _beside(figure, table, colours).items():
         one = {name: colours[name]}
-        style["error_y"] = charts.whiskers(rows, "value", colours[name], 1)
+        if dense:
+            charts.add_band(drawn, rows, name, colours[name])
+        elif error := charts.whiskers(rows, "value", colours[name], 1):
+            bars: Style = {"error_y": error, "mode": "markers", "marker_opacity": 0}
+            bars |= {"showlegend": False, "hoverinfo": "skip"}
+            charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", **bars)
+        rows = table[table["name"] == name]
         charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", MARK, **style)
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline)
@@ -144,9 +151,9 @@ def _areas(figure: Figure, n: Any) -> Any:
 
 
 def _beside(figure: Figure, table: pd.DataFrame, colours: Colours) -> dict[str, pd.DataFrame]:
-    """The marks of each series; those with whiskers are shifted, as they would hide each other.
+    """The whiskers of each series; on a log axis shifted, as they would hide each other.
 
-    With many series there are no whiskers.
+    With many series there are none.
     """
     series = {name: table[table["name"] == name] for name in colours}
     n_whiskered = sum(np.isfinite(rows["high"]).any() for rows in series.values())
@@ -263,7 +270,7 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     labels = figure.places
     row = 9 + 13 * max(1, len(ours)) if bars else 22
     if any(len(str(label)) > charts.MOST_LETTERS for label in labels):
-        row = max(row, 30)  # room for names of two lines
+        row = max(row, 34)  # room for names of several lines
     bold = table["label"][table["at"].isin(figure.bold)]
     axis = _axis(figure.value)
     if figure.text:

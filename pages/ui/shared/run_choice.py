@@ -92,8 +92,16 @@ class RunChoice:
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
-        """A unique name for each run, as charts and tables show it."""
-        return run_names(self.runs, show=title_of)
+        """A unique name for each run, as charts and tables show it.
+
+        Prompts that all of several runs have aren't repeated: a line above the results names them.
+        """
+        titles = run_names(self.runs, show=title_of)
+        prompts = {run.prompts for run in self.runs}
+        if len(titles) > 1 == len(prompts):
+            short = tuple(title.removesuffix(f" {one}") for title in titles for one in prompts)
+            titles = short if len(set(short)) == len(short) else titles
+        return titles
 
     @cached_property
     def heads(self) -> dict[str, str]:
