@@ -400,8 +400,11 @@ def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
     table = found.by_readings
     table = table[(table["step"] == table["step"].max()) & (table["n"] >= LEAST_FACTS)]
     ends = table.sort_values("group").iloc[[0, -1]].to_dict("records")
-    least, most = (f"{line['readings']}, {percent(line['p_at_k'])} % are right" for line in ends)
-    return f"Of facts read {least} at the last step; of facts read {most}"
+    least, most = ((f"{percent(line['p_at_k'])} %", line["readings"]) for line in ends)
+    return (
+        f"{least[0]} of facts read {least[1]} are right at the last step, {most[0]} of those read "
+        f"{most[1]}"
+    )
 
 
 def _short_count(readings: str) -> str:

@@ -26,7 +26,7 @@ from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
-MOST_ROWS = 12  # of a table without a scroll bar
+MOST_ROWS = 15  # of a table without a scroll bar
 TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}  # of files
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
@@ -299,7 +299,8 @@ def draw_whole(
         options: Fields of the view's request.
     """
     try:
-        shown = choice.view(function, **options)
+        with st.spinner("Counting", show_time=True):
+            shown = choice.view(function, **options)
     except UserError as error:
         show_note(plain(str(error)))
         return
