@@ -19,7 +19,7 @@ def draw_sets() -> None:
     left, right = st.columns([2, 1], gap="large")
     with left:
         chosen = datasets.choose_source(sources)
-    with right, errors_shown():
+    with right, st.container(key="detail"), errors_shown():
         datasets.draw_source(chosen)
     if chosen.installed:
         with errors_shown():

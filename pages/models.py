@@ -17,7 +17,7 @@ from lama_core.queries.question import AskRequest, ask
 from lama_core.rounding import fixed
 from lama_core.service import queries
 from pages.ui.router import is_routed
-from pages.ui.shared import cache, fetching, screens, url_state, visitors
+from pages.ui.shared import cache, fetching, links, screens, url_state, visitors
 from pages.ui.shared.messages import errors_shown, name_value_lines, plain
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
@@ -64,8 +64,8 @@ def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
     return groups[group]
 
 
-def draw_list(entries: list[Entry]) -> None:
-    """Draw models as a table; a click on a row chooses the model shown next to it."""
+def draw_list(entries: list[Entry]) -> str:
+    """Draw models as a table; return the name of the model that was clicked last."""
     table = pd.DataFrame(
         {
             "model": [entry.title for entry in entries],
@@ -73,28 +73,38 @@ def draw_list(entries: list[Entry]) -> None:
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
             ],
-            "download (GB)": [
-                (entry.source.n_bytes or 0) / 1e9 or None if not is_here(entry) else None
-                for entry in entries
-            ],
+            "download (GB)": [None if is_here(entry) else _size_of(entry) for entry in entries],
             "why it can't run": [
                 entry.source.why if status_of(entry) == IMPOSSIBLE else None for entry in entries
             ],
         }
     ).dropna(axis="columns", how="all")
-    url_state.draw_choice_table(
+    titles = {entry.name: entry.title for entry in entries}
+    return url_state.choose_row(
+        "Model",
         table,
-        [entry.name for entry in entries],
+        list(titles),
         key="model",
+        show=titles.__getitem__,
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
-            "download (GB)": st.column_config.NumberColumn(
-                format="%.2f", help="Download size of the weights, if known."
+            "download (GB)": st.column_config.TextColumn(
+                help="Size of the weights. A range if only the number of parameters is known: 2 "
+                "or 4 bytes each."
             ),
         },
         placeholder="–",
         height=38 * 13,
     )
+
+
+def _size_of(entry: Entry) -> str | None:
+    """The size of a model's weights in GB, or its range; None if unknown."""
+    if entry.source.n_bytes:
+        return fixed(entry.source.n_bytes / 1e9, 2)
+    if not entry.n_parameters:
+        return None
+    return "–".join(fixed(size * entry.n_parameters / 1e9, 2) for size in (2, 4))
 
 
 def draw_model(entry: Entry, status: str) -> None:
@@ -117,6 +127,7 @@ def draw_model(entry: Entry, status: str) -> None:
         "paper": PAPERS.get(entry.paper, entry.paper),
         "note": entry.note,
     }
+    st.subheader(plain(entry.title), anchor=False)
     st.markdown(name_value_lines(facts))
     if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
@@ -137,17 +148,14 @@ def draw_model(entry: Entry, status: str) -> None:
 
 
 def _draw_use(entry: Entry) -> None:
-    """Draw the link to Ask, and the test that loads the model and shows its first answer."""
+    """Draw the way to Ask, and the test that loads the model and shows its first answer."""
     chat = is_chat(entry.name)
-    link = {"tab": ["Question"], "generators": [entry.name]} if chat else {"models": [entry.name]}
+    link: screens.Params = {"models": [entry.name]}
+    if chat:
+        link = {"tab": "Question", "generators": [entry.name]}
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            screens.ASK,
-            label="Ask it",
-            icon=":material/edit_note:",
-            query_params=link,
-            width="content",
-        )
+        if st.button("Ask it", icon=":material/edit_note:", type="primary"):
+            links.go(screens.ASK, link)
         if st.button(
             "Test it",
             icon=":material/bolt:",
@@ -187,14 +195,17 @@ def draw_add() -> None:
     ):
         reference = st.text_input(
             "Folder, hub name or server",
-            placeholder="/path/to/a/model, owner/name or server:http://host:8000#name",
+            placeholder="owner/name",
             help="A folder with config.json and safetensors, a GGUF file, a name on the hub "
             "(owner/name or owner/name@revision), or server:http://host:8000#name for a model on "
             "an OpenAI-compatible server, or chat:http://host:8000#name if the server only "
             "generates text; the app reads the server's key from LAMA_SERVER_KEY. Pickled weights "
             "are refused, and code from a model's repository is never run.",
         )
-        st.caption("A model on this machine is loaded at once and asked one sentence.")
+        st.caption(
+            "For example `/path/to/a/model`, `gpt2` or `server:http://host:8000#name`. A model on "
+            "this machine is loaded at once and asked one sentence."
+        )
         if st.form_submit_button("Add", type="primary") and reference:
             with errors_shown(), st.spinner("Checking the model"):
                 added = check_and_add_model(reference.strip())
@@ -264,13 +275,17 @@ def draw_loaded() -> None:
 def main() -> None:
     """Draw the list by groups, the chosen model, the form to add one, and the memory."""
     st.header("Models", anchor=False)
+    st.markdown(
+        "The models that you can ask. **Masked** models read the text on both sides of the blank, "
+        "**causal** models only the text before it."
+    )
     with errors_shown():
         offered = visitors.offered_models()
         entries = [entry for entry in all_models() if offered is None or entry.name in offered]
         statuses = {entry.name: status_of(entry) for entry in entries}
         entries.sort(key=lambda entry: statuses[entry.name] != INSTALLED)
         if "chosen later" in st.session_state:
-            st.session_state["model"] = st.session_state.pop("chosen later")
+            links.set_param("model", [st.session_state.pop("chosen later")])
             st.session_state.pop("group", None)
         is_operator = visitors.may("manage")
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -281,13 +296,9 @@ def main() -> None:
             st.warning(plain(note), icon=":material/forum:")
         left, right = st.columns([3, 2], gap="large")
         with left:
-            draw_list(listed)
-        with right:
-            by_name = {entry.name: entry for entry in listed}
-            chosen = url_state.choose(
-                "Model", list(by_name), key="model", show=lambda name: by_name[name].title
-            )
-            draw_model(by_name[chosen], statuses[chosen])
+            chosen = draw_list(listed)
+        with right, st.container(key="detail"):
+            draw_model(next(one for one in listed if one.name == chosen), statuses[chosen])
         with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
             if is_operator:

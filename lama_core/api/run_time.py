@@ -11,7 +11,7 @@ from typing import Any
 from lama_core.datasets import Dataset
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import relations_with_facts
-from lama_core.probes.prompts.plan import prompts_to_study
+from lama_core.probes.prompts.plan import prompts_to_study as prompts_to_study
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.scoring.answer_spaces import answers_of, named_space

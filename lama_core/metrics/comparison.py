@@ -246,16 +246,16 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
             f"The words or answers that were ranked aren't known: {' and '.join(unknown)}. Ranks "
             "improve with fewer candidates."
         )
-    if differing_candidates((a, b)):
-        return (
-            f"The candidates differ: A ranks {a.n_said} words, B {b.n_said}. Ranks improve with "
-            "fewer candidates."
-        )
     exact_to = [run.exact_to for run in (a, b) if run.exact_to is not None]
     if exact_to:
         return (
             f"Both runs are ranked on their shared candidates ({a.n_said}), using the ten best "
             f"predictions that a run stores. P@k is exact up to k = {min(exact_to)}."
+        )
+    if differing_candidates((a, b)):
+        return (
+            f"The candidates differ: A ranks {a.n_said} words, B {b.n_said}. Ranks improve with "
+            "fewer candidates."
         )
     return ""
 

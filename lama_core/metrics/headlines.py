@@ -133,8 +133,8 @@ def headline(
 def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -> str:
     """Return which of two runs is better on the facts that both count, and by how much.
 
-    Adds the difference as a mean over relations, treated as a sample, if the sign of this mean is
-    not clear, because then the result could be different for other relations.
+    Limits the result to these facts if it could be different for other relations: if the sign of
+    the mean over relations, treated as a sample, is not clear.
 
     Args:
         found: The comparison of the runs.
@@ -155,16 +155,12 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
         f"{first} is ahead of {second} by {_points(whole.difference, whole.interval, sign)}: "
         f"{percent(best)} % against {percent(other)} % {of}"
     )
-    if whole.interval.low <= 0 <= whole.interval.high:
+    if whole.interval.includes_zero:
         return f"{said}; the interval includes 0, so the difference is not clear"
     ends = (sign * mean.sample_interval.low, sign * mean.sample_interval.high)
     if min(ends) > 0 or mean.p != mean.p:
         return said
-    over = _points(mean.difference, mean.sample_interval, sign)
-    return (
-        f"On these {found.units} {said}. Whether it would be ahead on other relations is open: on "
-        f"average over {mean.n} relations the difference is {over}"
-    )
+    return f"On these {found.units} {said}"
 
 
 def _points(difference: float, interval: Interval, sign: int) -> str:

@@ -72,6 +72,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def includes_zero(self) -> bool:
+        """Whether 0 is in the interval; False if it is undefined."""
+        return bool(self.low <= 0 <= self.high)
+
 
 @dataclass(frozen=True, slots=True)
 class Intervals:

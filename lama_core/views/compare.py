@@ -203,7 +203,7 @@ class CompareView(View[CompareRequest, Compared]):
         """Return how often each run is clearly ahead, and the largest lead."""
         rows = shown.frame[shown.frame["difference"].notna()]
         rows = rows[rows["by"] != "all"] if shown.request.slices else rows
-        if rows.empty:
+        if len(rows) < 2:
             return ""
         clear = {"A": (rows["high"] < 0).sum(), "B": (rows["low"] > 0).sum()}
         names = {end: shown.names[info.id] for end, info in zip("AB", shown.infos, strict=True)}

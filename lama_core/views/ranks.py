@@ -93,7 +93,7 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
             by=Axis(column="rank", title="rank of the right answer, 1 = best (ranges of ranks)"),
             value=Axis(
                 column="share",
-                title=f"share of all {shown.counts}, %",
+                title=f"% of {shown.counts} (each counts the same)",
                 share=True,
                 ends=(0, _end(frame["share"].max())),
             ),

@@ -191,7 +191,7 @@ def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: P
     tables = [one.value for one in app.dataframe]
     (relations,) = [table for table in tables if "answers" in table]
     assert relations.iloc[0][["relation", "answers", "domains"]].tolist() == [
-        "P1", 3, "Geographic, *Arts*",
+        "→ P1", 3, "Geographic, *Arts*",
     ]  # fmt: skip
     (answers,) = [table for table in tables if list(table) == ["answer"]]
     assert answers["answer"].tolist() == ["Lima", "New York", "*Oslo*"]

@@ -98,8 +98,8 @@ def test_k_relations_and_models_of_the_address_are_shown() -> None:
 @pytest.mark.usefixtures("here")
 def test_a_mean_over_some_of_a_sources_relations_says_of_how_many() -> None:
     totals = tables(open_page("results", data="starter", models=["minilm-mlm"]))[0]
-    of_sources = totals[totals["relations"].isin(["total", "over relations"])]
-    numbers = dict(zip(of_sources["corpus"], of_sources["#rel"], strict=True))
+    of_sources = totals[totals["type of relation"] == "mean over relations"]
+    numbers = dict(zip(of_sources["source"], of_sources["#rel"], strict=True))
     assert numbers == {"Google_RE": "2 of 3", "TREx": "42", "ConceptNet": "16", "Squad": "1"}
 
 
@@ -204,7 +204,7 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
     ]  # fmt: skip
     spec = json.loads(app.get("plotly_chart")[0].proto.spec)
     totals = tables(app)[0]
-    means = totals.loc[totals["relations"].isin(["total", "over relations"]), "GPT-2 small"]
+    means = totals.loc[totals["type of relation"] == "mean over relations", "GPT-2 small"]
     gpt2 = next(trace for trace in spec["data"] if trace.get("name") == "GPT-2 small")
     assert [text.split(",")[0] for text in gpt2["hovertext"][1:]] == [f"<b>{x}" for x in SOURCES]
     shown_means = np.frombuffer(base64.b64decode(gpt2["x"]["bdata"]), gpt2["x"]["dtype"])
@@ -247,8 +247,12 @@ def test_slices_say_that_a_training_text_is_not_known() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_pair_of_gold_and_answer_leads_to_its_facts() -> None:
-    app = open_page("facts", data="made-up", models=["gpt2"], view="Confusion")
+    confusion = {"data": "made-up", "models": ["gpt2"], "view": "Confusion"}
+    (wrong,) = tables(open_page("facts", **confusion))[:1]
+    assert not (wrong["gold"].str.lower() == wrong["answer"].str.lower()).any()
+    app = open_page("facts", **confusion, every_pair="true")
     pairs = tables(app)[0]
+    assert len(pairs) > len(wrong)
     first = pairs.iloc[0]
     there = open_page("facts", data="made-up", models=["gpt2"], gold=first["gold"],
                       answer=first["answer"])  # fmt: skip

@@ -74,7 +74,7 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
         ("Margins", "Margin: log-probability of the right answer"),
         ("Calibration", "softmax over all answers' scores"),
         ("Slices", "percent of all facts of a slice"),
-        ("Compare", "On the 8 facts of 2 relations that both are scored on"),
+        ("Compare", "Filled point: the interval excludes 0"),
     ],
 )
 def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], tab: str, text: str) -> None:
@@ -102,7 +102,7 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     (warning,) = app.warning
     assert "whole answers (at most 4)" in warning.value and "blank (4)" in warning.value
     # New York is more than one token: Eve is asked of the statements alone.
-    assert "On the 7 facts of 2 relations that both are scored on" in said(app)
+    assert "B minus A over 7 facts" in {one.label for one in app.metric}
     assert "**Different things are ranked**" in said(app)
     app = open_page("results", data="stated", runs=pair, tab="Margins")
     assert "Runs without margins, because they rank words: filler." in said(app)

@@ -81,6 +81,7 @@ def _draw_relations(dataset: Dataset) -> None:
             ],
         }
     ).join(optional.dropna(axis="columns", how="all"))
+    st.markdown("### Relations")
     names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
     name = choose_row(
         "Relation",
@@ -94,57 +95,54 @@ def _draw_relations(dataset: Dataset) -> None:
 
 
 def _draw_relation(dataset: Dataset, relation: Relation) -> None:
-    """Draw a relation's templates, domains and answers on the left, its facts on the right."""
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        st.markdown(f"### {plain(relation_label(relation.name, relation.label))}")
-        if relation.description:
-            st.caption(plain(relation.description))
-        if relation.prompts:
-            draw_table(
-                pd.DataFrame(
-                    {
-                        "template": [prompt.template for prompt in relation.prompts],
-                        "origin": [prompt.origin for prompt in relation.prompts],
-                        "weight": [prompt.weight for prompt in relation.prompts],
-                    }
-                ).dropna(axis="columns", how="all"),
-                placeholder="",
-            )
-        else:
-            st.caption("No template: each fact has its own sentence with a blank.")
-        if relation.negated_template:
-            st.caption(f"Negated: {plain(relation.negated_template)}")
-        if relation.domains:
-            st.caption(f"Domains: {plain(', '.join(relation.domains))}")
-        if relation.answers:
-            st.markdown(f"### {len(relation.answers):,} answers to choose from")
-            draw_table(
-                pd.DataFrame({"answer": relation.answers[:MOST_FACTS]}),
-                height=280 if len(relation.answers) > 7 else "content",
-            )
-            if len(relation.answers) > MOST_FACTS:
-                st.caption(f"The first {MOST_FACTS} of {len(relation.answers):,}.")
-    facts = dataset.facts_of(relation.name)
-    with right:
-        st.markdown(f"### {counted(len(facts), 'fact')}")
-        shown = facts[:MOST_FACTS]
-        table = pd.DataFrame(
-            {
-                "subject": [fact.subject for fact in shown],
-                "object": [fact.object for fact in shown],
-                "sentence": [fact.sentences[0] if fact.sentences else None for fact in shown],
-                "sentences": [len(fact.sentences) or None for fact in shown],
-                "origin": [fact.origin or None for fact in shown],
-            }
-        )
+    """Draw a relation's templates, domains and answers, and its facts."""
+    st.markdown(f"### {plain(relation_label(relation.name, relation.label))}")
+    if relation.description:
+        st.caption(plain(relation.description))
+    if relation.prompts:
         draw_table(
-            table.dropna(axis="columns", how="all"),
+            pd.DataFrame(
+                {
+                    "template": [prompt.template for prompt in relation.prompts],
+                    "origin": [prompt.origin for prompt in relation.prompts],
+                    "weight": [prompt.weight for prompt in relation.prompts],
+                }
+            ).dropna(axis="columns", how="all"),
             placeholder="",
-            height=420 if len(facts) > 10 else "content",
         )
-        if len(facts) > MOST_FACTS:
-            st.caption(f"The first {MOST_FACTS} of {len(facts):,}.")
+    else:
+        st.caption("No template: each fact has its own sentence with a blank.")
+    if relation.negated_template:
+        st.caption(f"Negated: {plain(relation.negated_template)}")
+    if relation.domains:
+        st.caption(f"Domains: {plain(', '.join(relation.domains))}")
+    if relation.answers:
+        st.markdown(f"### {len(relation.answers):,} answers to choose from")
+        draw_table(
+            pd.DataFrame({"answer": relation.answers[:MOST_FACTS]}),
+            height=280 if len(relation.answers) > 7 else "content",
+        )
+        if len(relation.answers) > MOST_FACTS:
+            st.caption(f"The first {MOST_FACTS} of {len(relation.answers):,}.")
+    facts = dataset.facts_of(relation.name)
+    st.markdown(f"### {counted(len(facts), 'fact')}")
+    shown = facts[:MOST_FACTS]
+    table = pd.DataFrame(
+        {
+            "subject": [fact.subject for fact in shown],
+            "object": [fact.object for fact in shown],
+            "sentence": [fact.sentences[0] if fact.sentences else None for fact in shown],
+            "sentences": [len(fact.sentences) or None for fact in shown],
+            "origin": [fact.origin or None for fact in shown],
+        }
+    )
+    draw_table(
+        table.dropna(axis="columns", how="all"),
+        placeholder="",
+        height=420 if len(facts) > 10 else "content",
+    )
+    if len(facts) > MOST_FACTS:
+        st.caption(f"The first {MOST_FACTS} of {len(facts):,}.")
 
 
 def _draw_pairs(dataset: AnalogyDataset) -> None:

@@ -71,10 +71,10 @@ my-model,capital,Japan,Tokyo,Kyoto,3
 
 
 def status_of(listed: Listed) -> str:
-    """A dataset's status for display: `installed` or how it is obtained, with its size."""
+    """A dataset's status for display: `installed`, or the size of its download."""
     if listed.installed:
         return "installed"
-    return f"download{f', {format_bytes(listed.size)}' if listed.size else ''}"
+    return f"download, {format_bytes(listed.size) if listed.size else 'size unknown'}"
 
 
 def choose_source(sources: list[Listed]) -> Listed:
@@ -223,14 +223,14 @@ def _draw_pattern() -> None:
     """Draw what a table needs, and a table to download and fill in."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "Your own facts, one per row of a table; a published data set as its authors release "
-            "it; or results of models: a table, or the output of lm-evaluation-harness, "
+            "**Facts to ask models**: a table with one fact per row, or a data set as published."
+            "  \n**Results that you have**: a table, or the output of lm-evaluation-harness, "
             "lm-pub-quiz, LAMA or OptiPrompt."
         )
         st.download_button(
-            "Example CSV",
+            "Example facts",
             PATTERN,
-            "facts.csv",
+            "capitals.csv",
             "text/csv",
             icon=":material/download:",
             help=TABLE_HELP,

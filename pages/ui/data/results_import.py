@@ -12,11 +12,13 @@ from lama_core.api.imported import (
     content_of,
     preview_results,
 )
+from lama_core.rounding import percent
 from lama_core.runs.find import load_run
 from pages.ui.data.mapping import NONE, Opened, read_once, shown_value
-from pages.ui.shared import jobs, links, screens
-from pages.ui.shared.messages import plain, show_error, show_note
+from pages.ui.shared import cache, jobs, links, screens
+from pages.ui.shared.messages import counted, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
+from pages.ui.shared.url_state import title_of
 
 JOB = "import results"
 CHECKED = "results checked"  # in the session: the last import that was checked, and its report
@@ -66,10 +68,17 @@ def _end(job: jobs.Job) -> None:
 
 def _draw_saved(names: tuple[str, ...]) -> None:
     """Draw the names of the saved runs, and the way to their results."""
-    st.success(plain(f"Saved {', '.join(names)}."), icon=":material/check_circle:")
+    st.success(plain(f"Saved: {'; '.join(map(_said, names))}."), icon=":material/check_circle:")
     if st.button("Show the results", icon=":material/visibility:", type="primary"):
         data = load_run(names[0]).info.dataset
         links.go(screens.RESULTS, {"data": data, "runs": list(names)})
+
+
+def _said(name: str) -> str:
+    """What was saved: the model, the data, the number of rows and P@1."""
+    info = load_run(name).info
+    text = f"{info.title or title_of(info.model)} on {info.dataset}, {counted(info.n, 'row')}"
+    return text + f", P@1 {percent(cache.precision_of(info)[0])} %" * bool(info.n)
 
 
 def draw_form(file: Opened) -> None:

@@ -5,20 +5,19 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.results import results
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.requests import Request
-from lama_core.rounding import percent
+from lama_core.rounding import percent, percentage
 from lama_core.runs.info import RunInfo
 from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
 from lama_core.views.training import place_of
 from pages.ui.results.new_run import open_form
-from pages.ui.shared import jobs, visitors
+from pages.ui.shared import cache, jobs, visitors
 from pages.ui.shared.export import draw_command, draw_export, request_of
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
 from pages.ui.shared.run_form import show_runs
@@ -40,10 +39,10 @@ def draw_runs() -> None:
     st.markdown(_count(own, len(runs) - len(own)))
     if not runs:
         return
-    left, right = st.columns([2, 1], gap="large")
+    left, right = st.columns([5, 2], gap="medium")
     with left:
         name = _choose_run(runs)
-    with right:
+    with right, st.container(key="detail"):
         _draw_run(next(run for run in runs if run.name == name))
 
 
@@ -106,8 +105,9 @@ def _choose_run(runs: list[KeptRun]) -> str:
             "data": [run.info.dataset if run.info else None for run in runs],
             "kind": [_kind(run) for run in runs],
             "prompts": [run.info.prompts if run.info else None for run in runs],
-            "relations": [_relations(run.info) if run.info else None for run in runs],
+            "relations": [_n_relations(run.info) if run.info else None for run in runs],
             "facts": [run.info.n if run.info else None for run in runs],
+            "P@1": [_precision(run.info) if run.info else None for run in runs],
             "made": [run.changed[:10] for run in runs],
         }
     )
@@ -122,17 +122,30 @@ def _choose_run(runs: list[KeptRun]) -> str:
         column_config={
             "data": st.column_config.TextColumn(width=80),
             "kind": st.column_config.TextColumn(width=158),
+            "relations": st.column_config.NumberColumn(help="With a scored fact."),
             "facts": st.column_config.NumberColumn(format="localized", help="Scored queries."),
+            "P@1": st.column_config.NumberColumn(
+                format="%.1f %%", help="Percent of the scored facts with a right first answer."
+            ),
         },
     )
     draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
     return chosen
 
 
-def _relations(info: RunInfo) -> str:
-    """The relations of a run: their labels if there are few, else their number."""
-    names = [relation_label(one.name, one.label) for one in info.relations]
-    return ", ".join(names) if len(names) <= MOST_NAMED else str(len(names))
+def _n_relations(info: RunInfo) -> int:
+    """The number of relations with a scored fact."""
+    return sum(one.n > 0 for one in info.relations)
+
+
+def _precision(info: RunInfo) -> float | None:
+    """P@1 over a run's facts in percent; None if it has none or can't be read."""
+    if info.kind not in FACT_KINDS or not info.n:
+        return None
+    try:
+        return percentage(cache.precision_of(info)[0])
+    except UserError:
+        return None  # choosing the run shows the error
 
 
 def _title(run: KeptRun) -> str:
@@ -224,16 +237,15 @@ def _draw_request(run: KeptRun, request: Request) -> None:
 
 def _measured(info: RunInfo) -> str:
     """What a run measured: facts, relations and, if it scores facts, P@1, as Markdown."""
-    relations = _relations(info)
-    of = relations if len(info.relations) <= MOST_NAMED else f"{relations} relations"
-    text = (
-        f"**{counted(info.n, {'facts': 'fact'}.get(info.counts, 'query'))}** of {plain(of)}"
-        * bool(info.relations)
-    )
+    names = [relation_label(one.name, one.label) for one in info.relations]
+    n_relations = _n_relations(info)
+    of = ", ".join(names) if len(names) <= MOST_NAMED else counted(n_relations, "relation")
+    unit = {"facts": "fact"}.get(info.counts, "query")
+    text = f"**{counted(info.n, unit)}** of {plain(of)}" * bool(info.relations)
     if info.kind in FACT_KINDS and info.n:
-        scores = results([info.id])
-        share = float((scores["p_at_1"] * scores["n"]).sum() / scores["n"].sum())
-        text += f"; **P@1 {percent(share)} %** over all of them"
+        over_facts, over_relations = cache.precision_of(info)
+        text += f"; **P@1 {percent(over_facts)} %** of them"
+        text += f", {percent(over_relations)} % on average over relations" * (n_relations > 1)
     return text
 
 

@@ -2,12 +2,15 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
+from lama_core.metrics.intervals import share_intervals
 from lama_core.probes.prompts.analyses import (
     DISTANCES,
     AnalyseRequest,
@@ -16,7 +19,7 @@ from lama_core.probes.prompts.analyses import (
     transfer_weights,
 )
 from lama_core.probes.prompts.spec import list_studies
-from lama_core.rounding import fixed
+from lama_core.rounding import fixed, percent
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
@@ -24,11 +27,23 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import pick, title_of
 
+SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
 
-def draw_analyses(choice: PromptsChoice) -> None:
-    """Draw divergence by edit distance, and P@1 with the ensemble weights of other models."""
+
+def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
+    """Draw divergence by edit distance, and P@1 with the ensemble weights of other models.
+
+    place: where to draw the choice of the distance.
+    """
     studies = load_relations(choice.whole)
-    distance = pick("Edit distance", DISTANCES, key="distance", help=explain("Edit distance"))
+    distance = pick(
+        "Edit distance",
+        DISTANCES,
+        key="distance",
+        place=place,
+        format_func=SCALES.__getitem__,
+        help=explain("Edit distance"),
+    )
     pairs = [
         pair for study in studies for pair in prompt_pairs(study, choice.combination, distance)
     ]
@@ -50,12 +65,12 @@ def draw_analyses(choice: PromptsChoice) -> None:
             showlegend=False,
             boxpoints=False,
         )
-    figure.update_xaxes(title=f"edit distance of two prompts, {distance}", type="category")
+    figure.update_xaxes(title=f"edit distance of two prompts, {SCALES[distance]}", type="category")
     figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
     charts.draw_chart(
         figure.update_layout(height=340),
         "divergence chart",
-        title="Divergence by edit distance",
+        title=f"Divergence by edit distance, all {len(studies)} relations",
         footnote=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
         f"{len(studies)} relations, {found.n_pairs:,} pairs of prompts, "
         f"{choice.study.ranking} ranking",
@@ -74,6 +89,12 @@ def draw_analyses(choice: PromptsChoice) -> None:
         choice.made(),
         AnalyseRequest(choice.info.id, choice.combination, distance=distance),
     )
+
+
+def _share_of(share: float, n: int) -> str:
+    """A share of n facts with its 95 % interval."""
+    ends = share_intervals(np.array(round(share * n)), np.array(n))
+    return f"{percent(share)} % ({percent(float(ends.low))} to {percent(float(ends.high))})"
 
 
 def _in_bin(distance: float, number: int) -> bool:
@@ -102,8 +123,8 @@ def _draw_transfer(choice: PromptsChoice) -> None:
         rows.append(
             {
                 "weights from": title_of(info.model),
-                "P@1 with them": 100 * found.other,
-                "P@1 with own weights": 100 * found.own,
+                "P@1 with these weights": _share_of(found.other, found.n),
+                "P@1 with own weights": _share_of(found.own, found.n),
                 "facts": found.n,
             }
         )

@@ -10,6 +10,7 @@ import streamlit as st
 
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
+from lama_core.metrics.comparison import Difference, paired_difference
 from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals
 from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
 from lama_core.probes.prompts.ensemble import PAPER
@@ -39,6 +40,7 @@ METHODS_SAID = (
     "gets right."
 )
 AVERAGES: tuple[Averaging, ...] = ("micro", "macro")
+MEANS = {"log-linear": "log-probabilities", "linear": "probabilities"}
 SCOPES = ("this relation", "all relations")
 
 
@@ -124,7 +126,7 @@ def _draw_scores(
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
     relations = choice.study.relation.name if single else f"{len(studies)} relations"
-    draw_headline(_conclusion(rows, averaging))
+    draw_headline(_conclusion(rows, _gain_of_best(rows, studies, choice.combination)))
     charts.draw_chart(
         _bars(rows, model, choice.colour, paper_name, averaging),
         "ensembles chart",
@@ -155,23 +157,50 @@ def _draw_scores(
     draw_export("ensembles", lambda: table, made, choice.request(names))
 
 
-def _conclusion(rows: pd.DataFrame, averaging: Averaging) -> str:
-    """Return the best way of combining prompts, compared with the manual prompt."""
+def _best_of(rows: pd.DataFrame) -> pd.Series | None:
+    """Return the best way of combining prompts; None without one."""
     ways = rows[~rows["title"].isin(("Oracle", "Manual"))]
-    manual = rows[rows["title"] == "Manual"]
-    if ways.empty or manual.empty:
+    return None if ways.empty else ways.iloc[int(ways["value"].argmax())]
+
+
+def _gain_of_best(
+    rows: pd.DataFrame, studies: Sequence[RelationStudy], combination: str
+) -> Difference | None:
+    """Return P@1 of the best way minus that of the best prompt alone, paired over all facts."""
+    best = _best_of(rows)
+    if best is None:
+        return None
+    pairs = [
+        (alone[1], way[1])
+        for study in studies
+        if (alone := study.ensemble(combination, "top1"))
+        and (way := study.ensemble(combination, best["method"]))
+    ]
+    if not pairs:
+        return None
+    alone, way = (np.concatenate(ranks) == 1 for ranks in zip(*pairs, strict=True))
+    return paired_difference(alone, way)
+
+
+def _conclusion(rows: pd.DataFrame, gain: Difference | None) -> str:
+    """Return how the best way of combining prompts does, compared with single prompts.
+
+    gain: its paired difference from the best prompt alone.
+    """
+    best = _best_of(rows)
+    if best is None or gain is None:
         return ""
-    best = ways.iloc[int(ways["value"].argmax())]
-    first, own = (
-        f"{fixed(row['value'], 1)} %"
-        + f" ({fixed(row['low'], 1)} to {fixed(row['high'], 1)})" * (averaging == "micro")
-        for row in (best, manual.iloc[0])
-    )
-    overlaps = bool(best["low"] <= manual["high"].iloc[0])  # False without intervals
-    return (
-        f"{best['title']} is the best way to combine these prompts: {first} of {best['facts']:,} "
-        f"test facts are right; with the manual prompt {own}" + "; the intervals overlap" * overlaps
-    )
+    shown = {row["title"]: f"{fixed(row['value'], 1)} %" for row in rows.to_dict("records")}
+    first = f"{shown[best['title']]} of {best['facts']:,} test facts"
+    ends = " to ".join(percent(end, signed=True) for end in (gain.interval.low, gain.interval.high))
+    if shown.get("Top1") == shown[best["title"]]:
+        text = f"No combination beats the best prompt alone: {first} are right"
+    else:
+        text = (
+            f"{best['title']} gets {first} right, {'' if gain.interval.low > 0 else 'not '}clearly "
+            f"more than the best prompt alone, {shown['Top1']} (difference {ends} points)"
+        )
+    return text + (f"; the manual prompt {shown['Manual']}" if "Manual" in shown else "")
 
 
 def _bars(
@@ -223,15 +252,19 @@ def _draw_curve(choice: PromptsChoice) -> None:
     }
     if not curves or max(map(len, curves.values())) < 2:
         return
-    st.markdown(
-        "**How many prompts?** P@1 of the mean of the K best prompts",
+    values = curves.get("log-linear") or max(curves.values(), key=len)
+    best, every = int(np.argmax(values)), f"all {len(values)} prompts {percent(values[-1])} %"
+    one = f"The mean of the {best + 1} best prompts" if best else "The best prompt alone"
+    draw_headline(
+        f"{one} gets {percent(values[best])} % right, the mean of {every}",
         help=explain("Log-linear and linear"),
+        key="headline curve",
     )
     figure = go.Figure()
     for kind, dash in (("log-linear", "solid"), ("linear", "dot")):
         values = curves.get(kind, ())  # type: ignore[call-overload]
         figure.add_scatter(
-            name=kind,
+            name=f"{kind}: mean of {MEANS[kind]}",
             x=list(range(1, len(values) + 1)),
             y=[100 * value for value in values],
             hovertext=list(map(percent, values)),
@@ -240,7 +273,10 @@ def _draw_curve(choice: PromptsChoice) -> None:
             hovertemplate=f"K = %{{x}}, {kind}: %{{hovertext}} %"
             f"<br>{len(choice.study.test):,} test facts<extra></extra>",
         )
-    figure.update_xaxes(title="K, prompts", dtick=1 if len(values) < 16 else 5)
+    figure.update_xaxes(
+        title="K: number of prompts, the best on training facts first",
+        dtick=1 if len(values) < 16 else 5,
+    )
     figure.update_yaxes(title="P@1, % of test facts", rangemode="tozero")
     charts.draw_chart(
         figure.update_layout(height=300),

@@ -1,8 +1,10 @@
 """Answers of every prompt to one fact, side by side (Jiang et al. 2020, Figure 1)."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from lama_core.probes.prompts.study import RelationStudy
@@ -10,6 +12,9 @@ from lama_core.rounding import fixed
 from lama_core.scoring.blanks import fill
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import open_cloze
+from pages.ui.shared.messages import counted
+from pages.ui.shared.predictions import probability
+from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
 
 PER_ROW = 3
@@ -44,7 +49,6 @@ def draw_fact(choice: PromptsChoice) -> None:
     )
     order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
     st.html(_ensemble_chips(choice, fact))
-    st.caption("Bars: probability; numbers: log-probability.")
     for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):
         row = order[first : min(first + PER_ROW, MOST_PROMPTS)]
         for column, prompt in zip(st.columns(PER_ROW), row, strict=False):
@@ -53,13 +57,8 @@ def draw_fact(choice: PromptsChoice) -> None:
                 if st.button("Ask it", key=f"ask {prompt}", icon=":material/edit_note:"):
                     template = study.pool.prompts[prompt].template
                     open_cloze(choice, template, fact)
-    if len(order) > MOST_PROMPTS:
-        rest = order[MOST_PROMPTS:]
-        st.html(
-            '<table class="lx"><tbody>'
-            + "".join(_line(choice, prompt, fact) for prompt in rest)
-            + "</tbody></table>"
-        )
+    if rest := order[MOST_PROMPTS:]:
+        _draw_rest(choice, rest, fact)
 
 
 def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
@@ -75,7 +74,7 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
             f'<tr class="{gold}"><td class="rank">{rank + 1}</td>'
             f'<td class="word">{escape(word)}</td>'
             f'<td class="bar"><div style="width:{100 * prob:.2f}%;background:{choice.colour}">'
-            f'</div></td><td class="num">{fixed(log_prob, 2)}</td></tr>'
+            f'</div></td><td class="num">{probability(prob)}</td></tr>'
         )
     rank = int(study.ranks[prompt, fact])
     blind = "" if choice.shows_subject(prompt) else BLIND
@@ -87,19 +86,27 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
     )
 
 
-def _line(choice: PromptsChoice, prompt: int, fact: int) -> str:
-    """Return one prompt's query and first answer as a table row in HTML."""
+def _draw_rest(choice: PromptsChoice, prompts: Sequence[int], fact: int) -> None:
+    """Draw a table of the first answers with these prompts; a click opens one on the page Ask."""
     study = choice.study
-    row = study.rows[prompt, fact]
-    first = study.words.get(int(study.first_answers(row)), "?")
-    rank = int(study.ranks[prompt, fact])
-    query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
-    gold = "gold" if rank == 1 else ""
-    blind = "" if choice.shows_subject(prompt) else BLIND
-    return (
-        f'<tr class="{gold}"><td>{escape(query)}{blind}</td><td class="word">{escape(first)}</td>'
-        f'<td class="num">right answer: rank {rank:,}</td></tr>'
-    )
+    st.markdown(f"### The other {counted(len(prompts), 'prompt')}, worse on the training facts")
+    rows = []
+    for prompt in prompts:
+        row = study.rows[prompt, fact]
+        query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
+        first = study.words.get(int(study.first_answers(row)), "?")
+        rank = int(study.ranks[prompt, fact])
+        rows.append(
+            {
+                "query": query,
+                "first answer": first + " ✓" * (rank == 1),
+                "rank of the right answer": rank,
+            }
+        )
+    picked = draw_table(pd.DataFrame(rows), key=f"other prompts {fact}", picks="single-row")
+    st.caption("Click a row to ask it.")
+    if picked.rows:
+        open_cloze(choice, study.pool.prompts[prompts[picked.rows[0]]].template, fact)
 
 
 def _ensemble_chips(choice: PromptsChoice, fact: int) -> str:

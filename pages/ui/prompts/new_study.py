@@ -35,6 +35,7 @@ from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 
 FIRST_RELATION = "P30"  # continent: a prompt is clearly the best
 OWN_PROMPTS = "The relations' own"
+EXAMPLE = "[X] is a city in [Y] ."  # for relations without templates
 HALVES = "Half of the facts"
 ABOUT = (
     "Which prompt of a relation works best? A study scores all its prompts on training facts, "
@@ -101,11 +102,14 @@ def _choose() -> StudyRequest | None:
         limit = choose_limit(
             100,
             "study_limit",
-            what="Facts per relation (at most), for training and as many for the test",
-            help="Fewer than about 50 facts give wide intervals. Empty: all.",
+            what="Training facts per relation (the test gets as many)",
+            help="At most. Fewer than about 50 facts give wide intervals. Empty: all.",
             bound=True,
         )
-    templates = _type_prompts(below) if len(relations) == 1 else ()
+    templates: tuple[str, ...] = ()
+    if len(relations) == 1:
+        prompts = cache.dataset_of(dataset).relation(relations[0]).prompts
+        templates = _type_prompts(below, prompts[0].template if prompts else EXAMPLE)
     request = StudyRequest(
         dataset=dataset,
         model=model,
@@ -182,13 +186,13 @@ def _choose_relations(dataset: str, prompts: Path | None) -> tuple[str, ...]:
     )
 
 
-def _type_prompts(place: DeltaGenerator) -> tuple[str, ...]:
+def _type_prompts(place: DeltaGenerator, example: str) -> tuple[str, ...]:
     """Draw the field for the visitor's own prompts, one per line, and return them."""
     own = place.text_area(
         "Your own prompts (optional, one per line)",
         key="study_own",
         persist_state=KEPT,
-        placeholder="[X] is a city in [Y] .",
+        placeholder=example,
         help="[X] is the subject, [Y] the blank.",
     )
     return tuple(line.strip() for line in own.splitlines() if line.strip())

@@ -187,7 +187,8 @@ def choose_study() -> PromptsChoice | None:
             help=explain("Sets of prompts"),
             disabled=idle,
         )
-    st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
+    if combination != "all":
+        st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
     choice = PromptsChoice(whole, study, combination)
     if study.ranking == "filtered" and study.removed is None:
         st.warning(

@@ -16,11 +16,11 @@ from lama_core.scoring.blanks import fill
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import draw_headline, plain
 from pages.ui.shared.tables import Picked, draw_table
 
 SHOWN_FACTS = 50
-MOST_ROWS = 10  # of the leaderboard without a scroll bar
+N_BEST = 5  # rows of the leaderboard next to a tried prompt
 TRIALS = "tried prompts"  # session key: (study, relation) -> prompt -> its trial and facts
 MOST_TRIALS = 20  # of a relation
 YOURS = "yours"
@@ -97,27 +97,19 @@ def said_ends(low: float, high: float, *, signed: bool = False) -> str:
 
 
 def _headline(choice: PromptsChoice) -> str:
-    """Compare test P@1 of the manual, the best and the weighted prompts; empty if unknown."""
+    """Compare test P@1 of the best prompt with that of the manual one; empty if unknown."""
     study = choice.study
-    manual = study.pool.manual
-    found = {
-        title: study.ensemble(choice.combination, method)
-        for method, title in (
-            ("top1", "best prompt on training facts"),
-            ("optimised", "optimised ensemble"),
-        )
-    }
-    parts = [
-        f"{title} **{percent(precision_at(one[1]))} %**" for title, one in found.items() if one
-    ]
-    if manual is None or not parts:
+    manual, found = study.pool.manual, study.ensemble(choice.combination, "top1")
+    if manual is None or found is None:
         return ""
-    parts.insert(0, f"manual prompt **{percent(study.test_accuracies[manual])} %**")
-    return f"Test P@1, {study.ranking} ranking: {', '.join(parts)}"
+    return (
+        f"The best prompt on training facts gets {percent(precision_at(found[1]))} % of test facts "
+        f"right, the manual prompt {percent(study.test_accuracies[manual])} %"
+    )
 
 
 def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
-    """Draw the leaderboard with the place of a prompt, and its export. name: the prompt's."""
+    """Draw the best prompts, and the place of a prompt among all. name: the prompt's."""
     table = leaderboard_of(choice)
     n, shares = len(table), table["p_at_1"]
     tried = shares[table["prompt"] == prompt]
@@ -130,7 +122,11 @@ def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
         alone = f"{name} is number {place:,} of {n:,}"
         shared = f"{name} shares places {place:,} to {place + n_same - 1:,} of {n:,}"
         st.markdown(f"**{alone if n_same == 1 else shared}.**")
-    _draw_table(prompt_rows(choice)[list(BOARD)], height=320 if n > MOST_ROWS else "content")
+    shown = (table.index < N_BEST) | (table["prompt"] == prompt)
+    _draw_table(prompt_rows(choice)[list(BOARD)][shown], height="content")
+    if n > N_BEST and st.button(f"All {n:,} prompts", icon=":material/list:", type="tertiary"):
+        others = links.params_without(["prompts_view"])
+        links.go(screens.RESULTS, {**others, "prompts_view": "Prompts"})
     _draw_export(choice)
 
 
@@ -147,7 +143,7 @@ def _draw_export(choice: PromptsChoice) -> None:
 
 def draw_prompts(choice: PromptsChoice) -> None:
     """Draw the table and, below it, the facts that only the selected prompt gets right."""
-    st.markdown(_headline(choice))
+    draw_headline(_headline(choice))
     table = prompt_rows(choice)
     shown = table.drop(columns="number")
     if shown["published weight"].isna().all():
@@ -155,9 +151,11 @@ def draw_prompts(choice: PromptsChoice) -> None:
     if not shown["tells"].any():
         shown = shown.drop(columns="tells")
     key = f"prompts of {choice.study.relation.name}"
-    selected = _draw_table(shown, key=key, picks="single-row").rows
+    first = _default_row(table)
+    marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
+    selected = _draw_table(shown, key=key, picks="single-row", selection_default=marked).rows
     st.caption("Click a row to see the facts that only this prompt gets right.")
-    number = int(table["number"][selected[0] if selected else _default_row(table)])
+    number = int(table["number"][selected[0] if selected else first])
     if number != OWN:
         draw_only_right(choice, number)
     _draw_export(choice)
@@ -203,8 +201,8 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
             help="Weight in the optimised ensemble. " + explain("Optimised ensemble"),
         ),
         "only it": number(
-            "Only it",
-            width=72,
+            "Right only here",
+            width=110,
             help="Number of test facts that only this prompt of the relation gets right.",
         ),
         "published weight": number(

@@ -4,6 +4,7 @@ A prompt of the study shows its stored result at once. With a new prompt, the mo
 in batches of facts until all facts are done or the user stops.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,16 +28,22 @@ from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
 LEAST_FACTS = 20  # with fewer, two prompts are hardly ever told apart
+SENTENCE = re.compile(r"[^:;()]* (is|was|are) [^:;()]*\.")
 STATE = "trying"
 TYPED = "typed prompt"  # session key: the user has typed a prompt, which isn't tried yet
 EXAMPLE = "tried example"  # session key: the example prompt that was filled in last
 
 
 def example_of(choice: PromptsChoice) -> str:
-    """Return the study's best prompt on the training facts, other than the manual one."""
+    """Return the study's best prompt on the training facts, other than the manual one.
+
+    Prefers whole sentences: mined prompts can be fragments.
+    """
     pool, accuracies = choice.study.pool, choice.study.train_accuracies
     eligible = choice.eligible or pool.eligible("all")
     others = [number for number in eligible if number != pool.manual]
+    sentences = [number for number in others if SENTENCE.fullmatch(pool.templates[number])]
+    others = sentences or others
     best = max(others, key=lambda number: accuracies[number], default=None)
     return "" if best is None else pool.templates[best]
 
@@ -44,6 +51,13 @@ def example_of(choice: PromptsChoice) -> str:
 def draw_try(choice: PromptsChoice) -> None:
     """Draw the input and the prompt's result, from the study or from querying the model."""
     study, model = choice.study, plain(title_of(choice.info.model))
+    fact = study.test[0]
+    relation = plain(study.relation.label or study.relation.name)
+    st.markdown(
+        f"Write a sentence for the relation **{relation}**: [X] stands for the subject (such as "
+        f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}). Can you beat "
+        "the manual prompt?"
+    )
     _fill_in(example_of(choice))
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")
     template = box.text_input(

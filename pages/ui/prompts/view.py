@@ -33,10 +33,16 @@ def draw_view(name: str, choice: PromptsChoice) -> None:
         from pages.ui.prompts.fact import draw_fact
 
         draw_fact(choice)
-    elif pick("Show", ("Analyses", IN_PAPER), key="prompts_part") == "Analyses":
+    else:
+        _draw_folded(choice)
+
+
+def _draw_folded(choice: PromptsChoice) -> None:
+    left, right = st.columns(2)
+    if pick("Show", ("Analyses", IN_PAPER), key="prompts_part", place=left) == "Analyses":
         from pages.ui.prompts.analyses import draw_analyses
 
-        draw_analyses(choice)
+        draw_analyses(choice, right)
     else:
         from pages.ui.prompts.published import draw_published
 

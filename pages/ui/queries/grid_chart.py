@@ -98,7 +98,7 @@ def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> Grid
     figure.update_yaxes(range=charts.rows_down(rows))
     figure.update_xaxes(side="top", range=[-0.5, len(names) - 0.5], autotickangles=[30, 90])
     if len(names) <= MOST_LARGE:
-        lines = [textwrap.wrap(charts.short(name), LINE) for name in names]
+        lines = [textwrap.wrap(charts.short_label(name), LINE) for name in names]
         figure.update_xaxes(ticktext=["<br>".join(map(escape, each)) for each in lines])
         figure.update_xaxes(tickangle=0)
     figure.update_layout(height=60 + 22 * len(rows))

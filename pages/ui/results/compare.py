@@ -24,10 +24,10 @@ from lama_core.views.compare import Compared, compare
 from lama_core.views.slices import slicing_label
 from lama_core.views.view import Facts, Shown
 from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
-from pages.ui.shared import links
+from pages.ui.shared import cache, links
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
-from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names
-from pages.ui.shared.url_state import BOUND, title_of
+from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names, run_titles
+from pages.ui.shared.url_state import BOUND
 
 FACTS_HELP = (
     "All {unit} have the same weight. Interval: {method}. p is from McNemar's exact test: the "
@@ -88,21 +88,21 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         return pair.runs
     found = shown.found.whole
     draw_headline(metrics.paired_headline(found, pair.titles, k=choice.k))
-    for note in shown.view.notes(shown):
-        st.warning(note, icon=":material/balance:")
+    aligned = tuple(run.info for run in cache.aligned(pair.choice.runs))
+    if all(run.exact_to is None for run in aligned):  # else the basis below says so
+        for note in shown.view.notes(shown):
+            st.warning(note, icon=":material/balance:")
     _draw_flips(pair, found)
     _draw_tests(found)
     mark = pair.draw(shown, "difference chart", frame=_largest(shown.figure.frame))
     st.caption(
-        f"On the {found.over_facts.n:,} {found.units} of "
-        f"{counted(found.over_relations.n, 'relation')} that both are scored on. Whiskers: 95 % "
-        "intervals. Filled point: the interval excludes 0. "
+        "Whiskers: 95 % intervals. Filled point: the interval excludes 0. "
         f"Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     if mark is not None:
         open_behind(pair.choice, shown.facts(mark))
-    draw_comparison_basis(pair.choice)
+    draw_comparison_basis(replace(pair.choice, runs=aligned))
     a, b = (run.id for run in pair.runs)
     draw_view_export(pair.choice, shown, name="comparison", made={"a": a, "b": b} | _tests(found))
     _draw_slices(pair)
@@ -140,10 +140,10 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
     ids = list(by_id)
     listed = {run.id: run for run in listing}
     first, second = _better_last(_pair_of(choice, (listed[ids[0]], listed[ids[1]])))
-    titles = dict(zip(ids, run_names(list(by_id.values()), show=title_of), strict=True))
+    titles = dict(zip(ids, run_titles(list(by_id.values())), strict=True))
     with st.container(key="pair"):  # style.css hides it on phones, like the choice of runs
         left, right = st.columns(2)
-    a = _choose_run("A", "run_a", titles, first, left)
+    a = _choose_run("A (baseline)", "run_a", titles, first, left)
     b = _choose_run("B", "run_b", titles, second, right)
     if a == b:
         show_note("A and B are the same run: choose another.")
@@ -152,7 +152,7 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
 
 
 def _pair_of(choice: RunChoice, runs: tuple[RunInfo, RunInfo]) -> Pair:
-    title_a, title_b = run_names(runs, show=title_of)
+    title_a, title_b = run_titles(runs)
     chosen = replace(choice.with_runs(runs), data=runs[0].dataset)
     return Pair(chosen, runs, (title_a, title_b), run_colours(choice, runs))
 
@@ -284,8 +284,8 @@ def _draw_tests(found: Comparison) -> None:
         + (
             "No test over relations: it needs several relations with different differences"
             if mean.p != mean.p
-            else f"For other relations: {_ends(mean.sample_interval)}; Student's t over the "
-            f"relations: p {_p_value(mean.p)}"
+            else f"For other relations{' it is open' * mean.sample_interval.includes_zero}: "
+            f"{_ends(mean.sample_interval)}; Student's t over the relations: p {_p_value(mean.p)}"
         )
         + f" (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in {mean.equal:,})"
     )

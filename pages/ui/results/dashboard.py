@@ -22,6 +22,7 @@ from pages.ui.shared.run_choice import RunChoice
 
 VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (curves, ranks)  # beside the scores
 MOST_BESIDE = 14  # rows of the scores; with more, the other charts stand above them
+LEAST_HEIGHT = 430  # pixels, of the scores next to the others
 SELECTED = ("models", "runs", "relations")  # URL parameters
 
 
@@ -42,7 +43,10 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
         else:
             places = list(st.columns([5, 4, 4], gap="medium"))
         with places[0]:
-            mark = draw_figure(choice, _short(bars), "precision chart", zooms=True)
+            height = 0 if is_wide else LEAST_HEIGHT
+            mark = draw_figure(
+                choice, _short(bars), "precision chart", zooms=True, least_height=height
+            )
         others: list[tuple[Shown[Any, Any], Line]] = []
         for function, place in zip(VIEWS, places[1:], strict=False):
             shown = ranked.view(function)

@@ -81,16 +81,22 @@ def draw_figure(
     inks: Mapping[str, str] | None = None,
     *,
     zooms: bool = False,
+    least_height: int = 0,
 ) -> dict[Any, Any] | None:
     """Draw a figure; return the row of its frame of the clicked mark, if any.
 
     inks: series -> colour; by default the colours of the chosen runs. zooms: whether dragging
-    zooms, and a double click resets it.
+    zooms, and a double click resets it. least_height: in pixels.
     """
     from pages.ui.shared import charts, figures  # Plotly takes longer than the first answer
 
+    drawn = figures.plot(figure, choice.inks_of_runs if inks is None else inks)
+    if drawn.layout.height < least_height:  # the gaps become wider, not the bars
+        gap = drawn.layout.bargap or 0
+        drawn.layout.bargap = 1 - (1 - gap) * drawn.layout.height / least_height
+        drawn.layout.height = least_height
     points = charts.draw_chart(
-        figures.plot(figure, choice.inks_of_runs if inks is None else inks),
+        drawn,
         key,
         title=figure.title,
         footnote=figure.caption,

@@ -40,31 +40,32 @@ from pages.ui.results.draw_view import (
 )
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
+from pages.ui.results.weakest import draw_weakest
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import draw_headline, plain
+from pages.ui.shared.messages import draw_headline, plain, short
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.run_choice import RunChoice, comparison_basis, draw_question
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
-from pages.ui.wrong_answers.weakest import draw_weakest
 
 ShownScores = Shown[ScoresRequest, Scores]
 ORDERS = ("as in the data", "best first")
 TYPES = ("1-1", "N-1", "N-M")
-OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
+OVER_FACTS, OVER_RELATIONS = "mean over facts", "mean over relations"
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 HELP_ON_CONCEPTNET = (
     "ConceptNet: the paper's text averages over relations, as this table does for each source. Its "
     "released code treats ConceptNet as one relation and averages over facts, like the published "
     "values."
 )
+MOST_LETTERS = 38  # of a relation in the table
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
 WIDTHS = {
     "source": 86,
-    "kind": 100,
-    "relation": 190,
+    "kind": 150,
+    "relation": 240,
     "interval": 81,
     "freq": 68,
     "n_answers": 68,
@@ -239,7 +240,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) 
         rows,
         measure,
         "totals table",
-        [text("source", "corpus"), text("kind", "relations")],
+        [text("source"), text("kind", "type of relation")],
         [_number_of_relations()],
         more=[
             published_cells(source, kind, published)
@@ -254,8 +255,9 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) 
     )
     description = None
     if cell is not None:
-        kind = cell.line["kind"].replace(OVER_RELATIONS, "total")
-        description = described(cell, choice, f"{cell.line['source']} {kind}")
+        kind = cell.line["kind"]
+        source = cell.line["source"]
+        description = described(cell, choice, f"{source} {kind}" if kind in TYPES else source)
     if draw_facts_button(description, "totals way") and cell is not None:
         open_behind(choice, shown.facts(cell.line, cell.column))
     _draw_notes_on_totals(choice, shown, measure, published)
@@ -289,20 +291,20 @@ def _choose_published(choice: RunChoice, shown: ShownScores, box: DeltaGenerator
 
 
 def _rows_of_totals(found: Scores) -> pd.DataFrame:
-    """Return the rows of the table: of each source its types, its total, its mean over facts.
+    """Return the rows of the table: of each source its types and its means.
 
-    The column `kind` has the type, or what a total is the mean over.
+    The column `kind` has the type, or what a mean is over.
     """
     rows = found.totals()
     has_type = rows["by"] == "type"
-    kind = rows["type"].where(has_type, rows["mean_over"].map("over {}".format))
-    kind = kind.mask(~has_type & (rows["source"] != CONCEPTNET), "total")
+    kind = rows["type"].where(has_type, rows["mean_over"].map("mean over {}".format))
+    kind = kind.mask(~has_type & (rows["source"] != CONCEPTNET), OVER_RELATIONS)
     rows = rows.assign(kind=kind)
     n_types = rows[has_type & rows["kind"].isin(TYPES)].groupby("source")["kind"].nunique()
     several = rows["source"].map(n_types) > 1
     rows = rows[~has_type | (rows["kind"].isin(TYPES) & several)]
     sources = list(dict.fromkeys(found.by("source")["source"]))
-    kinds = [*TYPES, "total", OVER_RELATIONS, OVER_FACTS]
+    kinds = [*TYPES, OVER_RELATIONS, OVER_FACTS]
     places = [
         (sources.index(source), kinds.index(kind))
         for source, kind in zip(rows["source"], rows["kind"], strict=True)
@@ -364,8 +366,8 @@ def _draw_relations(
         rows,
         measure,
         "by relation table",
-        [text("relation", cell=lambda line: choice.labels[line["relation"]])],
-        [text("type"), text("source", "corpus")],
+        [text("relation", cell=lambda line: short(choice.labels[line["relation"]], MOST_LETTERS))],
+        [text("type"), text("source")],
     )
     description, is_low = None, False
     if cell is not None:
@@ -376,6 +378,12 @@ def _draw_relations(
         if is_low:
             _open(choice, shown, cell.line, measure)
         open_behind(choice, shown.facts(cell.line, cell.column))
+    by_relation = shown.frame.groupby("relation", sort=False)["n"].max()
+    if empty := [choice.labels[str(name)] for name, n in by_relation.items() if not n]:
+        st.caption(
+            f"No fact of **{plain(', '.join(empty))}** can be scored: click its number under "
+            "“excluded” to see why."
+        )
     made = {"intervals": f"95 %, {METHOD}"}
     draw_view_export(choice, shown, name="relations", made=made)
 
@@ -466,10 +474,11 @@ def _as_text(column: Column, help_text: str) -> Column:
 
 def published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
     """Return `MODEL *` -> published P@1 of a source or one of its relation types, in percent."""
-    if source == CONCEPTNET:  # its published total is an average over facts
-        kind = None if kind == OVER_FACTS else OVER_RELATIONS
+    # The published means are over relations, except ConceptNet's.
+    if kind == (OVER_FACTS if source == CONCEPTNET else OVER_RELATIONS):
+        kind = None
     table = published_scores()
     rows = table[(table["source"] == source) & table["relation"].isna()]
-    rows = rows[rows["type"].isna() if kind in (None, "total") else rows["type"] == kind]
+    rows = rows[rows["type"].isna() if kind is None else rows["type"] == kind]
     values = rows.set_index("model")["p_at_1"]
     return {f"{name} *": percentage(values[name]) if name in values else None for name in columns}

@@ -357,6 +357,20 @@ def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswe
 
 
 @cached(200)
+def precision_of(info: RunInfo) -> tuple[float, float]:
+    """P@1 of a run over its facts, and its mean over relations; NaN without scored facts."""
+    from lama_core.metrics.score_tables import relation_precision
+
+    found = relation_precision(Run(info), 1, info.ranking).p_at_k
+    numbers = [(share, one.n) for share, one in zip(found.tolist(), info.relations, strict=True)]
+    known = [(share, n) for share, n in numbers if n]
+    if not known:
+        return float("nan"), float("nan")
+    n_facts = sum(n for _, n in known)
+    return sum(share * n for share, n in known) / n_facts, sum(s for s, _ in known) / len(known)
+
+
+@cached(200)
 def gain_of(info: RunInfo) -> "Gain | None":
     """The gain of a study's best way of choosing prompts; raises the errors of `largest_gain`."""
     from lama_core.probes.prompts.gains import largest_gain

@@ -20,6 +20,7 @@ from plotly.colors import sample_colorscale
 
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
+from pages.ui.shared.text import short
 
 Colours = Mapping[str, str]
 Style = dict[str, Any]  # keyword arguments of Plotly traces and layouts
@@ -86,7 +87,7 @@ def draw_chart(
     height = enlarged * (figure.layout.height or 400) + below
     room = _add_title(figure, title, height, enlarged, named=named)
     top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
-    if figure.layout.xaxis.side == "top" and not under:
+    if figure.layout.xaxis.side == "top":  # with the footnote
         bottom = 8
     figure.update_layout(
         paper_bgcolor=CLEAR,
@@ -123,7 +124,8 @@ def draw_chart(
         "scale": 2 if picture == "png" else 1,
         "width": PICTURE,
     }
-    style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{room}px"
+    lift = 0 if figure.layout.xaxis.side == "top" else room  # the axis title is at the top
+    style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{lift}px"
     with st.container(gap=None):
         st.html(f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>')
         event = st.plotly_chart(
@@ -359,7 +361,7 @@ def heat_map(
     style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
     figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
     for update, (title, names) in ((figure.update_yaxes, rows), (figure.update_xaxes, columns)):
-        shown = [escape(short(name)) for name in names]
+        shown = [escape(short_label(name)) for name in names]
         update(title=title, tickvals=list(range(len(names))), ticktext=shown, showgrid=False)
     # Tilted to the left, the last name stays inside the chart on a phone.
     return figure.update_xaxes(autotickangles=[0, -30, -90])
@@ -401,18 +403,19 @@ def words(table: pd.DataFrame, colour: str, most: int) -> go.Figure:
     table = with_hover(
         table.assign(word=table["answer"].map(str).map(escape)),
         lambda row: (
-            f"<b>{row.word}</b>: wrong {row.n:,} times in {row.n_relations} relations"
+            f"<b>{row.word}</b>: wrong {row.n:,} times in {row.n_relations} relations, "
+            f"{percent(row.share)} % of the model's wrong answers"
             f"<br>an object of the relation in {percent(row.right_type, 0)} % of these"
         ),
     )
-    shown = [f"{percent(share)} %" for share in table["share"]]
+    shown = [f"{n:,}" for n in table["n"]]
     style: Style = {"orientation": "h", "marker_color": colour, "text": shown, "cliponaxis": False}
     add(figure, go.Bar, table, "n", "word", ("answer",), textposition="outside", **style)
     axis = {"type": "category", "range": rows_down(table), "showgrid": False, "ticksuffix": "  "}
     return figure.update_layout(
         xaxis={
             "title": "facts with this answer",
-            "range": [0, 1.2 * most],  # with room for the percentages
+            "range": [0, 1.2 * most],  # with room for the numbers
         },
         yaxis={"title": "answer"} | axis,
         height=90 + 24 * max(1, len(table)),
@@ -429,7 +432,7 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     base = float(scores.min()) - 0.03 * (float(scores.max() - scores.min()) or 1.0)
     rows = [f"{at:,}" for at in range(1, len(table) + 1)]
     titles = {"": "other answers", "gold": "right answer", "also right": "also right"}
-    words = [escape(short(str(word))) for word in table["word"]]
+    words = [escape(short_label(str(word))) for word in table["word"]]
     shown = [
         f"<b>{word}</b>" if mark else word for word, mark in zip(words, table["mark"], strict=True)
     ]
@@ -469,8 +472,8 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
     answers = [*found.answers, *[""] * (counts.shape[1] - len(found.answers))]
     n_golds, n_answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
-    shown_golds = [short(gold) or f"{n_golds:,} other right answers" for gold in golds]
-    shown_answers = [short(answer) or f"{n_answers:,} other answers" for answer in answers]
+    shown_golds = [short_label(gold) or f"{n_golds:,} other right answers" for gold in golds]
+    shown_answers = [short_label(answer) or f"{n_answers:,} other answers" for answer in answers]
     with np.errstate(divide="ignore"):
         tone = np.where(counts > 0, np.log10(counts), np.nan)
     others = np.zeros(counts.shape, dtype=bool)
@@ -580,6 +583,6 @@ def rows_down(lines: Sized) -> list[float]:
     return [len(lines) - 0.5, -0.5]
 
 
-def short(label: str) -> str:
-    """A label cut to `MOST_LETTERS`; a relation's label begins with its unique name."""
-    return label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"
+def short_label(label: str) -> str:
+    """A label cut to `MOST_LETTERS`."""
+    return short(label, MOST_LETTERS)

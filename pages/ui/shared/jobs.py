@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -25,7 +25,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from lama_core.api.imported import ImportRunRequest
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError, reason_of
-from lama_core.models.sources.catalog import ModelRequest
+from lama_core.models.sources.catalog import ModelRequest, known_models
 from lama_core.paths import IMPORT_ROOT
 from lama_core.progress import Pace, Progress, Result, ResultKind, describe
 from lama_core.requests import Request, arguments
@@ -295,7 +295,9 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
             forget(name)
         st.rerun()
         return
-    text = "Cancelling" if job.ending else describe(job.step, job.pace)
+    titles = {entry.name: entry.title for entry in known_models()}  # stages of runs are models
+    step = replace(job.step, stage=titles.get(job.step.stage, job.step.stage))
+    text = "Cancelling" if job.ending else describe(step, job.pace)
     if job.about:
         st.markdown(plain(job.about))
     st.progress(job.share or 0.0, text=plain(text))

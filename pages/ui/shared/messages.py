@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from lama_core.errors import NotFetchedError, UserError
 from lama_core.rounding import counted
 from pages.ui.shared import fetching
-from pages.ui.shared.text import draw_headline, name_value_lines, plain, show_error, show_note
+from pages.ui.shared.text import (
+    draw_headline,
+    name_value_lines,
+    plain,
+    short,
+    show_error,
+    show_note,
+)
 
 __all__ = [
     "counted",
@@ -15,6 +22,7 @@ __all__ = [
     "errors_shown",
     "name_value_lines",
     "plain",
+    "short",
     "show_error",
     "show_note",
 ]

@@ -5,6 +5,7 @@ prompts, models, runs, relations, p_at and ranking.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from lama_core.views.colours import run_colours
 from lama_core.views.figure import labels_of
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
-from pages.ui.shared.messages import plain, show_error, show_note
+from pages.ui.shared.messages import counted, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import (
     BOUND,
@@ -96,7 +97,7 @@ class RunChoice:
 
         Prompts that all of several runs have aren't repeated: a line above the results names them.
         """
-        titles = run_names(self.runs, show=title_of)
+        titles = run_titles(self.runs)
         prompts = {run.prompts for run in self.runs}
         if len(titles) > 1 == len(prompts):
             short = tuple(title.removesuffix(f" {one}") for title in titles for one in prompts)
@@ -289,26 +290,50 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
     return picked
 
 
-def run_names(runs: Sequence[RunInfo], *, show: Callable[[str], str] = str) -> tuple[str, ...]:
-    """A unique name for each run: the model's name, the prompts unless `manual`, more if needed.
+def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
+    """A unique name for each run, for URLs: the model, the prompts unless `manual`, more if needed.
 
     A run's title replaces its name, unless two runs would then have the same name.
-
-    Args:
-        runs: The runs.
-        show: Returns a model's display name.
     """
     formats = (
-        lambda run: run.title or show(run.model) + f" {run.prompts}" * (run.prompts != "manual"),
-        lambda run: f"{show(run.model)} {run.prompts}",
-        lambda run: f"{show(run.model)} {run.prompts} {run.dataset}",
-        lambda run: f"{show(run.model)} {run.prompts} {run.dataset} {run.digest[:6]}",
+        lambda run: run.title or run.model + f" {run.prompts}" * (run.prompts != "manual"),
+        lambda run: f"{run.model} {run.prompts}",
+        lambda run: f"{run.model} {run.prompts} {run.dataset}",
+        lambda run: f"{run.model} {run.prompts} {run.dataset} {run.digest[:6]}",
     )
     for name_of in formats:
         names = tuple(map(name_of, runs))
         if len(set(names)) == len(names):
             break
     return names
+
+
+def run_titles(runs: Sequence[RunInfo]) -> tuple[str, ...]:
+    """A unique title for each run: as its name, with what differs between runs of the same name."""
+    titles = [
+        run.title or title_of(run.model) + f" {run.prompts}" * (run.prompts != "manual")
+        for run in runs
+    ]
+    tells: tuple[Callable[[RunInfo], str], ...] = (
+        lambda run: run.dataset,
+        lambda run: f"{run.prompts} prompts",
+        _facts_of,
+        lambda run: run.digest[:6],
+    )
+    for tell in tells:
+        for title, n in Counter(titles).items():
+            same = [at for at, one in enumerate(titles) if one == title]
+            if n > 1 and len({tell(runs[at]) for at in same}) > 1:
+                for at in same:
+                    titles[at] = f"{title}, {tell(runs[at])}"
+    return tuple(titles)
+
+
+def _facts_of(run: RunInfo) -> str:
+    """The number of a run's facts, and their relation or the number of relations."""
+    names = [one.name for one in run.relations]
+    of = names[0] if len(names) == 1 else counted(len(names), "relation")
+    return f"{counted(run.n, 'fact')} of {of}"
 
 
 def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
@@ -404,7 +429,9 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         bind=BOUND,
         accept_new_options=True,
         max_selections=MAX_RUNS,
-        placeholder=f"All {len(usual)} with a run",
+        disabled=bool(exact),
+        placeholder=", ".join(dict.fromkeys(title_of(by_id[name].model) for name in exact))
+        or f"All {len(usual)} with a run",
         help="The models whose runs are shown. None: all models with a run on this data; of a "
         "training run's checkpoints only the last (More, Training shows all). You can also type "
         "the name of one checkpoint.",
@@ -521,8 +548,7 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
         differ = f"the models are scored on different {choice.counts}"
     own = choice.runs[0].beside or choice.runs
     each = ", ".join(
-        f"{run.n_said} ({plain(title)})"
-        for title, run in zip(run_names(own, show=title_of), own, strict=True)
+        f"{run.n_said} ({plain(title)})" for title, run in zip(run_titles(own), own, strict=True)
     )
     exact_to = [run.exact_to for run in choice.runs if run.exact_to is not None]
     if exact_to:

@@ -73,6 +73,9 @@ def draw_run_form(form: RunForm) -> None:
     if job is not None and (job.error or job.cancelled or about == job.about):
         with ended, errors_shown():
             _draw_ended(job, form)
+        if job.notes:
+            with st.expander(f"Messages ({len(job.notes)})"):
+                st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
 
 
 def _draw_start(request: Request, form: RunForm, about: str) -> None:
@@ -124,9 +127,6 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):
             jobs.forget(form.name)
             form.show(names)
-    if job.notes:
-        with st.expander(f"Messages ({len(job.notes)})"):
-            st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
 
 
 def show_runs(infos: Sequence[RunInfo]) -> NoReturn:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from lama_core.api.run_time import Startable, sample_of, seconds_of, size_of
+from lama_core.api.run_time import Startable, prompts_to_study, sample_of, seconds_of, size_of
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.progress import brief_time
 from lama_core.requests import arguments
 from pages.ui.shared import cache, jobs
@@ -22,10 +23,14 @@ def draw_size(request: Startable) -> None:
     dataset = cache.dataset_of(request.dataset)
     size = size_of(request, dataset)
     names = ", ".join(map(title_of, _models(request)))
-    text = (
-        f"Scores **{size.total:,} {size.unit}** of {counted(len(size.of_relation), 'relation')} "
-        f"with {plain(names)}."
-    )
+    each = ""
+    if isinstance(request, StudyRequest):
+        ((_, pool), *others) = prompts_to_study(request, dataset)
+        n = len(pool.entries)
+        each = f" ({counted(n, 'prompt')} × {size.total // n:,} facts)"
+        each = " (each prompt with each fact)" if others else each
+    relations = counted(len(size.of_relation), "relation")
+    text = f"Scores **{size.total:,} {size.unit}**{each} of {relations} with {plain(names)}."
     job = jobs.find(_name(request))
     if job is not None and _is_measured(job):
         scoring = (job.step.total or 0) / job.pace.per_second

@@ -6,7 +6,7 @@ from lama_core.progress import describe_briefly
 from pages.ui.shared import jobs, links, screens
 from pages.ui.shared.text import plain
 
-SECONDS = 3
+SECONDS = 1
 OPENED = "open the runs"  # in the session: the line was clicked
 
 

@@ -29,6 +29,14 @@ def plain(text: str, *, links: bool = False, code: bool = False) -> str:
     )
 
 
+def short(text: str, most: int) -> str:
+    """A text cut to at most so many characters, between words if possible."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    return (cut.rpartition(" ")[0] or cut) + " …"
+
+
 def show_note(text: str) -> None:
     """Show an information message, written in Markdown."""
     st.info(text, icon=":material/info:")

@@ -43,6 +43,7 @@ CLICKED = "key of the clicked row"
 OF = "query of"
 NO_LONGER_IN_TITLES = " (embedded)"  # URLs of earlier versions have it after a model's title
 VECTOR_FILE = re.compile(r"\.(txt|vec)(\.(gz|bz2|xz|zip))?$")  # not part of a title
+MARK = "→"  # before the first cell of the chosen row of a table
 MAX_SHOWN = 200  # characters of a URL's value that a message repeats
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
@@ -74,9 +75,22 @@ def pick(
 
 
 def draw_choice_table(
-    table: pd.DataFrame, names: Sequence[str], *, key: str, height: int | None = 460, **more: Any
+    table: pd.DataFrame,
+    names: Sequence[str],
+    *,
+    key: str,
+    chosen: str = "",
+    height: int | None = 460,
+    **more: Any,
 ) -> None:
-    """Draw a table; a click on a row sets the value, or the widget, of this key to its name."""
+    """Draw a table; a click on a row sets the value, or the widget, of this key to its name.
+
+    chosen: the name whose row is marked.
+    """
+    if chosen in names:
+        table = table.copy()
+        at = table.index[names.index(chosen)], table.columns[0]
+        table.loc[at] = f"{MARK} {table.loc[at]}"
 
     def take(rows: Sequence[int]) -> None:
         if rows and names[rows[0]] != st.session_state.get(key):
@@ -113,7 +127,7 @@ def choose_row(
         params = links.params_without([key, *drops])
         links.go(st.session_state[links.PAGE], params | {key: show(st.session_state[key])})
     chosen = _chosen(label, names, key=key, show=show)
-    draw_choice_table(table, names, key=key, **more)
+    draw_choice_table(table, names, key=key, chosen=chosen, **more)
     return chosen
 
 

@@ -10,7 +10,7 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
-from pages.ui.shared.url_state import pick
+from pages.ui.shared.url_state import BOUND, pick
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
 from pages.ui.wrong_answers.rows import Ints, describe_filter, python_of
 
@@ -23,13 +23,13 @@ def draw_confusion(
 ) -> None:
     """Draw a chart of the most frequent words and a table of every pair."""
     title = choice.titles[chosen.filter.of]
-    st.markdown(f"### Right answers and the first answers of {plain(title)}")
+    headline = st.container()
     size = pick(
-        "First answers",
+        "Columns",
         SIZES,
         key="words",
         first=N_WORDS,
-        help="Number of columns. There are three quarters as many rows; the other words are "
+        help="Number of first answers. There are three quarters as many rows; the other words are "
         "grouped.",
     )
     found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
@@ -39,7 +39,8 @@ def draw_confusion(
             icon=":material/filter_alt_off:",
         )
         return
-    draw_headline(found.conclusion(title))
+    with headline:
+        draw_headline(found.conclusion(title))
     with st.container(key="confusion-large"):
         points = charts.draw_chart(
             charts.confusion(found),
@@ -85,16 +86,20 @@ def _describe(found: Confusion, title: str) -> str:
     if golds or answers:
         other = [f"{golds:,} right answers"] * bool(golds)
         other += [f"{answers:,} first answers"] * bool(answers)
-        text += f" **Other** groups {' and '.join(other)}; the table lists every pair."
+        text += f" **Other** groups {' and '.join(other)}; the table lists all."
     return f"{text} Click a cell to see its facts."
 
 
 def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
-    """Draw a table of all pairs of right and first answer; a ticked row opens its facts."""
-    st.markdown("### Every pair")
+    """Draw a table of the pairs of right and first answer; a ticked row opens its facts."""
+    head, box = st.columns([3, 2], vertical_alignment="bottom")
+    head.markdown("### Pairs of right and first answer")
+    pairs = found.pairs
+    if not box.toggle("Right answers, too", key="every_pair", bind=BOUND):
+        pairs = pairs[pairs["gold"].str.lower() != pairs["answer"].str.lower()]
     number = st.column_config.NumberColumn
     picked = draw_table(
-        found.pairs.assign(share=found.pairs["share"].map(percentage)),
+        pairs.assign(share=pairs["share"].map(percentage)),
         column_config={
             "gold": st.column_config.TextColumn("right answer"),
             "answer": st.column_config.TextColumn("first answer"),
@@ -106,13 +111,13 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
         },
         key="confusion pairs",
         picks="single-row",
-        height=420 if len(found.pairs) > 10 else "content",
+        height=420 if len(pairs) > 10 else "content",
     )
     st.caption(
         "Tick a row, or tap a card, to see its facts; on the keyboard, press Shift and Space."
     )
-    if picked.rows and picked.rows[0] < len(found.pairs):
-        line = found.pairs.iloc[picked.rows[0]]
+    if picked.rows and picked.rows[0] < len(pairs):
+        line = pairs.iloc[picked.rows[0]]
         _open(chosen, str(line["gold"]), str(line["answer"]))
 
 

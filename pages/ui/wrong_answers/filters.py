@@ -92,7 +92,8 @@ def open_on_wrong(names: Sequence[str]) -> None:
 def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = False) -> FactsChoice:
     """Draw the filter widgets and return the choice.
 
-    both: whether the selected model's right and wrong answers are shown, as in a confusion matrix.
+    both: whether the filter "Wrong in" doesn't apply to the selected model, of whose answers the
+    view shows all that it needs.
     """
     names = list(choice.names)
     titles = dict(zip(names, choice.titles, strict=True))
@@ -138,11 +139,12 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = Fal
             format_func=titles.__getitem__,
             placeholder="Any",
             help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
-            "A confusion matrix has the selected model's right answers, too.",
+            "Of the selected model, Confusion and Frequent answers show all answers.",
             select_all=False,
         )
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
-    _draw_quick(names, of, titles[of], both=both)
+    if not both:
+        _draw_quick(names, of, titles[of])
     chosen = AnswerFilter(
         of=names.index(of),
         k=choice.k,
@@ -155,7 +157,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = Fal
     return FactsChoice(chosen, of)
 
 
-def _draw_quick(names: Sequence[str], of: str, title: str, *, both: bool) -> None:
+def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
     """Draw buttons for common filters. of, title: the selected run in URLs and on screen."""
     others = [name for name in names if name != of]
     quick: dict[str, dict[str, str | list[str]]] = {
@@ -167,13 +169,10 @@ def _draw_quick(names: Sequence[str], of: str, title: str, *, both: bool) -> Non
             f"Only {title} is right": {"right": [of], "wrong": others},
             "All are wrong": {"wrong": list(names)},
         }
-    if both:
-        quick = {label: params for label, params in quick.items() if of not in params["wrong"]}
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, key="quick-filters"):
         for label, params in quick.items():
-            if st.button(plain(label), type="tertiary", icon=":material/filter_alt:"):
-                view = st.query_params.get("view", "")
-                narrow(**{"right": [], "conf": [], "of": of, "view": view, **params})
+            if st.button(plain(label)):
+                narrow(**{"right": [], "conf": [], "of": of, **params})
 
 
 def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> dict[str, Any]:

@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
-from lama_core.metrics.fact_answers import JoinedAnswers, fallbacks
+from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, fallbacks
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed, percent
 from lama_core.runs.info import RunInfo
-from lama_core.views.scores import measures, scores
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, draw_headline, plain
+from pages.ui.shared.messages import counted, draw_headline, plain, short
 from pages.ui.shared.model_columns import make_boxes
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
@@ -27,13 +27,16 @@ from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
 from pages.ui.wrong_answers.tags import draw_fact_tags, draw_fact_verdict, draw_picked_tags
-from pages.ui.wrong_answers.weakest import draw_weakest
 
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_OF_SEVERAL = 5  # predictions of each of several runs
 N_WORDS = 15
-SENTENCE = 270  # pixels of the first column, if it has sentences
+# Pixels of columns, so that three models fit on a screen of 1400 pixels.
+SENTENCE, RELATION, GOLD, ANSWER, NUMBER, LETTER = 190, 155, 92, 105, 58, 7.5
+LONG = 18  # letters of a subject
+BY_GOLD = "most frequent gold first"
+MOST_LETTERS = 24  # of a relation or a sentence in the table
 NO_TEXT = "(an empty text)"
 SORTS = (
     "as in the data",
@@ -41,7 +44,7 @@ SORTS = (
     "worst rank first",
     screens.CONFIDENT_FIRST,
     "least confident first",
-    "most frequent gold first",
+    BY_GOLD,
 )
 Ints = NDArray[np.int64]
 
@@ -57,7 +60,7 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
         "worst rank first": -focus.rank,
         screens.CONFIDENT_FIRST: -focus.confidence,
         "least confident first": focus.confidence,
-        "most frequent gold first": -joined.facts["object_count"].to_numpy(),
+        BY_GOLD: -joined.facts["object_count"].to_numpy(),
     }
     return rows[np.argsort(keys[sort][rows], kind="stable")] if sort in keys else rows
 
@@ -115,7 +118,9 @@ def make_table(
     labels = choice.labels
     columns: dict[str, Any] = {
         "subject": _subjects(facts),
-        "relation": [labels.get(str(name), str(name)) for name in facts["relation"]],
+        "relation": [
+            short(labels.get(str(name), str(name)), MOST_LETTERS) for name in facts["relation"]
+        ],
         "gold": facts["object"].astype(str).to_numpy(),
         "gold in data": facts["object_count"].to_numpy(),
     }
@@ -150,14 +155,25 @@ def _subjects(facts: pd.DataFrame) -> list[str]:
     """Each fact's subject, or its sentence if the data name none and repeat the source instead."""
     named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
     return [
-        str(query).replace("[MASK]", "___") if subject in ("", source) else str(subject)
+        short(str(query).replace("[MASK]", "___"), MOST_LETTERS)
+        if subject in ("", source)
+        else str(subject)
         for subject, source, query in named
     ]
 
 
-def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
-    """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts."""
-    sort_box, more_box = st.columns([2, 7], vertical_alignment="bottom")
+def draw_rows(
+    joined: JoinedAnswers,
+    rows: Ints,
+    chosen: FactsChoice,
+    choice: RunChoice,
+    sort_box: DeltaGenerator,
+    more_box: DeltaGenerator,
+) -> None:
+    """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts.
+
+    sort_box, more_box: where to draw the choice of the order, and the switches.
+    """
     switches = more_box.container(horizontal=True)
     sort = sort_box.selectbox(
         "Order",
@@ -179,8 +195,6 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     rows = sort_rows(joined, rows, chosen.filter.of, sort)
     key = st.query_params.get("fact", "")
     row = find_fact(joined, key) if key and not several else None
-    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
-        _draw_weakest(choice)
     # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
     with st.container(key="facts-and-panel"):
         list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
@@ -199,9 +213,10 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             "frequency", help="Facts of the relation with this right answer in the data."
         ),
         "subject": st.column_config.TextColumn(
-            pinned=True, width=SENTENCE if table["subject"].str.contains("___").any() else None
+            pinned=True, width=SENTENCE if table["subject"].str.len().max() > LONG else None
         ),
-        "gold": st.column_config.TextColumn("right answer"),
+        "gold": st.column_config.TextColumn("right answer", width=GOLD),
+        "relation": st.column_config.TextColumn(width=RELATION),
         "tags": st.column_config.ListColumn(
             help=f"Stored with the run of {choice.titles[chosen.filter.of]}."
         ),
@@ -209,11 +224,17 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     for name, title in zip(choice.names, choice.titles, strict=True):
         config |= {
             f"{name} answer": st.column_config.TextColumn(
-                choice.heads[title], help="The model's first answer."
+                choice.heads[title],
+                help="The model's first answer.",
+                width=max(ANSWER, 16 + round(LETTER * len(choice.heads[title]))),
             ),
-            f"{name} prob": number("prob.", format="%.3f", help="Probability of that answer."),
+            f"{name} prob": number(
+                "prob.", format="%.3f", width=NUMBER, help="Probability of that answer."
+            ),
             f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
-            f"{name} rank": number("rank", format="localized"),
+            f"{name} rank": number(
+                "rank", format="localized", width=NUMBER, help="Rank of the right answer."
+            ),
             f"{name} log-prob": number("its log-prob.", format="%.2f"),
         }
     if len(set(table["relation"])) == 1 and len(choice.relations) == 1:
@@ -231,7 +252,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         table,
         place=table_box,
         column_config=config,
-        column_order=_columns(table, "" if row is None else chosen.of),
+        column_order=_columns(table, "" if row is None else chosen.of, sort),
         key=widget,
         on_pick=open_row,
         picks="multi-row" if several else "rows-or-cell" if tags else "single-row",
@@ -258,26 +279,18 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
 
 
-def _columns(table: pd.DataFrame, of: str) -> list[str]:
+def _columns(table: pd.DataFrame, of: str, sort: str) -> list[str]:
     """Return the columns on screen; next to an opened fact, only words of the selected run.
 
-    of: the name of this run; empty if no fact is opened.
+    of: the name of this run; empty if no fact is opened. sort: the order of the rows.
     """
     hidden = (
         " log-prob",
-        *(("gold in data", " prob", " rank", " margin", " answer") if of else ()),
+        *(("gold in data",) if of or sort != BY_GOLD else ()),
+        *((" prob", " rank", " margin", " answer") if of else ()),
     )
     own = f"{of} answer"
     return [name for name in map(str, table) if name == own or not name.endswith(hidden)]
-
-
-def _draw_weakest(choice: RunChoice) -> None:
-    """Draw the weakest of all relations; a click restricts the list to one."""
-    every = replace(choice, relations=())
-    shown = every.view(scores)
-    relation = draw_weakest(every, shown, measures(shown)["P@k"])
-    if relation is not None:
-        narrow(relations=[relation])
 
 
 def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
@@ -463,14 +476,15 @@ def draw_fallbacks(
     is_start = any(run.ranks_words and run.model_kind == "causal" for run in choice.runs)
     starts = "A word of a causal model can be the start of a longer answer. " * is_start
     top = table.iloc[table["share"].astype(float).argmax()]
+    n_all = len(joined.select(AnswerFilter(of=chosen.filter.of)))
+    among = f" among these {len(rows):,} facts" * (len(rows) < n_all)
     draw_headline(
         f"The most frequent wrong {noun}: “{top['answer']}” by {choice.titles[top['number']]} on "
-        f"{counted(int(top['n']), 'fact')}, {percent(top['share'])} % of its wrong answers"
+        f"{counted(int(top['n']), 'fact')}, {percent(top['share'])} % of its wrong answers{among}"
     )
     st.caption(
-        "Percentages: share of the model's wrong first answers on the facts chosen above. A large "
-        "share is often a sign that the model answers by relation and ignores the subject. "
-        f"{starts}Click a bar to see the facts."
+        f"A model with a very frequent wrong {noun} often answers by relation and ignores the "
+        f"subject. {starts}Click a bar to see the facts."
     )
     for number, (name, box) in enumerate(make_boxes(choice.names, per_row=3, border=False).items()):
         with box:

@@ -10,19 +10,26 @@ from pages.ui.wrong_answers.filters import choose_filters, draw_active, open_on_
 from pages.ui.wrong_answers.rows import draw_fallbacks, draw_rows
 from pages.ui.wrong_answers.tags import draw_verdicts
 
+VIEWS = ("Facts", "Confusion", "Frequent answers")
+
 
 def draw_wrong_answers(choice: RunChoice) -> None:
     """Draw the filters, then the facts, the confusion matrix or the frequent wrong answers."""
     joined = cache.joined_answers(choice.runs, choice.ranking)
     open_on_wrong(choice.names)
     filters, active = st.container(), st.container()
-    views = {"Facts": draw_rows, "Confusion": draw_confusion, "Frequent answers": draw_fallbacks}
+    views_box, *more = st.columns([5, 3, 5], vertical_alignment="bottom")
     links.replace_values("view", {"Wrong answers": "Frequent answers"})
-    view = pick("View", tuple(views), key="view", label_visibility="collapsed")
+    view = pick("View", VIEWS, key="view", place=views_box, label_visibility="collapsed")
     with filters:
-        chosen = choose_filters(choice, joined, both=view == "Confusion")
+        chosen = choose_filters(choice, joined, both=view != "Facts")
     rows = joined.select(chosen.filter)
     with active:
         draw_active(chosen, choice, joined, len(rows))
         draw_verdicts(joined, rows, choice)
-    views[view](joined, rows, chosen, choice)
+    if view == "Facts":
+        draw_rows(joined, rows, chosen, choice, *more)
+    elif view == "Confusion":
+        draw_confusion(joined, rows, chosen, choice)
+    else:
+        draw_fallbacks(joined, rows, chosen, choice)

@@ -7,7 +7,7 @@ from lama_core.views.view import Shown
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
 
-N_WEAKEST = 5
+N_WEAKEST = 3
 HELP = (
     "The relations with the worst mean over the models. Click one to see the facts that are wrong, "
     "the most confident answers first."
