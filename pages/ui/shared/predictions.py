@@ -11,6 +11,7 @@ import streamlit as st
 
 from lama_core.api.stored_answers import Stored
 from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import COMMON
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
 from lama_core.queries.blank_answers import (
@@ -203,7 +204,10 @@ def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
     if candidates.words is None:
         shown = ", ".join(f"{size:,}" for size in sizes)
         return f"Ranked: each model's whole vocabulary ({shown} tokens)."
-    text = f"Ranked: {len(candidates.words):,} words ({plain(candidates.name)})."
+    which = (
+        " that are one token in each model, without stop words" if candidates.name == COMMON else ""
+    )
+    text = f"Ranked: {len(candidates.words):,} words{which} ({plain(candidates.name)})."
     if candidates.fold_case and len(sizes) == 1:
         text += " The model knows only lower-case words."
     elif candidates.fold_case:
