@@ -131,6 +131,14 @@ def test_equally_frequent_answers_are_not_one_answer() -> None:
     assert "Class, tied: <b>Rome, Lyon</b>" in html(phone.run())
 
 
+def test_of_equally_frequent_answers_one_can_be_right() -> None:
+    room = opened()
+    answer(room, "Lyon")
+    phone = answer(room, "paris")
+    room.reveal(())
+    assert "Class, tied, one right: <b>Lyon, paris</b><" in html(phone.run())
+
+
 def test_the_same_page_is_the_same_participant() -> None:
     room = opened()
     phone = answer(room, "Rome")

@@ -50,14 +50,14 @@ def draw_results(room: Room) -> None:
     """Draw the answers of the class and the models side by side, after the reveal."""
     models, gold, tally = room.models or (), room.question.gold, room.tally()
     firsts = [word for word, number in tally if number and number == tally[0][1]]
-    tied = f"{CLASS}, tied" if len(firsts) > 1 else CLASS
+    one_right = gold.casefold() in map(str.casefold, firsts)
+    tied = f"{CLASS}, tied{', one right' * one_right}" if len(firsts) > 1 else CLASS
     named = {tied: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
     named |= {one.name: one.rows[0][0] for one in models}
     line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
     rights = {name: word.lower() == gold.lower() for name, word in named.items() if gold}
-    if len(firsts) > 1 and rights.pop(tied, None) is False:
-        tied_right = gold.casefold() in map(str.casefold, firsts)
-        named[tied] += ", one of them right" if tied_right else ", all wrong"
+    if len(firsts) > 1:
+        rights.pop(tied, None)
     st.html(f"<div>{line}{predictions.describe_first_answers(named, rights)}</div>")
     names = (CLASS, *(one.name for one in models))
     boxes = make_boxes(names, per_row=3)  # wide, to read from afar
