@@ -111,6 +111,7 @@ def make_runs(
         executor=executor,
         on_progress=request.on_progress,
         on_note=request.on_note,
+        address=request.parts_at if isinstance(request, RunSettings) else "",
     )
     for run in runs:
         info = run.info

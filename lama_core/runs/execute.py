@@ -17,7 +17,7 @@ from lama_core.progress import OnNote, OnProgress, Progress, Unit, ignore
 from lama_core.runs.find import find_finished, runs_dir
 from lama_core.runs.info import Run, read_info
 from lama_core.runs.locks import locked
-from lama_core.runs.making import RunMaker, save_files
+from lama_core.runs.making import RunMaker, fetch_run, save_files
 from lama_core.runs.parts import PART
 from lama_core.runs.spec import Finished, Load, RunSpec, load_by_name
 from lama_core.scoring.executors import Executor, Opened, Wrote, make_executor
@@ -41,6 +41,7 @@ def execute_all(
     on_note: OnNote = ignore,
     stopped: Callable[[], bool] | None = None,
     load: Load = load_by_name,
+    address: str = "",
 ) -> tuple[Run, ...]:
     """Return the runs of these specifications: load finished ones, resume or start the others.
 
@@ -52,6 +53,7 @@ def execute_all(
         on_note: Called with a sentence that the user should read.
         stopped: Polled often; when it returns True, RunStopped is raised.
         load: Loads a model by reference.
+        address: Where parts are stored, as `fsspec` writes it; "" is in the folder of the runs.
 
     Raises:
         UserError: If the data or the model has changed since planning, another process writes the
@@ -67,7 +69,7 @@ def execute_all(
             left = [spec for spec in missing if found[spec.run_id] is None]
             if left:
                 executor = executor or make_executor("local")
-                found |= _make(left, executor, folder, load, on_progress, on_note, stopped)
+                found |= _make(left, executor, folder, load, on_progress, on_note, stopped, address)
     return tuple(run for spec in specs if (run := found[spec.run_id]) is not None)
 
 
@@ -87,15 +89,16 @@ def _make(
     on_progress: OnProgress,
     on_note: OnNote,
     stopped: Callable[[], bool] | None,
+    address: str,
 ) -> dict[str, Run]:
     """Have the runs made, and return run id -> run."""
     for spec in specs:
         _note_stale_parts(spec, folder, on_note)
-        if not executor.here:  # workers look for it
+        if not executor.here and not address:  # workers look for it
             (folder / (spec.run_id + PART)).mkdir(parents=True, exist_ok=True)
     count = _Count(_title(specs), sum(spec.n_ranges for spec in specs), on_progress, stopped)
     place = folder if executor.here else folder.absolute()  # workers have another working folder
-    open_maker = partial(RunMaker, tuple(specs), place, load, keeps_all=executor.here)
+    open_maker = partial(RunMaker, tuple(specs), place, address, load, keeps_all=executor.here)
     made = {}
     said: set[str] = set()
     n_ranges = [spec.n_ranges for spec in specs]
@@ -110,6 +113,8 @@ def _make(
             count.add_part(event)
         else:
             run_id = specs[event.run].run_id
+            if address:
+                fetch_run(specs[event.run], folder, address)
             made[run_id] = Run(read_info(folder / run_id))
     return made
 

@@ -33,7 +33,7 @@ from lama_core.runs.info import (
     write_details,
     write_info,
 )
-from lama_core.runs.parts import PART, PARTS, Parts, Stored
+from lama_core.runs.parts import PART, PARTS, Parts, Stored, place_of
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob
 from lama_core.scoring.executors import Opened, Saved, Share, Tick, Wrote
 from lama_core.scoring.preparation import NoFactCounts
@@ -45,6 +45,7 @@ COPIED = (
     *("context", "ranking", "limit", "imported"),
 )
 _FINISHED = b"lama_finished"
+ROWS = "rows"  # the part with the rows of a whole run
 
 
 class RunMaker:
@@ -53,20 +54,30 @@ class RunMaker:
     Args:
         specs: The runs.
         folder: Where runs are stored.
+        address: Where parts are stored; "" is in the folder of the runs. Else a finished run is
+            stored there, too, as its part `ROWS`, for the process that started the runs.
         load: Loads a model by reference.
         keeps_all: Whether to keep all models loaded; else a model is released before the next one
             is loaded.
     """
 
     def __init__(
-        self, specs: Sequence[RunSpec], folder: Path, load: Load, *, keeps_all: bool
+        self,
+        specs: Sequence[RunSpec],
+        folder: Path,
+        address: str,
+        load: Load,
+        *,
+        keeps_all: bool,
     ) -> None:
         self._specs = specs
         self._folder = folder
+        self._is_away = bool(address)
         self._load = load
         self._keeps_all = keeps_all
         self._parts = [
-            Parts(folder / (one.run_id + PART), one.digest, one.stored_request) for one in specs
+            Parts(place_of(one.run_id, folder, address), one.digest, one.stored_request)
+            for one in specs
         ]
         self._scorers: dict[Any, Any] = {}
         self._ranges: dict[int, Callable[[int], ScoringJob]] = {}  # run -> prepares a range
@@ -81,7 +92,7 @@ class RunMaker:
                 this node doesn't have.
         """
         place = self._folder / (self._specs[run].run_id + PART)
-        if not self._keeps_all and not place.is_dir():
+        if not self._keeps_all and not self._is_away and not place.is_dir():
             raise UserError(f"There is no folder {place}: workers write the runs there.")
         self._scorer(run)
 
@@ -139,7 +150,10 @@ class RunMaker:
         devices = {name for one in of_parts for name in one.device.split(" and ") if name}
         seconds = sum(one.seconds for one in of_parts)
         device = " and ".join(sorted(devices)) or self._scorer(run).device
-        save_files(spec, finished, self._folder, seconds, device)
+        if self._is_away:
+            self._parts[run].write(ROWS, _pack(finished), seconds, device)
+        else:
+            save_files(spec, finished, self._folder, seconds, device)
         self._ranges.pop(run, None)
         self._jobs.pop(run, None)
         return Saved(run, self._said())
@@ -229,6 +243,21 @@ class RunMaker:
         """Return the sentences for the user since the last call."""
         notes, self._notes[:] = tuple(self._notes), []
         return notes
+
+
+def fetch_run(spec: RunSpec, folder: Path, address: str) -> None:
+    """Save a run that workers stored at an address in the folder of the runs.
+
+    Raises:
+        UserError: If it is damaged there.
+    """
+    parts = Parts(place_of(spec.run_id, folder, address), spec.digest)
+    notes: list[str] = []
+    kept = parts.load(ROWS, notes.append)
+    if kept is None:
+        raise UserError(f"{address}: {spec.run_id} is not there. Run the same command again.")
+    save_files(spec, _unpack(kept.table), folder, kept.seconds, kept.device)
+    parts.delete()
 
 
 def _rows_name(number: int) -> str:

@@ -11,15 +11,17 @@ import errno
 import hashlib
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lama_core.errors import UserError, reason_of
-from lama_core.files import atomic_file, read_file, write_text_atomically
+from lama_core.files import atomic_file, read_file
 from lama_core.models.devices import PassSettings
 from lama_core.requests import StoredRequest
 from lama_core.runs.facts_table import check_rows
@@ -52,14 +54,89 @@ class Stored:
     settings: PassSettings | None = None
 
 
+class Place(Protocol):
+    """Where the parts of a run are."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file."""
+
+    def delete(self) -> None:
+        """Delete all files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The parts in a folder of this machine, or that all workers share; path: `<id>.part`."""
+
+    path: Path
+
+    def read(self, name: str) -> bytes | None:
+        file = self.path / PARTS / name
+        return read_file(file, MAX_PART) if file.is_file() else None
+
+    def write(self, name: str, content: bytes) -> None:
+        with atomic_file(self.path / PARTS / name) as file:
+            file.write_bytes(content)
+
+    def delete(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+class Address:
+    """The parts at an address that `fsspec` knows, such as `s3://bucket/folder`.
+
+    A file that was cut while it was written is found damaged by its digest, and written again.
+    """
+
+    def __init__(self, address: str) -> None:
+        import fsspec
+
+        self._address = address
+        try:
+            self._files, self._root = fsspec.core.url_to_fs(address)
+        except (ValueError, ImportError, OSError) as error:
+            raise UserError(f"Parts can't be stored at {address!r}: {reason_of(error)}.") from error
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            content: bytes = self._files.cat_file(f"{self._root}/{name}")
+        except FileNotFoundError:
+            return None
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        self._files.makedirs(self._root, exist_ok=True)
+        self._files.pipe_file(f"{self._root}/{name}", content)
+
+    def delete(self) -> None:
+        with suppress(FileNotFoundError):
+            self._files.rm(self._root, recursive=True)
+
+    def __str__(self) -> str:
+        return self._address
+
+
+def place_of(run_id: str, folder: Path, address: str = "") -> Place:
+    """Return the place of a run's parts: in the folder of the runs, or below an address."""
+    return (
+        Address(f"{address.rstrip('/')}/{run_id}") if address else Folder(folder / (run_id + PART))
+    )
+
+
 class Parts:
     """The finished parts of one run.
 
     digest: Digest of the run. request: Its request, with which an unfinished run is resumed.
     """
 
-    def __init__(self, folder: Path, digest: str, request: StoredRequest | None = None) -> None:
-        self.folder = folder / PARTS
+    def __init__(self, place: Place, digest: str, request: StoredRequest | None = None) -> None:
+        self.place = place
         self._digest = digest.encode()
         self._request = request
 
@@ -73,11 +150,11 @@ class Parts:
         Raises:
             UserError: If the part belongs to another run.
         """
-        path = self._path(name)
-        if not path.is_file():
-            return None
+        path = f"{self.place}: the part {name}"
         try:
-            data = read_file(path, MAX_PART)
+            data = self.place.read(f"{name}.parquet")
+            if data is None:
+                return None
             with pq.ParquetFile(
                 pa.BufferReader(_checked(data)), page_checksum_verification=True
             ) as file:
@@ -128,28 +205,24 @@ class Parts:
         )
         rows = memory.getvalue()
         try:
-            with atomic_file(self._path(name)) as path, path.open("wb") as file:
-                file.write(rows)
-                file.write(hashlib.sha256(rows).digest())
+            content = b"".join((rows, hashlib.sha256(rows).digest()))
+            self.place.write(f"{name}.parquet", content)
             if self._request:
-                text = msgspec.json.format(msgspec.json.encode(self._request)).decode()
-                write_text_atomically(self.folder / REQUEST_FILE, text)
+                text = msgspec.json.format(msgspec.json.encode(self._request))
+                self.place.write(REQUEST_FILE, text)
                 self._request = None
         except OSError as error:
             full = error.errno == errno.ENOSPC
             why = "the disk is full" if full else reason_of(error)
             raise UserError(
-                f"{self.folder.parent}: the run can't be stored: {why}. The scored parts are kept: "
+                f"{self.place}: the run can't be stored: {why}. The scored parts are kept: "
                 "free some disk space and run the same command again."
             ) from error
         return Stored(table, seconds, device, settings)
 
     def delete(self) -> None:
         """Delete the unfinished run, with its stored request."""
-        shutil.rmtree(self.folder.parent, ignore_errors=True)
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.parquet"
+        self.place.delete()
 
 
 def read_request(folder: Path) -> StoredRequest:

@@ -160,6 +160,14 @@ class RunSettings(OutSettings):
     """Where runs are saved and computed; a run's numbers and identity don't depend on it."""
 
     executor: ExecutorName = "local"
+    parts_at: Annotated[
+        str,
+        option(
+            "With --executor ray: where workers that share no disk store finished parts, such as "
+            "s3://bucket/folder (any address that fsspec knows). Default: in the folder of the "
+            "runs."
+        ),
+    ] = ""
 
 
 def check_models(models: Sequence[str]) -> None:

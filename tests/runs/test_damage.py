@@ -28,7 +28,7 @@ from lama_core.runs.info import (
     write_info,
 )
 from lama_core.runs.manage import list_kept, rename_run
-from lama_core.runs.parts import Parts
+from lama_core.runs.parts import Folder, Parts
 from lama_core.runs.tags import change_tags, read_tags
 
 SEED = int(os.environ.get("LAMA_TEST_SEED", "30"))
@@ -86,14 +86,14 @@ def test_no_flipped_bit_changes_a_finished_part_silently(tmp_path: Path) -> None
     import pyarrow as pa
 
     rows = pa.table({"rank": list(range(50)), "word": [f"w{number}" for number in range(50)]})
-    Parts(tmp_path, "run").write("00000", rows, 1.5)
+    Parts(Folder(tmp_path), "run").write("00000", rows, 1.5)
     (path,) = (tmp_path / "parts").iterdir()
     data, draw = path.read_bytes(), random.Random(SEED)
     for _ in range(300):
         path.write_bytes(flip(data, draw.randrange(8 * len(data))))
-        assert Parts(tmp_path, "run").load("00000", ignore) is None
+        assert Parts(Folder(tmp_path), "run").load("00000", ignore) is None
     path.write_bytes(data)
-    loaded = Parts(tmp_path, "run").load("00000", ignore)
+    loaded = Parts(Folder(tmp_path), "run").load("00000", ignore)
     assert loaded is not None and loaded.table.equals(rows)
 
 

@@ -25,7 +25,7 @@ from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
-from lama_core.runs.parts import Parts
+from lama_core.runs.parts import Parts, place_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,6 +119,21 @@ def test_a_run_keeps_the_request_that_began_it(
     assert not list(made.info.folder.rglob("request.json"))
     assert made.info.request and made.info.request.folder == str(Path.cwd())
     assert request_of(read_info(made.info.folder)) == request
+
+
+def test_parts_at_an_address_make_the_same_run_and_are_resumed(data: Path, tmp_path: Path) -> None:
+    spec, there = one_spec(data), "memory://execute/runs"
+    whole = run(spec, tmp_path / "whole")
+    asked = iter(range(100))
+    with pytest.raises(RunStopped):
+        run(spec, tmp_path / "away", address=there, stopped=lambda: next(asked) > 5)
+    seen: list[Progress] = []
+    made = run(spec, tmp_path / "away", address=there, on_progress=seen.append)
+    assert seen[0].resumed > 0 and [path.name for path in (tmp_path / "away").iterdir()] == [
+        spec.run_id
+    ]
+    assert made.info.files == whole.info.files
+    assert place_of(spec.run_id, tmp_path, there).read("request.json") is None  # deleted
 
 
 def test_a_run_has_one_row_a_fact_and_says_what_it_was_made_from(

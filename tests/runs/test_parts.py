@@ -10,7 +10,7 @@ import pytest
 from lama_core.errors import UserError
 from lama_core.models.devices import PassSettings, keep_pass_settings, pass_settings
 from lama_core.progress import ignore
-from lama_core.runs.parts import Parts
+from lama_core.runs.parts import Folder, Parts, place_of
 from lama_core.scoring.top_answers import ROW, from_table, to_table
 
 
@@ -22,22 +22,33 @@ def rows(number: int, n_rows: int = 3) -> pa.Table:
     return to_table(found)
 
 
-def test_parts_come_back_as_they_were_written(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, "run")
+@pytest.mark.parametrize("address", ("", "memory://parts"))
+def test_parts_come_back_as_they_were_written(tmp_path: Path, address: str) -> None:
+    place = place_of("run", tmp_path, address)
+    parts = Parts(place, "run")
     parts.write("00000", rows(0), 1.5)
     settings = PassSettings(threads=2, batch_tokens=512)
     parts.write("00001", rows(1, 2), 0.25, "cpu", settings)
-    again = Parts(tmp_path, "run")
+    again = Parts(place, "run")
     first, found = (again.load(name, ignore) for name in ("00000", "00001"))
     assert first is not None and found is not None
     assert (first.seconds, first.settings) == (1.5, None)
     assert (found.seconds, found.device, found.settings) == (0.25, "cpu", settings)
     assert from_table(found.table).tobytes() == from_table(rows(1, 2)).tobytes()
     assert again.load("00002", ignore) is None
+    place.write("00001.parquet", b"cut")
+    assert again.load("00001", ignore) is None
+    place.delete()
+    assert again.load("00000", ignore) is None
+
+
+def test_an_address_of_an_unknown_kind_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^Parts can't be stored at 'nowhere://x/run': [^.]*\.$"):
+        place_of("run", tmp_path, "nowhere://x")
 
 
 def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, "run")
+    parts = Parts(Folder(tmp_path), "run")
     parts.write("00000", rows(0), 1.0)
     path = next((tmp_path / "parts").iterdir())
     whole = path.read_bytes()
@@ -51,15 +62,15 @@ def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
 
 
 def test_the_part_of_another_run_is_refused(tmp_path: Path) -> None:
-    Parts(tmp_path, "one").write("00000", rows(0), 1.0)
+    Parts(Folder(tmp_path), "one").write("00000", rows(0), 1.0)
     with pytest.raises(UserError, match="belongs to another run"):
-        Parts(tmp_path, "two").load("00000", ignore)
+        Parts(Folder(tmp_path), "two").load("00000", ignore)
 
 
 def test_a_full_disk_is_said_and_keeps_what_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = Parts(tmp_path, "run")
+    parts = Parts(Folder(tmp_path), "run")
     parts.write("00000", rows(0), 1.0)
 
     def full(descriptor: int) -> None:

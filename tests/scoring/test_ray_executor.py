@@ -122,6 +122,18 @@ def test_a_node_that_joins_gets_work_and_changes_no_byte_of_the_run(
     cluster.remove_node(joined)
 
 
+def test_workers_that_share_no_folder_store_parts_at_an_address(
+    opened: Path, data: Path, tmp_path: Path
+) -> None:
+    (spec,) = make_specs(data, "slow")
+    execute(spec, folder=tmp_path / "local", load=hash_model)
+    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_second,
+            address=f"file://{tmp_path}/away")  # fmt: skip
+    assert len({node for node, _, _ in ray_fakes.opened(opened)}) > 1
+    assert [path.name for path in (tmp_path / "ray").iterdir()] == [spec.run_id]
+    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+
+
 def test_the_ranges_of_a_large_run_are_divided(
     opened: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

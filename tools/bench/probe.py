@@ -32,7 +32,7 @@ from lama_core.probes.plan import plan
 from lama_core.progress import ignore
 from lama_core.runs.execute import execute
 from lama_core.runs.making import save_files
-from lama_core.runs.parts import Parts
+from lama_core.runs.parts import Folder, Parts
 from lama_core.scoring.batches import MAX_ROWS
 from lama_core.scoring.preparation import prepare
 from lama_core.scoring.queries import gather_knowledge, make_questions
@@ -154,7 +154,7 @@ def saving(n_facts: int, repetitions: int) -> list[BenchRow]:
         number = count()
 
         def parts() -> None:
-            saved = Parts(Path(folder) / str(next(number)), "run")
+            saved = Parts(Folder(Path(folder) / str(next(number))), "run")
             for first in range(0, n_facts, part_size):
                 table = to_table(rows[first : first + part_size])
                 saved.write(f"{first:06}", table, 0.0)

@@ -65,7 +65,7 @@ OPTIONS = "Options"
 MOST_FACTS, FEW_FACTS = 100, 20  # of a relation, unless the user types another number; few: slow
 # Fields above the options, and those that the form leaves at their defaults.
 COMMON = ("dataset", "models", "relations", "limit")
-DEFAULTS = ("ranking", "precision", "revisions", "segments", "out", "executor")
+DEFAULTS = ("ranking", "precision", "revisions", "segments", "out", "executor", "parts_at")
 TEMPLATE_HELP = (
     "Number of the template of each relation, from 0. For relations without templates only 0 is "
     "possible: they use the sentence of each fact."
