@@ -238,7 +238,7 @@ def _draw_head(name: str) -> None:
 def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
     place = st.container(key="charts")
     for heading, names in GROUPS.items():
-        place.markdown(f"##### {heading}")
+        place.markdown(f"### {heading}")
         _draw_cards(place, names, choice, listing)
 
 
