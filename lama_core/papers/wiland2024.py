@@ -33,7 +33,6 @@ from lama_core.papers.framework import (
     differing,
     joined,
 )
-from lama_core.probes.plan import check_limit
 from lama_core.probes.statements.plan import most_templates, plan
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.published import BEAR_MODELS, published_table
@@ -126,7 +125,6 @@ class Bear(Prepared):
     own = BEAR
 
     def __post_init__(self) -> None:
-        check_limit(self.options.limit)
         named = [find_model(reference).name for reference in self.options.models]
         known = {
             name: reference

