@@ -144,7 +144,7 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
     table = open_page("results", data="made-up", tab="Slices", slice_by="origin").dataframe[0].value
     line = table[table["slice"] == slice_label(ORIGIN, ORIGINS[2])].iloc[0]
     facts = open_page("facts", data="made-up", origins=ORIGINS[2])
-    n = line[f"{title_of('minilm-mlm')} n"]
+    n = line["facts"]
     n_scored = int(run.facts["excluded"].isna().sum())
     assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
     assert n == int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
@@ -152,12 +152,7 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
 
 def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
     app = open_page("results", data="made-up", tab="Slices", slice_by=WORDING_SEEN)
-    by_label = (
-        app.dataframe[0]
-        .value.set_index("slice")[f"{title_of('minilm-mlm')} n"]
-        .dropna()
-        .drop("all facts")
-    )
+    by_label = app.dataframe[0].value.set_index("slice")["facts"].dropna().drop("all facts")
     n_scored = int(run.facts["excluded"].isna().sum())
     assert sum(by_label) == n_scored
     assert not any("isn't known" in caption.value for caption in app.caption)

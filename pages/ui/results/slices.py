@@ -31,7 +31,9 @@ def draw_slices(choice: RunChoice) -> None:
     """Draw a table with one row per slice: P@k and kinds of wrong answers of each run."""
     whole = choice.view(slices)
     n_slices = whole.frame[whole.frame["n"] > 0].groupby("by")["slice"].nunique()
-    ways = [name for name in whole.found.slicings if n_slices.get(name, 0) > 1]
+    wanted = st.query_params.get("slice_by")  # a URL's way is shown even if it has one slice
+    kept = {name for name, n in n_slices.items() if n > 1 or name == wanted}
+    ways = [name for name in whole.found.slicings if name in kept - {"all"}]
     best = most_different(whole.frame, best_run(whole.frame))
     way = st.selectbox(
         "Slice by",
