@@ -96,9 +96,6 @@ def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
     assert split.test == tuple(facts[number] for number in limited_positions(facts, 3, 5))
 
 
-def test_a_limit_below_one_is_refused() -> None:
-
-
 def test_pairs_are_read_once_each_and_bad_lines_are_reported(tmp_path: Path) -> None:
     good = {"sub_label": "Oslo", "obj_label": "Norway", "sub_uri": "Q585", "obj_uri": "Q20"}
     lines = [json.dumps(good), json.dumps(good), "{broken", json.dumps({"sub_label": "Rome"})]
