@@ -28,7 +28,8 @@ from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
 from pages.ui.shared import charts, figures
 from pages.ui.shared.export import json_of, to_csv
-from pages.ui.shared.run_choice import pick_runs, run_names
+from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
+from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
@@ -345,6 +346,13 @@ def test_runs_of_one_model_are_told_apart(tmp_path_factory: pytest.TempPathFacto
     assert run_names([info]) == (info.model,)
     assert run_names([other]) == (f"{info.model} negated",), "no P@1 without what was asked"
     assert run_names([info, other]) == (info.model, f"{info.model} negated")
+    few = make_runs(tmp_path_factory.mktemp("b"), n_relations=1, n_facts=20)[0].info
+    title, relation = title_of(info.model), few.relations[0].name
+    assert run_titles([info, few, other]) == (
+        f"{title}, {info.n} facts of 2 relations",
+        f"{title}, {few.n} facts of {relation}",
+        f"{title} negated",
+    )
 
 
 def test_a_label_that_repeats_the_name_is_left_out() -> None:
