@@ -194,8 +194,11 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
     name = st.query_params.get("chart", "")
     if name in (PROBES, LAMA):  # the choice of runs has neither
         _draw_head(name)
-        draw = _draw_probes if name == PROBES else draw_measured
-        draw()
+        if name == LAMA:
+            links.keep_params()  # for the way back to other charts
+            draw_measured()
+        else:
+            _draw_probes()
         return
     if name and name not in CHARTS and links.is_new_url():
         show_note(plain(f"Unknown chart {name!r}. Choose one below."))

@@ -158,6 +158,12 @@ def params_without(without: Iterable[str]) -> dict[str, str | list[str]]:
     return {name: st.query_params.get_all(name) for name in names}
 
 
+def keep_params() -> None:
+    """Keep all URL parameters, also those whose widgets aren't drawn in this rerun."""
+    for name, values in params_without(()).items():
+        set_param(name, [values] if isinstance(values, str) else values)
+
+
 def drop_infinite(name: str) -> None:
     """Empty a URL parameter that is infinite, such as 1e309, which makes Streamlit fail."""
     if any(_is_infinite(value) for value in st.query_params.get_all(name)):

@@ -55,8 +55,7 @@ def draw_run_form(form: RunForm) -> None:
     """Draw the form, or the progress of the run; when the run is finished, a button shows it."""
     job = jobs.find(form.name)
     if job is not None and job.running:
-        for name, values in links.params_without(()).items():  # of the hidden form
-            links.set_param(name, [values] if isinstance(values, str) else values)
+        links.keep_params()  # of the hidden form
         jobs.draw_progress(form.name)
         return
     ended = st.container()
