@@ -111,7 +111,7 @@ def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -
     assert [one.is_right for one in found.answers] == [False, True, False, None]
     assert "has 2 blanks" in found.answers[3].fault
     assert found.summary() == (
-        "P@1 33.3 % (1 of 3 texts contain the right answer); 3 of 4 sentences answered"
+        "P@1 33.3 %: 1 of 3 texts contain the right answer; 3 of 4 sentences answered"
     )
     asked = {body["messages"][0]["content"] for body in server.asked}
     assert asked == {

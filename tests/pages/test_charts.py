@@ -238,6 +238,14 @@ def test_a_long_footnote_takes_lines_that_a_telephone_has_room_for(drawn: list[g
     )
 
 
+def test_a_clicked_mark_is_a_row_of_plain_numbers() -> None:
+    # A number of numpy can't be compared with (), as the filter of the facts behind a mark does.
+    axis, frame = Axis(column="k", title="k"), pd.DataFrame({"k": [1, 2]})
+    made = Figure(shape="points", frame=frame, by=axis, value=axis, names={}, title="", caption="")
+    row = figures.mark_of(made, [{"customdata": [1]}])
+    assert row == {"k": 2} and type(row["k"]) is int
+
+
 def test_a_title_of_data_is_shown_as_text(drawn: list[go.Figure]) -> None:
     table = by_relation(("a", "b")).assign(label="<b>P19</b>")
     for colours in (COLOURS, {"a": COLOURS["a"]}):

@@ -21,6 +21,7 @@ from lama_core.requests import PROGRAM
 from pages.ui.prompts.view import VIEWS as PROMPT_VIEWS
 from pages.ui.results.more import CHARTS
 from pages.ui.shared import screens
+from pages.ui.wrong_answers.view import VIEWS as WRONG_VIEWS
 from tools.documentation.docstrings import as_markdown
 from tools.documentation.site import commands_of
 
@@ -159,7 +160,7 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() ->
     tabs = {title: tabs_of(path) for title, path in files.items()}
     found = {title: len(names) for title, names in tabs.items() if names}
     assert found == {"Ask": 8, "Results": 5, "Data and runs": 5}
-    views = [*CHARTS, *PROMPT_VIEWS, *tabs_of(ROOT / "pages" / "ui" / "wrong_answers" / "view.py")]
+    views = [*CHARTS, *PROMPT_VIEWS, *WRONG_VIEWS]
     assert len(views) == 15 + 5 + 3
     lacking = {
         f"{title}: {tab}"

@@ -357,9 +357,9 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     run = by_id[run_id]
     relations = run.details.relations
     known = [relation.name for relation in relations]
-    hardest = min(
-        relations, key=lambda relation: 2 if relation.accuracy is None else relation.accuracy
-    )
+    # Where a word has several partners, a pair that counts as wrong can be true.
+    clear = [one for one in relations if not (one.one_to_many or one.bidirectional)]
+    hardest = min(clear or relations, key=lambda one: 2 if one.accuracy is None else one.accuracy)
     url_state.drop_stale("relation", known)
     shown = st.session_state.get("relation", hardest.name)
     url_state.note_unknown("Relation", "relation", {name: name for name in known}, shown)
@@ -369,7 +369,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         index=known.index(hardest.name),
         key="relation",
         bind=BOUND,
-        help="Initially the relation with the lowest accuracy.",
+        help="Initially the relation with the lowest accuracy, of those without a mark.",
     )
     links.replace_values("which", {"left out": EXCLUDED})  # as URLs of earlier versions write it
     which = pick("Show", ("wrong", "right", EXCLUDED), key="which", place=which_box)

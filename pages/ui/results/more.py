@@ -212,8 +212,10 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo
         return None
     _draw_head(name)
     if missing := chart.missing(choice, listing):
+        if others := _other_runs(name, choice, listing):
+            links.go(screens.RESULTS, others, replaces=True)
         show_note(f"Needs: {missing}.")
-        _draw_link_to_runs(name, choice, listing)
+        _draw_link_to_new_run(name)
         return None
     shown = choice.where(lambda run: not chart.lacks(run))
     if len(shown.runs) < len(choice.runs):
@@ -251,6 +253,8 @@ def _draw_cards(
     for first in range(0, len(names), PER_ROW):
         for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
             missing = CHARTS[name].missing(choice, listing)
+            if others := _other_runs(name, choice, listing) if missing else None:
+                missing = ""
             with box.container(border=True, height="stretch", gap="xsmall"):
                 if missing:  # aligned with the buttons of the other cards
                     st.button(f"**{name}**", key=f"open {name}", type="tertiary", disabled=True)
@@ -260,24 +264,24 @@ def _draw_cards(
                     icon=":material/arrow_forward:",
                     type="tertiary",
                 ):
-                    others = () if name != PROBES else (*choice.params(), *OF_RUNS)
-                    links.go(
-                        screens.RESULTS,
-                        links.params_without(others) | {"tab": "More", "chart": name},
-                    )
+                    without = () if name != PROBES else (*choice.params(), *OF_RUNS)
+                    kept = links.params_without(without) | {"tab": "More", "chart": name}
+                    links.go(screens.RESULTS, others or kept)
                 st.caption(CHARTS[name].question)
                 if missing:
                     st.caption(f"**Needs:** {missing}.")
-                    _draw_link_to_runs(name, choice, listing)
+                    _draw_link_to_new_run(name)
 
 
-def _draw_link_to_runs(name: str, choice: RunChoice, listing: RunListing) -> None:
-    """Link to runs that a chart needs: existing ones, or the form for a new one."""
+def _other_runs(name: str, choice: RunChoice, listing: RunListing) -> screens.Params | None:
+    """The URL of a chart with runs that it can draw, if the chosen ones can't be; else None."""
     usable = [run for run in listing if run.dataset == choice.data and run.ranks_statements]
-    if name == "Margins" and usable:
-        if st.button("Show whole-answer runs", key=f"runs for {name}"):
-            params = choice.params() | {"prompts": usable[0].prompts, "models": [], "runs": []}
-            links.go(screens.RESULTS, params | {"tab": "More", "chart": name})
-    else:
-        key = f"start for {name}"
-        links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN, key=key)
+    if name != "Margins" or not usable:
+        return None
+    runs = {"prompts": usable[0].prompts, "models": [], "runs": []}
+    return choice.params() | runs | {"tab": "More", "chart": name}
+
+
+def _draw_link_to_new_run(name: str) -> None:
+    key = f"start for {name}"
+    links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN, key=key)

@@ -6,8 +6,16 @@ from typing import Any
 import streamlit as st
 
 from lama_core.glossary import explain
+from lama_core.metrics.slices import ORIGIN
 from lama_core.tables import Column
-from lama_core.views.slices import KINDS, best_run, by_slice, most_different, slices, slicing_label
+from lama_core.views.slices import (
+    KINDS,
+    best_run,
+    by_slice,
+    most_different,
+    slices,
+    slicing_label,
+)
 from lama_core.views.view import Shown
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
@@ -34,7 +42,8 @@ def draw_slices(choice: RunChoice) -> None:
     wanted = st.query_params.get("slice_by")  # a URL's way is shown even if it has one slice
     kept = {name for name, n in n_slices.items() if n > 1 or name == wanted}
     ways = [name for name in whole.found.slicings if name in kept - {"all"}]
-    best = most_different(whole.frame, best_run(whole.frame))
+    asked = whole.frame[whole.frame["by"] != ORIGIN]  # a newcomer doesn't know the sources of data
+    best = most_different(asked, best_run(asked))
     way = st.selectbox(
         "Slice by",
         (*ways, EVERY),

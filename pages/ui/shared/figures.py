@@ -120,7 +120,7 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     for name, rows in _beside(figure, table, colours).items():
         one = {name: colours[name]}
         if dense:
-            charts.add_band(drawn, rows, name, colours[name])
+            charts.add_band(drawn, table[table["name"] == name], name, colours[name])
         elif error := charts.whiskers(rows, "value", colours[name], 1):
             bars: Style = {"error_y": error, "mode": "markers", "marker_opacity": 0}
             bars |= {"showlegend": False, "hoverinfo": "skip"}
@@ -360,5 +360,6 @@ def mark_of(figure: Figure, points: Sequence[Mapping[str, Any]]) -> dict[Any, An
     """The row of the figure's frame of the first clicked mark; None without one."""
     for point in points:
         if "customdata" in point:
-            return dict(figure.frame.iloc[int(point["customdata"][0])])
+            # As records, whose numbers are Python's: numpy's can't be compared with ().
+            return figure.frame.iloc[[int(point["customdata"][0])]].to_dict("records")[0]
     return None
