@@ -10,17 +10,21 @@ from typing import Any
 
 from lama_core.datasets import Dataset
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.generation.request import GenerateRequest as GenerateRequest
 from lama_core.probes.plan import relations_with_facts
 from lama_core.probes.prompts.plan import prompts_to_study as prompts_to_study
 from lama_core.probes.prompts.request import StudyRequest
-from lama_core.probes.statements.request import StatementsRequest
+from lama_core.probes.statements.request import StatementsRequest as StatementsRequest
+from lama_core.probes.tracing.request import TraceRequest as TraceRequest
 from lama_core.scoring.answer_spaces import answers_of, named_space
 
-Startable = ProbeRequest | StatementsRequest | StudyRequest
+Startable = ProbeRequest | StatementsRequest | GenerateRequest | TraceRequest | StudyRequest
 # Relations of a sample, and facts of each, so that it has about 50 queries.
 SAMPLES: dict[type, tuple[int, int]] = {
     ProbeRequest: (3, 17),
     StatementsRequest: (3, 1),
+    GenerateRequest: (3, 3),
+    TraceRequest: (3, 2),
     StudyRequest: (1, 3),
 }
 
@@ -48,7 +52,7 @@ def size_of(request: Startable, dataset: Dataset) -> RunSize:
         return RunSize("queries", _study_sizes(request, dataset))
     names = [relation.name for relation in relations_with_facts(dataset, request.relations)]
     n_facts = {name: _limited(len(dataset.facts_of(name)), request.limit) for name in names}
-    if isinstance(request, ProbeRequest):
+    if not isinstance(request, StatementsRequest):
         return RunSize("facts", n_facts)
     space = named_space(request.answers)
     n_answers = {name: len(answers_of(space, dataset, name)) for name in names}

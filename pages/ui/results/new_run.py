@@ -27,7 +27,7 @@ from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
 from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.shared import cache, jobs, links, screens, visitors
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.request_fields import draw_field, fields_of
 from pages.ui.shared.run_form import (
     KEPT,
@@ -54,12 +54,19 @@ REQUESTS: dict[str, type[RunSettings]] = {
 }
 ABOUT = (
     "How much does a model know? A run asks it every fact of a data set, such as “The capital of "
-    "Peru is ___”, and counts how often its first answer is right."
+    "Peru is ___”."
 )
-OTHER_WAYS = (
-    "**generated answers**: the model answers a question in its own words. **causal traces**: "
-    "which layers and words the model takes the answer from (slow)."
-)
+# Kind of run -> what it does, and what is counted.
+MEANINGS = {
+    "cloze": "The model ranks single words at the blank; the share of right first words is P@1.",
+    "statements": "The model scores the sentence with each answer of the relation, also with "
+    "answers of several words; the likeliest sentence is its answer.",
+    "generation": "The model answers a question in its own words; the text is right if it names "
+    "the right answer.",
+    "trace": "For facts whose right answer is the model's first one: through which words and "
+    "layers does the fact pass? The subject is hidden by noise, and one inner value at a time is "
+    "put back.",
+}
 PROBING = "a probing run"  # the job's name
 OPTIONS = "Options"
 MOST_FACTS, FEW_FACTS = 100, 20  # of a relation, unless the user types another number; few: slow
@@ -104,6 +111,10 @@ def open_form(request: RunSettings) -> None:
     links.go(screens.DATA, {**screens.NEW_RUN, **params})
 
 
+def _kind_of(request: type[RunSettings]) -> str:
+    return next(name for name, kind in KINDS.items() if request in kind.plans)
+
+
 def _limit_key(way: str) -> str:
     return "run_limit" if way == WORDS_AT_BLANK else "answers_limit"
 
@@ -117,9 +128,15 @@ def _show(names: Sequence[str]) -> None:
 
 
 def _result(names: Sequence[str]) -> str:
-    """State the number and share of right first answers of each run of facts, as Markdown."""
-    infos = {info.id: info for info in _infos(names) if info.kind in FACT_KINDS}
-    lines = []
+    """State the right first answers of each run of facts, and the traced facts, as Markdown."""
+    every = _infos(names)
+    infos = {info.id: info for info in every if info.kind in FACT_KINDS}
+    lines = [
+        f"{plain(title_of(info.model))}: {info.n:,} of {counted(info.n + info.n_excluded, 'fact')} "
+        "traced; the others are excluded, mostly because the first answer is wrong."
+        for info in every
+        if info.id not in infos
+    ]
     for run, table in results([*infos]).groupby("run", sort=False) if infos else ():
         n = int(table["n"].sum())
         if n:
@@ -151,8 +168,9 @@ def _choose() -> RunSettings | None:
         [*REQUESTS],
         key="run_rank",
         first=WORDS_AT_BLANK,
-        help=f"{explain('Words or whole answers')} {OTHER_WAYS}",
+        help=explain("Words or whole answers"),
     )
+    st.caption(MEANINGS[_kind_of(REQUESTS[way])])
     left, right = st.columns(2, gap="large")
     with left:
         relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from lama_core.api.run_time import Startable, prompts_to_study, sample_of, seconds_of, size_of
+from lama_core.api.run_time import (
+    GenerateRequest,
+    Startable,
+    StatementsRequest,
+    TraceRequest,
+    prompts_to_study,
+    sample_of,
+    seconds_of,
+    size_of,
+)
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.kinds import KINDS
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.progress import brief_time
 from lama_core.requests import arguments
@@ -16,6 +27,10 @@ from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import title_of
 
 MOST_NAMED = 3  # relations
+VERBS: dict[type, str] = {  # of other kinds than scoring
+    GenerateRequest: "Asks a question about",
+    TraceRequest: "Traces at most",
+}
 
 
 def draw_size(request: Startable) -> None:
@@ -29,8 +44,11 @@ def draw_size(request: Startable) -> None:
         n = len(pool.entries)
         each = f" ({counted(n, 'prompt')} × {size.total // n:,} facts)"
         each = " (each prompt with each fact)" if others else each
+    if isinstance(request, StatementsRequest):
+        each = " (each fact with each answer of its relation)"
     relations = counted(len(size.of_relation), "relation")
-    text = f"Scores **{size.total:,} {size.unit}**{each} of {relations} with {plain(names)}."
+    verb = VERBS.get(type(request), "Scores")
+    text = f"{verb} **{size.total:,} {size.unit}**{each} of {relations} with {plain(names)}."
     job = jobs.find(_name(request))
     if job is not None and _is_measured(job):
         scoring = (job.step.total or 0) / job.pace.per_second
@@ -44,14 +62,16 @@ def draw_size(request: Startable) -> None:
 
 
 def about(request: Startable) -> str:
-    """Return the models, data, relations and limit of a run, as plain text."""
+    """Return the models, data, relations, limit and kind of a run, as plain text."""
     labels = cache.relations_of(request.dataset)
     relations = [labels.get(name, name) for name in request.relations]
     if len(relations) > MOST_NAMED:
         relations = [counted(len(relations), "relation")]
     limit = [f"at most {counted(request.limit, 'fact')} each"] if request.limit else []
     models = ", ".join(map(title_of, _models(request)))
-    return ", ".join((f"{models} on {request.dataset}", *relations, *limit))
+    kind = [one.title for one in KINDS.values() if type(request) in one.plans]
+    said = kind * (type(request) not in (ProbeRequest, StudyRequest))  # the usual one of its form
+    return ", ".join((f"{models} on {request.dataset}", *relations, *limit, *said))
 
 
 def draw_measure(request: Startable) -> None:
