@@ -189,6 +189,11 @@ class RunInfo:
         return "queries" if several or self.prompt_kind == "ten sentences" else "facts"
 
     @property
+    def scored_relations(self) -> tuple[RelationInfo, ...]:
+        """The relations with a query that counts."""
+        return tuple(one for one in self.relations if one.n)
+
+    @property
     def ranks_statements(self) -> bool:
         """Whether the run ranks whole answers by their statements, and not words at a blank."""
         return self.kind == STATEMENTS or (self.imported and self.imported.ranks) == "answers"

@@ -1,6 +1,7 @@
 """Charts and exports: what is clicked says what it stands for, and what is taken says how made."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -356,6 +357,8 @@ def test_runs_of_one_model_are_told_apart(tmp_path_factory: pytest.TempPathFacto
     assert run_names([info, other]) == (info.model, f"{info.model} negated")
     few = make_runs(tmp_path_factory.mktemp("b"), n_relations=1, n_facts=20)[0].info
     title, relation = title_of(info.model), few.relations[0].name
+    none = replace(info.relations[0], name="none", n=0)  # isn't counted
+    info = replace(info, relations=(*info.relations, none))
     assert run_titles([info, few, other]) == (
         f"{title}, {info.n} facts of 2 relations",
         f"{title}, {few.n} facts of {relation}",

@@ -14,6 +14,7 @@ from written_statements import write_bear
 from lama_core.api.imported import ImportRunRequest
 from lama_core.datasets.library import download
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.prompts.spec import list_studies
 from lama_core.progress import Progress, Result
 from lama_core.requests import Request, StoredRequest, record
 from lama_core.runs.find import runs_dir
@@ -231,6 +232,11 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
         assert r"MiniLM\-MLM, step 0 on starter" in [one.value for one in app.subheader]
         assert any(f"**run**: {ids[0]}" in one.value.replace("\\", "") for one in app.markdown)
         assert any("**P@1 " in one.value for one in app.markdown)
+    study = max(list_studies(), key=lambda study: study.info.n)
+    app = open_page("data", tab="Runs", run=study.info.id)
+    parts = [study.relation(name) for name in study.relations]
+    n = sum((len(one.train) + len(one.test)) * len(one.rows) for one in parts)
+    assert f"**{study.info.n} test facts** of 8 relations, 152 prompts, {n:,} queries" in said(app)
     table = app.dataframe[0].value
     assert len(table) == len(list_kept()) and {"relations", "facts"} <= set(table)
 

@@ -312,6 +312,13 @@ class Study:
         return f"{self.info.model} on {self.info.dataset}{limit}"
 
     @property
+    def n_queries(self) -> int:
+        """The number of scored queries: each prompt with each training and test fact."""
+        ranks = self.run.table(["train_ranks"])["train_ranks"]
+        trained = int(pc.sum(pc.list_value_length(ranks)).as_py() or 0)
+        return trained + sum(one.n * len(one.templates) for one in self.info.relations)
+
+    @property
     def candidates(self) -> Candidates:
         """The ranked words."""
         raw = self.details["candidates"]

@@ -9,9 +9,10 @@ from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
-from lama_core.runs.info import RunInfo
+from lama_core.runs.info import Run, RunInfo
 from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
@@ -105,7 +106,7 @@ def _choose_run(runs: list[KeptRun]) -> str:
             "data": [run.info.dataset if run.info else None for run in runs],
             "kind": [_kind(run) for run in runs],
             "prompts": [run.info.prompts if run.info else None for run in runs],
-            "relations": [_n_relations(run.info) if run.info else None for run in runs],
+            "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
             "facts": [run.info.n if run.info else None for run in runs],
             "P@1": [_precision(run.info) if run.info else None for run in runs],
             "made": [run.changed[:10] for run in runs],
@@ -131,11 +132,6 @@ def _choose_run(runs: list[KeptRun]) -> str:
     )
     draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
     return chosen
-
-
-def _n_relations(info: RunInfo) -> int:
-    """The number of relations with a scored fact."""
-    return sum(one.n > 0 for one in info.relations)
 
 
 def _precision(info: RunInfo) -> float | None:
@@ -238,10 +234,14 @@ def _draw_request(run: KeptRun, request: Request) -> None:
 def _measured(info: RunInfo) -> str:
     """What a run measured: facts, relations and, if it scores facts, P@1, as Markdown."""
     names = [relation_label(one.name, one.label) for one in info.relations]
-    n_relations = _n_relations(info)
+    n_relations = len(info.scored_relations)
     of = ", ".join(names) if len(names) <= MOST_NAMED else counted(n_relations, "relation")
     unit = {"facts": "fact"}.get(info.counts, "query")
     text = f"**{counted(info.n, unit)}** of {plain(of)}" * bool(info.relations)
+    if info.kind == StudySpec.kind:
+        prompts = counted(sum(len(one.templates) for one in info.relations), "prompt")
+        queries = f"{Study(Run(info)).n_queries:,} queries of training and test facts"
+        return f"**{counted(info.n, 'test fact')}** of {plain(of)}, {prompts}, {queries}"
     if info.kind in FACT_KINDS and info.n:
         over_facts, over_relations = cache.precision_of(info)
         text += f"; **P@1 {percent(over_facts)} %** of them"

@@ -1,6 +1,5 @@
 """The study, relation and prompts that the tab Prompts shows; they are in the URL."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -99,8 +98,11 @@ class PromptsChoice:
 
 
 def default_study(studies: Sequence[Study]) -> Study:
-    """Return the study with the largest gain over manual prompts; the first if none is known."""
-    return max(studies, key=lambda study: gain.mean if (gain := _gain(study)) else -math.inf)
+    """Return the study with most test facts, of those with a known gain over manual prompts.
+
+    So a visitor's small study doesn't change what others see. The first one wins a tie.
+    """
+    return max(studies, key=lambda study: (_gain(study) is not None, study.info.n))
 
 
 def _gain(study: Study) -> Gain | None:
@@ -150,7 +152,7 @@ def choose_study() -> PromptsChoice | None:
         place=left,
         first=first_study,
         help="A study has one model's answers to one set of facts with many prompts. The default "
-        "is the study with the largest gain over the manual prompts.",
+        "is the study with most test facts.",
     )
     whole = studies[name]
     open_parts = {st.session_state.get(key, st.query_params.get(key)) for key in PARTS}

@@ -331,7 +331,7 @@ def run_titles(runs: Sequence[RunInfo]) -> tuple[str, ...]:
 
 def _facts_of(run: RunInfo) -> str:
     """The number of a run's facts, and their relation or the number of relations."""
-    names = [one.name for one in run.relations]
+    names = [one.name for one in run.scored_relations]
     of = names[0] if len(names) == 1 else counted(len(names), "relation")
     return f"{counted(run.n, 'fact')} of {of}"
 
