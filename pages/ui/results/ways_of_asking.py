@@ -170,10 +170,10 @@ def _draw_by_relation(choice: RunChoice, shown: Compared, title: str) -> None:
     st.caption(
         "**Word at a blank**: the right word is ranked first. **Whole answers**: the statement "
         "with the right answer is the likeliest one. **Generated answer**: the text gives a "
-        f"name of the right answer in whole words{several}, whatever else it says. Words and whole answers are chosen "
-        "from a list, so part of a difference is due to the list. Whiskers: 95 % intervals. The "
-        "relations with the largest differences come first. Click a bar to see all facts of the "
-        "relation that this way asks, also those that other ways don't ask."
+        f"name of the right answer in whole words{several}, whatever else it says. Words and whole "
+        "answers are chosen from a list, so part of a difference is due to the list. Whiskers: "
+        "95 % intervals. The relations with the largest differences come first. Click a bar to see "
+        "all facts of the relation that this way asks, also those that other ways don't ask."
     )
     if mark is not None:
         (run,) = (run for run in choice.runs if run.id == mark["run"])
