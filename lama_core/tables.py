@@ -154,7 +154,7 @@ def number(
 
 
 def interval(
-    label: str = "95% interval",
+    label: str = "95 % interval",
     help_text: str = "",
     *,
     name: str = "interval",

@@ -34,7 +34,7 @@ def _print_reproduced(table: ReproducedTable) -> None:
                 "what",
                 "n",
                 "ours",
-                *["95% interval"] * table.has_intervals,
+                *["95 % interval"] * table.has_intervals,
                 "paper",
                 "difference",
                 "note",

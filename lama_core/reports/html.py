@@ -26,7 +26,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .wide { overflow-x: auto } .note { color: #5f6b76 } code { overflow-wrap: anywhere }
 """
 HEADS = ("model", "what", "n", "ours", "paper", "difference", "")
-WITH_INTERVALS = ("model", "what", "n", "ours", "95% interval", "paper", "difference", "")
+WITH_INTERVALS = ("model", "what", "n", "ours", "95 % interval", "paper", "difference", "")
 
 
 def as_html(found: Reproduction, command: str) -> str:

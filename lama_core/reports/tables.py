@@ -27,7 +27,7 @@ class ReproducedRow:
         published: The paper's value; None if the paper has none.
         reason: Why our value is unavailable.
         differs: Which of data, relations, limits and model differ from the paper's; "" if none.
-        interval: The 95% interval of our value.
+        interval: The 95 % interval of our value.
     """
 
     model: str

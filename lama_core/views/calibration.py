@@ -85,8 +85,10 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
         ways: dict[str, list[str]] = {}
         for run in shown.frame["run"].unique():
             if said_way := _way(shown.frame, run):
-                way, right = said_way
-                ways.setdefault(way, []).append(f"{shown.names[run]} ({as_share(right)} right)")
+                way, right, n = said_way
+                ways.setdefault(way, []).append(
+                    f"{shown.names[run]} ({as_share(right)} of {n:,} right)"
+                )
         each = ", ".join(
             f"{' and '.join(runs)} {'is' if len(runs) == 1 else 'are'} {way}"
             for way, runs in ways.items()
@@ -145,8 +147,8 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
         return Facts(line["run"], {"relations": tuple(shown.request.relations), **ends})
 
 
-def _way(frame: "pd.DataFrame", run: str) -> tuple[str, float] | None:
-    """Return whether a run is over- or underconfident where it is sure, and the share of right."""
+def _way(frame: "pd.DataFrame", run: str) -> tuple[str, float, int] | None:
+    """Return whether a run is over- or underconfident where it is sure; the share of right; n."""
     bins = frame[(frame["run"] == run) & (frame["n"] > 0) & (frame["low"] >= SURE)]
     n = int(bins["n"].sum())
     if not n:
@@ -154,8 +156,8 @@ def _way(frame: "pd.DataFrame", run: str) -> tuple[str, float] | None:
     mean, right = (float((bins[name] * bins["n"]).sum()) / n for name in CALIBRATED)
     ends = share_intervals(np.array(round(right * n)), np.array(n))
     if ends.low <= mean <= ends.high:
-        return "calibrated", right
-    return ("overconfident" if mean > right else "underconfident"), right
+        return "calibrated", right, n
+    return ("overconfident" if mean > right else "underconfident"), right, n
 
 
 def _mostly_low(frame: "pd.DataFrame", run: str) -> str:

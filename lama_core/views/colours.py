@@ -50,5 +50,6 @@ def run_colours(runs: Sequence[RunInfo], known: Sequence[str] = ()) -> dict[str,
     for run in runs:
         colour = of_model[run.model]
         free = [one for one in PALETTE if one not in colours.values()]
+        free.sort(key=lambda one: one in of_model.values())  # not another model's, if possible
         colours[run.id] = free[0] if colour in colours.values() and free else colour
     return colours

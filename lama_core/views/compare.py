@@ -311,7 +311,7 @@ def _tests(found: Comparison) -> Table:
         ),
     )
     return table_of(
-        ("over", "n", "A", "B", "B - A", "95% interval", "for A", "for B", "equal", "test", "p"),
+        ("over", "n", "A", "B", "B - A", "95 % interval", "for A", "for B", "equal", "test", "p"),
         [
             (
                 over,
@@ -397,7 +397,7 @@ compare = ViewFunction(
 
     Differences are B minus A. Averaged over facts: Tango's 95% score interval for paired shares and
     McNemar's exact test. Averaged over relations: Tango's interval with an effective number of
-    facts, for these relations; Student's 95% interval and t-test, for relations as a sample.
+    facts, for these relations; Student's 95 % interval and t-test, for relations as a sample.
 
     Returns:
         A DataFrame with a row for each relation (or slice): n, a and b (P@k of each run),

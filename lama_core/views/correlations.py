@@ -39,6 +39,14 @@ NAMES = {  # of measures on the axes of the figure
     "SWP": "subject tokens",
     RIGHT: "right answer",
 }
+WHERE = {  # a run is right more or less often
+    "SM": "the subject is mentioned often",
+    "OM": "the right answer is mentioned often",
+    "LPFP": "it is sure of its first answer",
+    "SOCS": "subject and object have similar vectors",
+    "ST": "the subject has many words",
+    "SWP": "the subject has many subword tokens",
+}
 # Labels of the scale of colours; larger correlations have the colours of its ends.
 SCALE = {-0.6: "≤ −0.6", -0.3: "−0.3", 0.0: "0", 0.3: "0.3", 0.6: "≥ 0.6"}
 
@@ -158,9 +166,10 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         known = frame[RIGHT].drop(RIGHT).astype(float).dropna().sort_values(key=abs)
         if known.empty:
             return ""
+        often = "more" if known.iloc[-1] > 0 else "less"
         return (
-            f"A right first answer of {shown.names[run]} correlates most with the "
-            f"{LABELS[known.index[-1]]} (r = {fixed(known.iloc[-1], 2)})"
+            f"{shown.names[run]} is right {often} often where {WHERE[known.index[-1]]} "
+            f"(r = {fixed(known.iloc[-1], 2)}, the strongest of {len(known)} correlations)"
         )
 
     def figure(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> Figure:

@@ -162,7 +162,10 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
             frame=table.assign(said=lines, known_by=by, text=text, series="", by=ALL),
             by=Axis(column="known_by", title="known by exactly"),
             value=Axis(
-                column="share", title=f"% of the {counts} that count in every run", share=True
+                column="share",
+                title=f"% of the {counts}",
+                share=True,
+                ends=(0, 1.25 * float(table["high"].max())),  # with room for the numbers
             ),
             series="series",
             names={"": counts},

@@ -85,7 +85,7 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
     def figure(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Figure:
         """Return the histogram, with striped bars for wrong first answers."""
         frame = shown.frame.assign(
-            margin=[_bin(line) for line in shown.frame.to_dict("records")],
+            margin=[_bin(line).replace("-", "−") for line in shown.frame.to_dict("records")],
             wrong=~shown.frame["right"].astype(bool),
         )
         bins = dict.fromkeys(frame["margin"])

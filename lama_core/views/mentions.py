@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PER_MILLION = " per million words"  # follows a range of frequencies
+NAMES = {"object": "answer", "subject": "subject"}  # for readers
 # Numbers of mentions: minimum and maximum of each row; None is unlimited.
 MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, 9999), (10000, None))
 
@@ -85,7 +86,7 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
     def columns(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
-            text("mentions", f"mentions of the {shown.request.of}"),
+            text("mentions", f"mentions of the {NAMES[shown.request.of]}"),
             text("model", cell=lambda line: shown.names[line["run"]]),
             count("n", shown.counts, of_run=True),
             share("p_at_k", f"P@{shown.request.k}", of_run=True),
@@ -123,8 +124,9 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         way = "rises" if changes[most] > 0 else "falls"
         n_alike = sum(change * changes[most] > 0 for change in changes.values())
         of_all = f" in {n_alike} of {len(changes)} models" * (len(changes) > 1)
+        of = NAMES[shown.request.of]
         return (
-            f"P@{shown.request.k} {way} with the mentions of the {shown.request.of}{of_all}: for "
+            f"P@{shown.request.k} {way} with the mentions of the {of}{of_all}: for "
             f"{shown.names[most]} from {first} to {last}"
         )
 
@@ -142,7 +144,7 @@ def panels(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> list[Figure]:
 
 def _figure(shown: Shown[MentionsRequest, "pd.DataFrame"], frame: "pd.DataFrame") -> Figure:
     """Return a line for each run of the frame over the ranges with enough facts."""
-    of = shown.request.of
+    of = NAMES[shown.request.of]
     names = dict.fromkeys(frame["mentions"])
     is_rate = frame["text"] == PER_BILLION
     rates = bool(is_rate.all())
@@ -151,7 +153,7 @@ def _figure(shown: Shown[MentionsRequest, "pd.DataFrame"], frame: "pd.DataFrame"
     enough = frame[frame["n"] >= LEAST_FACTS]
     drawn = share_bars(
         shown,
-        enough if len(enough) else frame,
+        _drawn(frame),
         Axis(
             column="mentions",
             title=f"mentions of the {of}" + PER_MILLION * rates,
@@ -167,8 +169,17 @@ def _figure(shown: Shown[MentionsRequest, "pd.DataFrame"], frame: "pd.DataFrame"
     )
     few = f"; ranges of fewer than {LEAST_FACTS} {shown.counts} aren't drawn"
     few *= 0 < len(enough) < len(frame)
-    value = replace(drawn.value, ends=(0, min(1.0, 1.05 * float(shown.frame["high"].max()))))
+    rates_of_all = shown.frame["text"] == PER_BILLION
+    parts = (shown.frame[~rates_of_all], shown.frame[rates_of_all])
+    top = max(float(_drawn(part)["high"].max()) for part in parts if len(part))  # for all panels
+    value = replace(drawn.value, ends=(0, min(1.0, 1.05 * top)))
     return replace(drawn, shape="lines", value=value, caption=drawn.caption + few)
+
+
+def _drawn(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the ranges with enough facts, or all if there are none."""
+    enough = frame[frame["n"] >= LEAST_FACTS]
+    return enough if len(enough) else frame
 
 
 def _by_text(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[list[str], list[str]]:

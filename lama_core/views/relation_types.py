@@ -145,8 +145,10 @@ class TypesView(View[TypesRequest, Types]):
         by_type = means.groupby("type", sort=False)["p_at_k"].mean()
         if len(by_type) < 2:
             return ""
+        n = means.groupby("type", sort=False)["n_relations"].max()
         high, low = (
-            f"{by_type.index[at]} ({as_share(by_type.iloc[at])})"
+            f"{by_type.index[at]} ({as_share(by_type.iloc[at])}, "
+            f"{counted(int(n.iloc[at]), 'relation')})"
             for at in (int(by_type.argmax()), int(by_type.argmin()))
         )
         average = f"On average over {len(shown.infos)} models, " * (len(shown.infos) > 1)

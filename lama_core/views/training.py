@@ -261,6 +261,7 @@ class TrainingView(View[TrainingRequest, Found]):
                 title="mean rank (log axis, 1 at the top)",
                 log=True,
                 reversed=True,
+                ticks=_powers(table["mean_rank"]),
             ),
             "log_prob": Axis(column="log_prob", title="mean log-probability of the right answer"),
         }
@@ -308,7 +309,10 @@ class TrainingView(View[TrainingRequest, Found]):
         self, shown: Shown[TrainingRequest, Found], of_runs: Mapping[str, str]
     ) -> dict[str, str]:
         """Return colours of all lines; of many lines, only of the best at the last step."""
-        return dict(zip(list(shown.figure.names)[:MOST_COLOURED], COLOURS, strict=False))
+        names = list(shown.figure.names)
+        if len(names) <= MOST_COLOURED:  # the same with every measure
+            return dict(zip(sorted(names), COLOURS, strict=False))
+        return dict(zip(names[:MOST_COLOURED], COLOURS, strict=False))
 
     def facts(
         self, shown: Shown[TrainingRequest, Found], line: Line, column: str = ""
@@ -402,9 +406,16 @@ def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
     ends = table.sort_values("group").iloc[[0, -1]].to_dict("records")
     least, most = ((f"{percent(line['p_at_k'])} %", line["readings"]) for line in ends)
     return (
-        f"{least[0]} of facts read {least[1]} are right at the last step, {most[0]} of those read "
-        f"{most[1]}"
+        f"Of facts read {least[1]}, {least[0]} are right at the last step; "
+        f"of those read {most[1]}, {most[0]}"
     )
+
+
+def _powers(values: "pd.Series[float]") -> dict[float, str]:
+    """Return the powers of ten among the values as ticks; none if there are fewer than two."""
+    powers = [10**power for power in range(7)]
+    ticks = {power: f"{power:,}" for power in powers if values.min() <= power <= values.max()}
+    return ticks if len(ticks) > 1 else {}
 
 
 def _short_count(readings: str) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MEAN = "mean over relations"
 MOST_RELATIONS = 12  # of the figure
+LONGEST = 36  # characters of a label in the chart
 # The two columns of the figure, and what hollow and full points mean.
 ALTERED = (("plain", "altered"), "plain query", "altered query")
 SEVERAL = (("consistent_accuracy", "accuracy"), "right in every wording", "mean of the wordings")
@@ -110,7 +111,7 @@ class WordingView(View[WordingRequest, Wordings]):
             share("plain", "P@1 plain", "P@1 of the plain queries."),
             share(
                 "altered",
-                "P@1 altered",
+                "object named first",
                 "Altered queries whose first answer is the object. Of a negated query it is wrong.",
             ),
             count("n", "facts", "Facts with both queries."),
@@ -183,7 +184,7 @@ class WordingView(View[WordingRequest, Wordings]):
                     )
                     for line in marks.to_dict("records")
                 ],
-                by=marks["by"].map(lambda name: shown.labels.get(name, name)),
+                by=[_short(shown.labels.get(name) or name) for name in map(str, marks["by"])],
             ),
             by=Axis(column="by", title=RELATION),
             value=Axis(column="value", title=value, share=True),
@@ -199,6 +200,11 @@ class WordingView(View[WordingRequest, Wordings]):
         """Return the facts of a relation, or of all for the mean."""
         names = [line["relation"]] if line["relation"] else shown.request.relations
         return Facts(line["run"], {"relations": tuple(names)})
+
+
+def _short(label: str) -> str:
+    """Return a label that fits on one line of the chart."""
+    return label if len(label) <= LONGEST else label[: LONGEST - 1].rstrip() + "…"
 
 
 def in_all(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -364,7 +364,7 @@ def test_known_by_counts_the_facts_that_only_some_models_know() -> None:
         "known by",
         "facts",
         "%",
-        "95% interval",
+        "95 % interval",
         "of facts",
     ]
     for _, part in table.groupby("source"):

@@ -47,7 +47,7 @@ def test_the_chart_says_which_facts_it_compares(runs: tuple[Run, Run, Run]) -> N
     assert differences["points"].tolist() == ["+0.0", "-14.3", "-14.3"]
     assert by_relation["facts"].tolist() == [4] * 3 + [3] * 3
     assert facts["subject"].tolist() == ["Cleo", "Isle"]
-    assert facts[f"{TEXT} "].tolist() == ["In Rome. ✓", "Berlin or Paris ✓"]
+    assert facts[f"{TEXT} "].tolist() == ["✓ In Rome.", "✓ Berlin or Paris"]
 
 
 def test_the_facts_of_one_way_are_chosen_and_a_relation_restricts_all(

@@ -4,7 +4,7 @@ import pytest
 from calling import printed
 from test_every_view import STEPS
 
-from lama_core.rounding import percent
+from lama_core.rounding import counted, percent
 from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare
 from lama_core.views.conclusions import as_share, listed
@@ -49,9 +49,13 @@ def test_types_name_the_best_and_the_worst_one() -> None:
     shown = show(relation_types.view, relation_types.request(runs=(A, B)))
     means = shown.frame[shown.frame["relation"].isna()]
     by_type = means.groupby("type")["p_at_k"].mean()
+    n = means.groupby("type")["n_relations"].max()
     assert shown.conclusion == (
-        f"On average over 2 models, P@1 is highest on {by_type.idxmax()} "
-        f"({as_share(by_type.max())}), lowest on {by_type.idxmin()} ({as_share(by_type.min())})"
+        "On average over 2 models, P@1 is highest on "
+        + ", lowest on ".join(
+            f"{one} ({as_share(by_type[one])}, {counted(int(n[one]), 'relation')})"
+            for one in (by_type.idxmax(), by_type.idxmin())
+        )
     )
 
 
@@ -74,7 +78,8 @@ def test_calibration_says_which_runs_are_overconfident_where_they_are_sure() -> 
         sure = shown.frame[(shown.frame["run"] == run) & (shown.frame["low"] >= 0.5)].fillna(0)
         right, mean = ((sure[name] * sure["n"]).sum() for name in ("accuracy", "confidence"))
         way = "over" if mean > right else "under"
-        part = f"{shown.names[run]} ({as_share(right / sure['n'].sum())} right) is {way}confident"
+        n = int(sure["n"].sum())
+        part = f"{shown.names[run]} ({as_share(right / n)} of {n:,} right) is {way}confident"
         assert part in shown.conclusion
 
 
@@ -91,7 +96,7 @@ def test_mentions_and_frequencies_are_not_on_the_same_axis() -> None:
     shown = show(mentions.view, mentions.request(runs=(A, B)))
     counted, rates = panels(shown)
     assert set(counted.frame["run"]) == {A} and set(rates.frame["run"]) == {B}
-    assert counted.title.startswith("P@1 by mentions of the object in the training text")
+    assert counted.title.startswith("P@1 by mentions of the answer in the training text")
     assert rates.by.title.endswith("per million words")
     assert not set(counted.places) & set(rates.places)
     assert set(shown.figure.places) == {*counted.places, *rates.places}

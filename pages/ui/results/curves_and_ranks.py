@@ -25,7 +25,7 @@ from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown
 from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_behind
 from pages.ui.shared import cache, links
-from pages.ui.shared.messages import draw_headline, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_question
 from pages.ui.shared.url_state import BOUND
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+EXPLAINED = ("LPFP", "SOCS", "SWP")  # measures whose names don't say what they are
 TEN_SENTENCES = "ten-sentences"
 PATTERNS = (
     " **The starter's sentences are templates**, the same for all facts of a relation, so the "
@@ -88,14 +89,15 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
         return
     st.markdown("### The same fact asked in ten sentences (Figure 4 of Petroni et al. 2019)")
     of_spread = replace(choice.with_runs(tuple(spread.values())), prompts=TEN_SENTENCES, exact=())
+    n_relations = len({one.name for run in of_spread.runs for one in run.relations if one.n})
     _draw_boxes(
         of_spread,
         of_spread.view(quartiles, mean_ranks=True, own=True, relations=()),
         "Each fact's rank is the mean over ten sentences that state the fact, for at most 100 "
         "scored facts per relation, chosen at random. The boxes show the spread over facts, not "
-        f"over the ten sentences of one fact. {BOX} Click a diamond to see the facts."
-        + PATTERNS
-        * (choice.data == STARTER),
+        f"over the ten sentences of one fact. Not comparable with the ranks above: "
+        f"{counted(n_relations, 'relation')} are asked, and the worst sentences weigh most in a "
+        f"mean. {BOX} Click a diamond to see the facts." + PATTERNS * (choice.data == STARTER),
         name="spread",
     )
 
@@ -143,7 +145,7 @@ def draw_margins(choice: RunChoice) -> None:
     mark = draw_shown(choice, shown, "margin chart")
     st.caption(
         "Margin: log-probability of the right answer minus that of the best wrong answer. At 1 the "
-        "right answer is 2.7 times as likely, at -1 the wrong one. Each run has its own answers. "
+        "right answer is 2.7 times as likely, at −1 the wrong one. "
         "Click a bar to see its facts. " + plain(" ".join(shown.view.notes(shown)))
     )
     if mark is not None:
@@ -197,8 +199,11 @@ def draw_correlates(choice: RunChoice) -> None:
     st.caption(
         "Pearson's correlation over facts, from -1 to 1. "
         + "Similar vectors are empty until you switch them on. " * (is_model and not with_vectors)
-        + "; ".join(f"**{NAMES[short]}** ({short}): {long}" for short, long in LABELS.items())
-        + f". {plain(' '.join(shown.view.notes(shown)))}"
+        + "; ".join(f"**{NAMES[short]}**: {LABELS[short]}" for short in EXPLAINED)
+        + f". {plain(' '.join(shown.view.notes(shown)))}",
+        help="In the paper: "
+        + "; ".join(f"{NAMES[short]} {short}" for short in LABELS if short != "P@1")
+        + ".",
     )
     if mark is not None:
         open_behind(choice, shown.facts(mark))

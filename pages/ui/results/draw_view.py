@@ -69,7 +69,7 @@ def draw_facts_button(description: str | None, key: str) -> bool:
     button.
     """
     if description is None:
-        st.caption("Click a number to see its facts.")
+        st.caption("Click a number, or tap a card, to see its facts.")
         return False
     return st.button(f"Facts: {description}", icon=":material/fact_check:", key=key)
 
@@ -320,7 +320,11 @@ def draw_whole(
     notes = " ".join(function.view.notes(shown))
     st.caption(f"{caption} {plain(notes)}")
     columns = shown.chosen(shown_columns)
-    chosen = draw_long(shown, shown.frame, f"{name} table", columns)
+    frame = shown.frame
+    if "run" in frame:  # model by model
+        places = {info.id: place for place, info in enumerate(shown.infos)}
+        frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
+    chosen = draw_long(shown, frame, f"{name} table", columns)
     description = None
     if chosen is not None:
         words = [cell(column, chosen.line) for column in columns if column.kind == "text"]

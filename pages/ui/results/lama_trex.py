@@ -197,7 +197,7 @@ def _columns(titles: Mapping[str, str], method: str) -> dict[str, Any]:
     for name, title in titles.items():
         config |= {
             name: number(title, format="%.1f", help="P@1 in percent."),
-            f"{name} interval": text("95 %", help=f"95 % interval of P@1: {method}.", width=84),
+            f"{name} interval": text("95 % interval", help=f"Of P@1: {method}.", width=110),
             f"{name} n": number(
                 "facts", format="localized", help=f"Facts that {title} is scored on."
             ),

@@ -15,7 +15,7 @@ from lama_core.views.correlations import correlations
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
 from lama_core.views.margins import margins
-from lama_core.views.mentions import mentions, panels
+from lama_core.views.mentions import NAMES, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.slices import slices
@@ -53,7 +53,7 @@ PER_ROW = 3
 # Heading of the menu -> its charts.
 GROUPS = {
     "How much do models know?": (
-        "P@k curves", "Rank distribution", "Margins", "Calibration", "Known by", LAMA,
+        "P@k curves", "Rank distribution", "Calibration", "Known by", LAMA, "Margins",
     ),
     "Which facts do they know, and why?": (
         "Relation types", "Slices", "Mentions", "Correlations", "Training", screens.TRACES,
@@ -113,17 +113,18 @@ def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
         choice,
         known_by,
         f"A model knows a fact if {known}. Whiskers: 95 % intervals. Click a bar to see its facts.",
-        f"{'by' if by != 'all' else ''} known_by n share interval of",
+        "known_by n share interval" if by == "all" else "by known_by n share interval of",
         by=by,
     )
 
 
 def _draw_mentions(choice: RunChoice, _: RunListing) -> None:
-    of = pick("Mentions of the", ("object", "subject"), key="mentions_of")
+    links.replace_values("mentions_of", {"object": NAMES["object"]})  # of earlier versions
+    of = pick("Mentions of the", tuple(NAMES), key="mentions_of", format_func=NAMES.__getitem__)
     draw_whole(
         choice,
         mentions,
-        f"P@{choice.k} over facts by how often a text mentions the fact's {of}. Whiskers: 95 % "
+        f"P@{choice.k} over facts by how often a text mentions its {NAMES[of]}. Whiskers: 95 % "
         "intervals.",
         "mentions model n p_at_k interval",
         panels,

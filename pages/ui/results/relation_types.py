@@ -5,6 +5,7 @@ import streamlit as st
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.views.relation_types import relation_types
 from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
+from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice, draw_question
 from pages.ui.shared.url_state import pick
 
@@ -19,10 +20,16 @@ def draw_types(choice: RunChoice) -> None:
         shown = choice.view(
             relation_types, source=pick("Source", sources, key="type_source", first=first)
         )
+    types = shown.frame["type"].unique()
+    if len(types) == 1:
+        source = plain(str(shown.frame["source"].iloc[0]))
+        st.caption(f"All relations of {source} are {types[0]}: there is no other type to compare.")
     mark = draw_shown(choice, shown, "type chart")
     st.caption(
-        "Bars: the unweighted mean over relations with its 95 % interval; points: relations. "
-        + f"Diamonds: mean P@{choice.k} of a random order of the answers. " * choice.guessable
+        "Bars: the unweighted mean over relations, with its 95 % interval over the facts of these "
+        "relations; points: relations. "
+        + f"Diamonds: mean P@{choice.k} of a random order of the answers. "
+        * choice.guessable
         + "**1-1**: one object per subject and one subject per object (capitals). **N-1**: many "
         "subjects share an object (birthplaces). **N-M**: many of both (shared borders).",
         help=f"Interval: {METHOD_OF_MEANS}.",

@@ -34,6 +34,11 @@ EVERY = "every way"
 MORE = ("interval", "chance")  # columns that are hidden if there are many runs
 MOST_KINDS = 2  # with more runs macro P@1 and the kinds of wrong answers are hidden at first
 
+IN_MENU = (
+    "The menu that appears above the table under the mouse adds macro P@1 and kinds of wrong "
+    "answers."
+)
+
 
 def draw_slices(choice: RunChoice) -> None:
     """Draw a table with one row per slice: P@k and kinds of wrong answers of each run."""
@@ -67,7 +72,7 @@ def draw_slices(choice: RunChoice) -> None:
         "slices table",
         [_on_page(column, same) for column in _columns(shown, way)],
         hidden=_hidden(choice),
-        widths={"by": 160, "slice": 210 if way == EVERY else 260, "interval": 84},
+        widths={"by": 160, "slice": 210 if way == EVERY else 260, "interval": 110},
     )
     description = None
     if chosen is not None:
@@ -78,7 +83,7 @@ def draw_slices(choice: RunChoice) -> None:
     kinds += explain("Kinds of wrong answers")
     st.caption(
         f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. "
-        + (kinds if len(choice.runs) <= MOST_KINDS else "The table's menu shows more columns.")
+        + (kinds if len(choice.runs) <= MOST_KINDS else IN_MENU)
     )
     if way == EVERY or "seen" in way:
         for note in shown.view.notes(shown):
@@ -100,7 +105,7 @@ def _columns(shown: Shown[Any, Any], way: str) -> list[Column]:
 def _on_page(column: Column, same: bool) -> Column:
     """A column in the page's words; the number of facts once if it is the same for all runs."""
     if column.name in ("n", "interval"):
-        label = {"interval": "95 %"}.get(column.name, column.label)
+        label = {"interval": "95 % interval"}.get(column.name, column.label)
         return replace(column, label=label, of_run=not (same and column.name == "n"))
     if column.name != "by":
         return column

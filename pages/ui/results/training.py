@@ -65,7 +65,7 @@ def _series(choice: RunChoice, listing: RunListing) -> dict[str, Series]:
     for one in found:
         last = one.last
         more = [last.prompts] if last.prompts != "manual" else []
-        more += [f"first {last.limit} a relation"] if last.limit else []
+        more += [f"{last.limit} facts of each relation"] if last.limit else []
         name = ", ".join([_title(one.name), *more])
         names[name if name not in names else f"{name}, {last.digest[:6]}"] = one
     return names
@@ -83,7 +83,8 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     name = choose("Series", list(named), key="series", place=boxes[0])
     series = named[name]
     offered = list(MEASURES)[: 1 if not series.last.has_ranks else None]
-    measure = pick("Measure", offered, key="training_measure", place=boxes[1])
+    label = f"Measure (k is {choice.k})"
+    measure = pick(label, offered, key="training_measure", place=boxes[1])
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     chosen = choice.with_runs(series.runs)
     options = {"ranking": choice.ranking, "by": by, "measure": MEASURES[measure]}
@@ -179,7 +180,7 @@ def _draw_relations(choice: RunChoice, shown: Trained) -> None:
     table = found.training.relations()
     few = table["n_learned"].to_numpy() < LEAST_RIGHT
     table = table.iloc[few.argsort(kind="stable")].reset_index(drop=True)
-    st.markdown(f"### The order in which {counted(int((~few).sum()), 'relation')} are learned")
+    st.markdown("### The order in which relations are learned")
     relation, step, p_at_k, *others = shown.chosen("relation learned p_at_k n right n_forgotten")
     at_end = replace(p_at_k, label=f"{p_at_k.head} at the end")
     picked = draw_rows(
@@ -192,8 +193,9 @@ def _draw_relations(choice: RunChoice, shown: Trained) -> None:
     )
     st.caption(
         "Learned at a step: half of the relation's facts that are right at the end are right from "
-        f"then on. Relations with fewer than {LEAST_RIGHT} such facts come last. Tick a row, or "
-        "tap a card, to see the relation's facts at the last step."
+        f"then on. Relations with fewer than {LEAST_RIGHT} such facts come last: all but the first "
+        f"{(~few).sum():,} of {len(table):,}. Tick a row, or tap a card, to see the relation's "
+        "facts at the last step."
     )
     if picked.rows:
         last = choice.with_runs([found.series.last])
@@ -226,7 +228,7 @@ def _draw_facts(choice: RunChoice, shown: Trained) -> None:
     first = f"the first {MOST_FACTS:,} of " * (len(table) > MOST_FACTS)
     st.caption(
         f"Shown: {first}{counted(len(table), 'fact')}; the columns contain training steps. Tick a "
-        f"row to see the answers at up to {MAX_RUNS} steps."
+        f"row, or tap a card, to see the answers at up to {MAX_RUNS} steps."
     )
     if picked.rows:
         fact = facts.iloc[picked.rows[0]]

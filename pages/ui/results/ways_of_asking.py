@@ -164,7 +164,8 @@ def _draw_by_relation(choice: RunChoice, shown: Compared, title: str) -> None:
     )
     if not of_all:
         first = figure.frame["row"].isin(rows[:MOST_RELATIONS])
-        figure = replace(figure, frame=figure.frame[first])
+        few = f"; the {MOST_RELATIONS} of {len(rows)} relations that differ most"
+        figure = replace(figure, frame=figure.frame[first], caption=figure.caption + few)
     mark = draw_figure(choice, figure, "ways chart", shown.view.inks(shown, {}))
     several = ", or of another right answer to the same question" * (choice.ranking == "filtered")
     st.caption(
@@ -216,10 +217,10 @@ def _draw_known_in_one(choice: RunChoice, shown: Compared) -> None:
 
 
 def _answer_column(way: str) -> Column:
-    """The column of a way's answers, with a tick behind right ones."""
+    """The column of a way's answers, with a tick before right ones."""
 
     def answer(line: Line) -> str | None:
         given: str | None = line[f"{way} answer"]
-        return f"{given} ✓" if given is not None and line[f"{way} right"] else given
+        return f"✓ {given}" if given is not None and line[f"{way} right"] else given
 
     return text(f"{way} answer", f"{way} ", cell=answer)

@@ -101,7 +101,8 @@ def _draw(choice: RunChoice, what: str) -> None:
     draw_rows(means.reset_index(), [*head, count("relations"), *of_means])
     st.caption(
         f"Above: means over the {counted(n_common, 'relation')} that all runs have. Below: each "
-        "relation. Tick a row, or tap a card, to see its facts."
+        "relation. Tick a row, or tap a card, to see its facts. "
+        + " ".join(f"**{one.head}**: {one.help}" for one in measures)
     )
     picked = draw_rows(
         frame.assign(relation=frame["relation"].map(choice.labels)),

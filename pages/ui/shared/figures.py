@@ -300,7 +300,8 @@ def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     charts.add_runs(drawn, go.Scatter, table, colours, "value", "label", MARK, **style)
     rows = {"range": charts.rows_down(table), "showgrid": False, "ticksuffix": "  "}
     return drawn.update_layout(
-        xaxis=_axis(figure.value) | ({"dtick": 1} if figure.value.log else {}),
+        xaxis=_axis(figure.value)
+        | ({"dtick": 1, "tickformat": ",", "showgrid": True} if figure.value.log else {}),
         yaxis={"title": figure.by.title} | rows,
         height=120 + 46 * max(1, len(table)),
     )
