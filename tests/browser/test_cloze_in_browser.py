@@ -221,4 +221,15 @@ def test_a_cell_of_the_grid_opens_its_sentence(page: Page, app_url: str) -> None
     box = cell.bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_url(lambda url: "gold=" in url and "tab=Grid" not in url)
+    page.wait_for_url(lambda url: "text=" in url and "tab=Grid" not in url)
+    assert "gold=" not in page.url, "a model's word is no right answer"
+
+
+@pytest.mark.slow
+def test_the_answer_replaces_the_preliminary_one(page: Page, app_url: str) -> None:
+    get_smollm2(page, app_url)
+    page.goto(f"{app_url}/?text=At night ___ people drink iced tea.&models=smollm2-135m")
+    expect(page.get_by_text("Preliminary:")).to_be_visible()
+    expect(page.get_by_text("Preliminary:")).to_have_count(0, timeout=120_000)
+    wait_until_drawn(page)
+    expect(page.locator("table.lx")).to_have_count(1)

@@ -93,11 +93,11 @@ FORM = Form(
 
 
 def _open(cell: GridCell) -> None:
-    """Open a cell's sentence on the tab Sentence, with the word as the right answer."""
+    """Open a cell's sentence on the tab Sentence."""
     ours = ("tab", "grid", "groups", "grid_k", "grid_by", "all_words")
     kept = links.params_without((*ours, "text", "gold"))
     text = cell.text.replace("[MASK]", "___")
-    links.go(screens.ASK, kept | {"text": text, "gold": cell.word})
+    links.go(screens.ASK, kept | {"text": text})
 
 
 def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:

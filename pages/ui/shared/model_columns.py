@@ -103,21 +103,24 @@ def query_models(
                 )
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
             if name in here:
-                waiting[name] = (head, st.empty())
+                waiting[name] = (head, st.empty(), st.empty())
                 waiting[name][1].skeleton(height=220)
             else:
                 if stored and name in stored:
                     predictions.draw_stored(stored[name], colours[name])
                 draw_offer(find_model(name))
     columns: dict[str, Column[Answer]] = {}
-    for name, (head, place) in waiting.items():
-        with place.container(), errors_shown(), st.spinner("Querying the model", show_time=True):
+    # What is drawn while a model is asked has a place of its own: a browser keeps the elements of a
+    # container that is drawn twice in a run.
+    for name, (head, wait, place) in waiting.items():
+        with wait.container(), errors_shown(), st.spinner("Querying the model", show_time=True):
             answer = ask(name, here)
             columns[name] = Column(boxes[name], place, colours[name], answer)
             with head:
                 detail = _with_corpus_size(name, describe(answer))
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
         if name in columns:
+            wait.empty()
             with place.container():
                 draw(columns[name])
     return columns
