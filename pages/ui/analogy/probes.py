@@ -56,10 +56,10 @@ EXAMPLE = (
     "word is of another pair, *Paris : Italy*; **reverse**: a pair turned round, *Italy : Rome*; "
     "**type**: two words of one side, *Paris : Rome*."
 )
-MARKS = (
-    "\\* one-to-many: a wrong pair of the random probe may be true. † bidirectional: a reversed "
-    "pair may be true."
-)
+MARKS = {
+    "*": "\\* one-to-many: a wrong pair of the random probe may be true.",
+    "†": "† bidirectional: a reversed pair may be true.",
+}
 SCORES = {"score": "score, right pair", "negative_score": "score, wrong pair"}
 
 
@@ -246,6 +246,8 @@ def _draw_kinds(
             " Whiskers: ± the standard deviation over the classifier's seeds, not an interval over "
             "decisions."
         )
+    if UNMARKED in order:
+        caption += f" *{UNMARKED}*: only relations that are neither one-to-many nor bidirectional."
     st.caption(caption)
     with st.expander("As a table", icon=":material/table:"):
         pinned = st.column_config.TextColumn(pinned=True)
@@ -253,8 +255,8 @@ def _draw_kinds(
         draw_table(wide, width="stretch", column_config={"model": pinned, "probe": pinned})
     if UNMARKED in order:
         st.caption(
-            f"*{UNMARKED}*: encyclopedic and lexicographic relations that are neither one-to-many "
-            "nor bidirectional. The paper prints this average only for RoBERTa-large, supervised."
+            f"*{UNMARKED}* covers encyclopedic and lexicographic relations. The paper prints this "
+            "average only for RoBERTa-large, supervised."
         )
     if published:
         _draw_differences(runs)
@@ -326,7 +328,9 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     table = _table(lines, names)
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
     _draw(accuracy_figure(shown, str(probe), setting), f"relations {probe}", _colours(runs))
-    st.caption(MARKS)
+    found = "".join(table["mark"])
+    if marks := " ".join(text for mark, text in MARKS.items() if mark in found):
+        st.caption(marks)
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
         wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
         draw_table(wide.map(partial(rounded, digits=3)).reset_index())

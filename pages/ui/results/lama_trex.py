@@ -22,7 +22,7 @@ from lama_core.views.colours import model_colours
 from lama_core.views.conclusions import listed
 from lama_core.views.curves import lines_figure
 from pages.ui.results.overview import published_cells
-from pages.ui.shared import charts, figures, url_state
+from pages.ui.shared import charts, figures, links, screens, url_state
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, plain
 from pages.ui.shared.tables import draw_table
@@ -58,7 +58,11 @@ def draw_measured() -> None:
     titles = _titles(measured)
     draw_headline(_conclusion(ranking, titles))
     _draw_totals(ranking, titles, shown)
-    st.caption(_description(measured, ranking))
+    first, more = _description(measured, ranking)
+    st.caption(first)
+    with st.expander("How these runs were made", icon=":material/info:"):
+        st.caption(more)
+    links.draw_link("To see facts, download LAMA", "database", screens.DATA, {"tab": "Data sets"})
     curves = measured_curves(ranking).assign(run=lambda table: table["model"], chance=float("nan"))
     figure = lines_figure(
         curves,
@@ -117,8 +121,8 @@ def _conclusion(ranking: Ranking, titles: Mapping[str, str]) -> str:
     )
 
 
-def _description(measured: MeasuredLama, ranking: Ranking) -> str:
-    """Describe the facts, models and ranking of the results, and what differs from the paper."""
+def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
+    """Describe the facts; and the models, the ranking, and what differs from the paper."""
     n_paper = next(
         row.labels[3]
         for row in published_table("petroni2019", "table2").rows
@@ -137,12 +141,13 @@ def _description(measured: MeasuredLama, ranking: Ranking) -> str:
     )
     return (
         f"P@1 in percent, means over relations: {measured.n_facts:,} of the paper's {n_paper:,} "
-        "facts, all 41 relations. Each model is scored on the facts whose object is "
+        "facts, all 41 relations.",
+        "Each model is scored on the facts whose object is "
         f"one of its tokens: {counted}. So the facts differ slightly between the models, and from "
         f"the paper's. Candidates: {plain(measured.candidates)}, as far as they are in the model's "
         f"vocabulary; {ranked}.\n\n"
         f"Command: `{measured.command}`, commit {measured.commit}. The project includes only these "
-        "numbers, not their facts. To see facts, download LAMA on the page **Data and runs**."
+        "numbers, not their facts.",
     )
 
 
