@@ -126,9 +126,12 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
             shape="lines",
             frame=frame.assign(said=lines),
             by=Axis(
-                column="confidence", title="probability of the first answer, 0 to 1", ends=ends
+                column="confidence",
+                title="probability of the first answer, %",
+                share=True,
+                ends=ends,
             ),
-            value=Axis(column="accuracy", title="share of right first answers, 0 to 1", ends=ends),
+            value=Axis(column="accuracy", title="right first answers, %", share=True, ends=ends),
             names=shown.names,
             low="right_low",
             high="right_high",
