@@ -17,6 +17,7 @@ Unit = Literal[
     "bytes",
     "steps",
     "queries",
+    "answers",
     "decisions",
     "rows",
     "sentences",

@@ -32,6 +32,8 @@ TERMS_OF_ASK = (
     "Inspect",
 )
 
+MEASURED = ("Candidates", "Rank", "Log-probability", "Token")
+
 
 def draw_departures(wanted: str = "") -> None:
     """Draw docs/departures.md as folded sections; the wanted paper's is open."""
@@ -87,6 +89,11 @@ def draw_glossary() -> None:
                     st.markdown(found[term])
 
 
+def _draw_measured() -> None:
+    st.subheader("From a sentence to P@1", anchor=False)
+    draw_illustrated()
+
+
 def main() -> None:
     """Draw the page."""
     st.header("Help", anchor=False)
@@ -94,14 +101,20 @@ def main() -> None:
         "LAMA Explorer shows what language models know. Type a sentence with a blank and see which "
         "words models put there, or compare models over thousands of facts."
     )
-    # What the URL names comes first, so that it is on the screen.
+    # What the URL names comes first; before departures, what the numbers are.
     if wanted := st.query_params.get("paper"):
+        _draw_measured()
+        terms = read_terms(glossary_text())
+        with st.container(gap="xxsmall"):
+            for term in MEASURED:
+                with st.expander(term):
+                    st.markdown(terms[term])
         draw_departures(wanted)
     if document := st.query_params.get("doc"):
         draw_documents(document)
     draw_roles()
-    st.subheader("From a sentence to P@1", anchor=False)
-    draw_illustrated()
+    if not wanted:
+        _draw_measured()
     draw_glossary()
     if not wanted:
         draw_departures()

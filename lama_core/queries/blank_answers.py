@@ -223,9 +223,18 @@ class ModelAnswer(AboutModel):
     notes: tuple[str, ...] = ()
 
 
+# White space as `Vocabulary.show` writes it -> in words.
+WHITE_SPACE = {"␠": "a space", "\\n": "a line break", "\\n\\n": "two line breaks", "\\t": "a tab"}
+
+
+def shown_token(token: str) -> str:
+    """Return a token in quotes; white space in words."""
+    return WHITE_SPACE.get(token, f"“{token}”")
+
+
 def _shown(item: Prediction) -> str:
     complete = f" (start of “{item.begins}”)" if item.begins else ""
-    return f"“{item.token}”{complete} with probability {fixed(item.prob, 3)}"
+    return f"{shown_token(item.token)}{complete} with probability {fixed(item.prob, 3)}"
 
 
 def marked_answer(word: str, begins: str | None, right: bool | None) -> str:

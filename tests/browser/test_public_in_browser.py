@@ -66,7 +66,7 @@ def test_a_link_names_no_file_of_the_machine_and_who_types_may(
     field.click()
     field.fill(f"file:{words}")
     field.press("Enter")
-    expect(page.get_by_text("Ranked: 3 words")).to_be_visible()
+    expect(page.get_by_text("Candidates: 3 words")).to_be_visible()
     # Now it stands in this visitor's address, and another who opens that is not read anything.
     expect(page).to_have_url(re.compile("candidates=file"))
     page.reload()

@@ -246,7 +246,7 @@ def test_sentences_are_compared_token_by_token() -> None:
     assert not app.error
     shown = html(app)
     assert "The sentence with <b>are</b> is about " in shown and " times likelier: log" in shown
-    assert shown.count("lx-strip") == 2 and shown.count(">likeliest<") == 1
+    assert shown.count("lx-strip") == 2 and shown.count(">likelier<") == 1
     marked = [one.split(">")[1].split("<")[0] for one in shown.split("lx-token marked")[1:]]
     assert marked == ["are", "is"]
     first, second = (float(one.split(",")[0]) for one in shown.split("<b>log-prob. ")[1:])
@@ -315,7 +315,7 @@ def test_an_examples_gold_goes_when_another_sentence_is_typed_and_comes_back_wit
 def test_most_of_the_probability_outside_the_candidates_is_said_and_one_click_takes_it_in() -> None:
     app = open_page("cloze", text="The doctor said that ___ would be late.", models=MODEL)
     said = next(one.value for one in app.markdown if "outside the candidates" in one.value)
-    assert "likeliest **it** \\(0\\.455\\)" in said or "likeliest **it** (0.455)" in said
+    assert "likeliest “it” (0.455)" in said
     (button,) = (one for one in app.button if one.label == "Include function words")
     button.click().run()
     assert app.query_params["candidates"] == "words"

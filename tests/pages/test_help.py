@@ -52,7 +52,7 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
     (paper,) = opened(open_page("help", paper="LPAQA"))
     assert paper.startswith(plain("LPAQA:"))
     heads = [one.value for one in open_page("help", paper="LPAQA").subheader]
-    assert heads[0] == "Departures from the papers"  # without scrolling
+    assert heads[:2] == ["From a sentence to P@1", "Departures from the papers"]
     assert opened(open_page("help", doc="hosting")) == ["Hosting"]
     assert opened(open_page("method")) == ["All departures in a table"]
 

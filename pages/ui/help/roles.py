@@ -39,7 +39,8 @@ def draw_roles() -> None:
         st.columns(3, gap="medium"), ROLES.items(), strict=True
     ):
         with column.container(border=True, height="stretch", gap="xsmall"):
-            st.markdown(f"**{role}**")
-            st.markdown(about)
+            with st.container(height="stretch", gap="xsmall"):  # the links end at the same height
+                st.markdown(f"**{role}**")
+                st.markdown(about)
             for text, icon, page, params in ways:
                 links.draw_link(text, icon, page, params, key=f"{role}: {text}")

@@ -38,8 +38,9 @@ def draw_class(room: Room, *, reveals: bool, counts_only: bool = False) -> None:
     if gold and n:
         right = sum(number for word, number in tally if word.casefold() == gold.casefold())
         detail += f" · {percent(right / n, 0)}\N{NO-BREAK SPACE}%\N{NO-BREAK SPACE}right"
-    predictions.draw_head(CLASS, CLASS, CLASS_COLOUR, detail)
+    predictions.draw_head(CLASS, CLASS, CLASS_COLOUR, "" if counts_only else detail)
     if counts_only:
+        st.subheader(detail, anchor=False)  # as large as the room's code
         return
     shares = [(word, number, number / max(1, n)) for word, number in tally[:MOST_SHOWN]]
     rows = [(word, share, f"{number} ({percent(share, 0)} %)") for word, number, share in shares]

@@ -51,6 +51,7 @@ def draw(room: Room) -> None:
             mark = " (correct)" if given.casefold() == gold else " (wrong)"
             st.markdown(f"Your answer: **{plain(given)}**{mark * bool(gold)}")
         draw_results(room)
+        st.caption("Stay here: the next question appears on this page.")
     st.fragment(_wait, run_every=EVERY)(room, room.n_asked, room.models)
 
 

@@ -242,8 +242,12 @@ def _verdict(models: Sequence[Solution], gold: str) -> str:
     counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
     by_template = f"{counts.pop('the template')} with the template"
     text = f"Models with <b>{escape(gold)}</b> first: {by_template}"
+    if not counts:
+        return f"{text}."
     arithmetic = " and ".join(f"{count} ({method})" for method, count in counts.items())
-    return f"{text}, {arithmetic} with vector arithmetic." if arithmetic else f"{text}."
+    if len(set(counts.values())) == 1 and len(counts) > 1:
+        return f"{text}, {counts.popitem()[1]} with vector arithmetic (by both formulas)."
+    return f"{text}, with vector arithmetic {arithmetic}."
 
 
 def _draw_below(
@@ -261,7 +265,7 @@ def _draw_below(
     if candidates.words is not None:
         size = f"{len(candidates.words):,} words"
     removed = "" if request.keep_query_words else ", without the given words"
-    st.caption(f"Ranked: {size} ({plain(candidates.name)}){removed}.")
+    st.caption(f"Candidates: {size} (list: {plain(candidates.name)}){removed}.")
 
 
 ANALOGY = Tab(

@@ -195,7 +195,7 @@ def _draw_notes(
     lines[0].html(f"<div>{predictions.describe_first_answers(firsts, rights)}</div>")
     statement = answer.models[0].answers[0].statement
     st.caption(
-        "Probability: softmax of the scores over the answers that the model has tokens for. "
+        "Probability: share among these answers (softmax of their log-probabilities). "
         f"Log-probabilities are natural logarithms, the {request.aggregate} over "
         f"{TOKENS_OF[request.part]} (“{plain(statement)}”). For each token's log-probability, "
         "hover over an answer or open Tokens."

@@ -119,15 +119,17 @@ def _draw_upload(models: Sequence[str]) -> None:
 
 
 def _draw_summary(_: AskedLines, column: Column[BatchModelAnswers]) -> None:
-    """Draw a model's P@1, and below it what it counts."""
+    """Draw how many right answers a model has first, and below it P@1 and what it counts."""
     rest = column.answer.summary()
     if column.answer.precision_at_1 is not None:
         from lama_core.metrics.intervals import share_intervals  # slow to import
 
         headline, rest = rest.split(": ", maxsplit=1)
+        right, rest = rest.split("; ", maxsplit=1)
         ends = share_intervals(np.array(column.answer.n_right), np.array(column.answer.n_counted))
         interval = f"{percent(float(ends.low))} to {percent(float(ends.high))}"
-        predictions.draw_conclusion(f"<b>{escape(headline)}</b> ({interval})")
+        predictions.draw_conclusion(f"<b>{escape(right)}</b>")
+        rest = f"{headline} ({interval}); {rest}"
     st.html(f'<div class="lx-muted">{escape(rest)}</div>')
 
 

@@ -100,6 +100,8 @@ def _draw_caption(answer: BatchAnswer) -> None:
             "P@1 of a chat server: of the lines with a right answer, the share whose text gives it "
             "in whole words."
         )
+    if any(one.begins for model in answer.models for one in model.answers):
+        texts.append(predictions.CONTINUES)
     st.caption(" ".join(texts))
 
 
@@ -244,7 +246,9 @@ def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
             None if one.log_prob is None else fixed(one.log_prob, 2) for one in found
         ]
         if with_gold:
-            columns[f"{name} rank"] = [one.gold_rank for one in found]
+            columns[f"{name} rank"] = [
+                one.gold_rank if one.gold_is_candidate else None for one in found
+            ]
     return pd.DataFrame(columns)
 
 
@@ -284,8 +288,8 @@ def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
             "rank": number(
                 "rank",
                 format="localized",
-                help="Rank of the right answer among all candidates. If it is not a candidate, "
-                "the rank that it would have.",
+                help="Rank of the right answer among all candidates; empty if it is not a "
+                "candidate. The CSV then has the rank that it would have.",
             ),
         },
         key=f"many {hash((lines, tuple(rows)))}",

@@ -21,7 +21,7 @@ from lama_core.published import SOURCES, PublishedExample, published_examples
 from lama_core.queries.blank_answers import ModelAnswer, marked_answer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.requests import field_values
-from lama_core.rounding import fixed
+from lama_core.rounding import counted, fixed
 from lama_core.views.colours import PUBLISHED
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
@@ -144,7 +144,7 @@ def _draw_answers(
         total = len(requests) * len(here)
         _draw_counts(examples, known)
         if done < total:
-            _draw_asking(requests, Progress("Asked", done, total, "queries"), pace)
+            _draw_asking(requests, Progress("Received", done, total, "answers"), pace)
         elif asking == requests:
             del st.session_state[ASKING]
             st.rerun()
@@ -189,7 +189,10 @@ def _draw_asking(requests: tuple[ClozeRequest, ...], step: Progress, pace: Pace)
         )
         return
     pace.see(step)
-    st.progress(step.done / (step.total or 1), describe_progress(step, pace))
+    asked = (
+        f"{counted(len(requests), 'query')}, {counted((step.total or 0) // len(requests), 'model')}"
+    )
+    st.progress(step.done / (step.total or 1), f"{describe_progress(step, pace)} ({asked})")
     if st.button("Stop", key="stop examples", icon=":material/stop:"):
         del st.session_state[ASKING]
         st.rerun()

@@ -190,12 +190,14 @@ def _draw_above(asked: GridAsked) -> None:
 
 def _draw_below(answer: GridAnswer, _: object) -> None:
     sizes = [model.answers[0].n_candidates for model in answer.models]
+    firsts = (one.blanks[0].predictions[0] for model in answer.models for one in model.answers)
+    arrow = f"{predictions.CONTINUES} " * any(first.begins for first in firsts)
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
         + f" Rows: the {MOST_ROWS} words with the best ranks, or with All words the first "
         f"{answer.asked.request.top_k} of each sentence; in the order of the sentences where they "
         f"rank best. Bold: in the sentence's first {answer.asked.request.top_k}; empty: not in its "
-        f"first {N_KNOWN}. →: how the model continues a word. Click a cell to open its sentence."
+        f"first {N_KNOWN}. {arrow}Click a cell to open its sentence."
     )
 
 

@@ -27,8 +27,8 @@ def draw_trace(found: ModelTrace, title: str) -> None:
     """Draw one model's heat map, its largest restored probability and its notes."""
     predictions.draw_conclusion(
         f"Noise on <b>{escape(found.subject)}</b> takes the probability of "
-        f"<b>{escape(found.answer)}</b> from {fixed(found.prob, 3)} to "
-        f"{fixed(found.corrupted, 3)}.{_largest(found)}"
+        f"<b>{escape(found.answer)}</b> from {predictions.probability(found.prob)} to "
+        f"{predictions.probability(found.corrupted)}.{_largest(found)}"
     )
     part = PART_TITLES.get(found.restore, found.restore)
     layers = f"{part} restored in {found.window} layers; " if found.window > 1 else ""
@@ -50,9 +50,10 @@ def _largest(found: ModelTrace) -> str:
     if best is None:
         return ""
     value, layer, token = best
+    prob = predictions.probability(value)
     return (
         f" Apart from the blank's position, restoring layer {layer} at "
-        f"<b>{escape(found.tokens[token])}</b> brings it back most, to {fixed(value, 3)}."
+        f"<b>{escape(found.tokens[token])}</b> brings it back most, to {prob}."
     )
 
 
@@ -110,7 +111,7 @@ def trace_table(found: ModelTrace) -> pd.DataFrame:
     rows = [
         {"layer": layer}
         | {
-            title: "" if value is None else fixed(value, 3)
+            title: "" if value is None else predictions.probability(value)
             for title, value in zip(titles, values, strict=True)
         }
         for layer, values in reversed(list(enumerate(found.restored, start=1)))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from lama_core.candidates.lists import COMMON, WORDS, is_word
-from lama_core.queries.blank_answers import BlankAnswer, ModelAnswer
+from lama_core.queries.blank_answers import BlankAnswer, ModelAnswer, shown_token
 from lama_core.rounding import fixed, percent
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
@@ -50,4 +50,4 @@ def _share(answer: BlankAnswer) -> str:
     if answer.likeliest_outside is None:
         return share
     token = answer.likeliest_outside
-    return f"{share}, likeliest **{plain(token.token)}** ({fixed(token.prob, 3)})"
+    return f"{share}, likeliest {plain(shown_token(token.token))} ({fixed(token.prob, 3)})"

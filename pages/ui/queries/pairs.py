@@ -15,7 +15,7 @@ from lama_core.queries.pairs import (
     ScoreRequest,
     score_analogies,
 )
-from lama_core.rounding import fixed
+from lama_core.rounding import counted, fixed
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab
@@ -24,8 +24,8 @@ from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 BEST = {
-    "sum": "The pair with the highest total log-probability completes the analogy best.",
-    "mean": "The pair with the lowest (pseudo-)perplexity completes the analogy best.",
+    "sum": "The pair with the highest total log-probability is the model's choice.",
+    "mean": "The pair with the lowest (pseudo-)perplexity is the model's choice.",
 }
 HOW = (
     "(Pseudo-)perplexity = exp(− mean log-probability of the tokens); log-probabilities are "
@@ -128,7 +128,7 @@ def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelS
         tail += " ✓" * (pair.pair == gold)
         values = (
             f"total log-prob. {fixed(pair.log_prob, 2)}",
-            f"{measure} {_three_digits(pair.mean_perplexity)} (mean over {pair.n_tokens:,} tokens)",
+            f"{measure} {_three_digits(pair.mean_perplexity)}, {counted(pair.n_tokens, 'token')}",
         )
         parts.append(
             f'<div class="lx-pair"><span class="lx-muted">{pair.rank}</span><b>{head} : {tail}</b>'

@@ -139,8 +139,8 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
     st.caption(
         "Each token is the likeliest one after the text before it; an answer ends at its first "
         "line break. Probability: the product of its tokens' probabilities, so long texts have "
-        "low ones. **✓**: whole words of the text are a right answer; one that stands in "
-        "the question counts only if it is the whole text."
+        "low ones. **✓**: the text contains a right answer as whole words. If the question already "
+        "contains it, the text must be that answer alone."
     )
 
 

@@ -70,6 +70,7 @@ def _draw_strips(_: AskedSentences, column: Column[ModelSentences]) -> None:
     """Draw a model's sentences as strips of tokens, each below its sum and mean."""
     found, colour = column.answer, column.colour
     best = found.likeliest()
+    badge = "likelier" if len(found.sentences) == 2 else "likeliest"
     if conclusion := _preferred(found):
         predictions.draw_conclusion(conclusion)
     parts = [heat_scale(colour)]
@@ -77,7 +78,7 @@ def _draw_strips(_: AskedSentences, column: Column[ModelSentences]) -> None:
         parts.append(
             f'<div class="lx-pair"><b>{_values(one)}</b><span class="lx-muted">'
             f"{_minus_first(one, found)}</span>"
-            + '<span class="lx-chip">likeliest</span>' * (one is best)
+            + f'<span class="lx-chip">{badge}</span>' * (one is best)
             + f"</div>{heat_strip(one.tokens, colour)}"
         )
     parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in found.notes()]

@@ -198,7 +198,7 @@ def _draw_fact(asked: AskedRelation) -> None:
         st.markdown(text, width="content")
         if question.n_mined and not request.mined:
             st.button(
-                f"Ask {question.n_mined} mined prompts, too",
+                f"Ask {counted(question.n_mined, 'wording')} found in texts (mined), too",
                 icon=":material/add:",
                 type="tertiary",
                 on_click=st.session_state.update,
@@ -329,7 +329,10 @@ def _draw_table(answer: RelationAnswer, _: Any) -> None:
         key=f"wordings {hash((question, models))}",
     )
     sizes = [model.n_candidates for model in answer.models]
-    st.caption(predictions.describe_candidates(answer.asked.candidates, sizes))
+    caption = predictions.describe_candidates(answer.asked.candidates, sizes)
+    if any(each.first.begins for model in answer.models for each in model.answers):
+        caption += f" {predictions.CONTINUES}"
+    st.caption(caption)
 
 
 WORDINGS = Tab(

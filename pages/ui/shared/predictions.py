@@ -84,7 +84,7 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
         )
     ranked = "answer" if blank.over == "answers" else "word"
     continued = any(item.begins for item in blank.predictions)
-    notes = [*blank.notes(), *["→: how the model continues the word."] * continued]
+    notes = [*blank.notes(), *[CONTINUES] * continued]
     st.html(
         f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
         f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">probability</th>'
@@ -128,6 +128,9 @@ def longer_word(begins: str | None) -> str:
     return f' <span class="lx-muted">→ {escape(begins)}</span>' if begins else ""
 
 
+CONTINUES = "→: how the model continues the word."
+
+
 def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
     value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
     notes = []
@@ -158,7 +161,9 @@ def unbroken(html: str) -> str:
 
 
 def probability(value: float) -> str:
-    """A probability with three decimals, or that it is below 0.001."""
+    """A probability with three decimals, or that it is below 0.001 or above 0.999."""
+    if 0.9995 <= value < 1:
+        return ">\N{NO-BREAK SPACE}0.999"
     return fixed(value, 3) if value >= 0.001 else "<\N{NO-BREAK SPACE}0.001"
 
 
@@ -203,11 +208,11 @@ def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
     """
     if candidates.words is None:
         shown = ", ".join(f"{size:,}" for size in sizes)
-        return f"Ranked: each model's whole vocabulary ({shown} tokens)."
+        return f"Candidates: each model's whole vocabulary ({shown} tokens)."
     which = (
         " that are one token in each model, without stop words" if candidates.name == COMMON else ""
     )
-    text = f"Ranked: {len(candidates.words):,} words{which} ({plain(candidates.name)})."
+    text = f"Candidates: {len(candidates.words):,} words{which} (list: {plain(candidates.name)})."
     if candidates.fold_case and len(sizes) == 1:
         text += " The model knows only lower-case words."
     elif candidates.fold_case:
