@@ -71,7 +71,7 @@ def draw_list(entries: list[Entry]) -> str:
             "model": [entry.title for entry in entries],
             "kind": [entry.kind or "known once loaded" for entry in entries],
             "parameters (M)": [
-                entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
+                round(entry.n_parameters / 1e6) if entry.n_parameters else None for entry in entries
             ],
             "download (GB)": [None if is_here(entry) else _size_of(entry) for entry in entries],
             "why it can't run": [
@@ -87,7 +87,7 @@ def draw_list(entries: list[Entry]) -> str:
         key="model",
         show=titles.__getitem__,
         column_config={
-            "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
+            "parameters (M)": st.column_config.NumberColumn(format="localized"),
             "download (GB)": st.column_config.TextColumn(
                 help="Size of the weights. A range if only the number of parameters is known: 2 "
                 "or 4 bytes each."
@@ -115,7 +115,7 @@ def draw_model(entry: Entry, status: str) -> None:
         "name": entry.name,
         "kind": entry.kind,
         "case": {True: "cased", False: "uncased", None: ""}[entry.cased],
-        "parameters": f"{entry.n_parameters:,}" if entry.n_parameters else "",
+        "parameters": f"{round(entry.n_parameters / 1e6):,} M" if entry.n_parameters else "",
         "download": format_bytes(entry.source.n_bytes) if entry.source.n_bytes else "",
         "in memory": ", ".join(
             f"{format_bytes(size)} in {precision}" for precision, size in held.items() if size
@@ -123,7 +123,7 @@ def draw_model(entry: Entry, status: str) -> None:
         "languages": entry.languages,
         "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
         "licence": entry.licence,
-        "source": "" if how == "assets" else f"{how}: {entry.source.place}",
+        "source": "" if how in ("assets", "none") else f"{how}: {entry.source.place}",
         "paper": PAPERS.get(entry.paper, entry.paper),
         "note": entry.note,
     }
@@ -276,8 +276,9 @@ def main() -> None:
     """Draw the list by groups, the chosen model, the form to add one, and the memory."""
     st.header("Models", anchor=False)
     st.markdown(
-        "The models that you can ask. **Masked** models read the text on both sides of the blank, "
-        "**causal** models only the text before it."
+        "The models that you can ask or download, and those that can't run here. **Masked** "
+        "models read the text on both sides of the blank, **causal** models only the text before "
+        "it."
     )
     with errors_shown():
         offered = visitors.offered_models()

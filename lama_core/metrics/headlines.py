@@ -125,7 +125,9 @@ def headline(
     elif differ:
         who, then = f"{first.title} has the best figure{on}", f"; {differ}"
     else:
-        who, then = f"{first.title} is ahead{on}", _overlaps(known)
+        then = _overlaps(known)
+        clear = not then and all(one.low == one.low for one in known)  # NaN: without intervals
+        who = f"{first.title} is {'clearly ' * clear}ahead{on}"
     said = _figure(level, metric, k, counts, source)
     return Headline(f"{who}: {said}{then}", _counted(known, metric, k, counts), order)
 
@@ -191,16 +193,14 @@ def _figure(
 
 
 def _overlaps(known: Sequence[Standing]) -> str:
-    """Return a clause on the intervals that overlap the best run's; "" without intervals."""
+    """Return a clause on the intervals that overlap the best run's; "" without any."""
     best, others = known[0], known[1:]
     if np.isnan([(one.low, one.high) for one in known]).any():
         return ""
     overlapping = [one.title for one in others if one.low <= best.high and best.low <= one.high]
-    if len(others) == 1 or len(overlapping) == 1:
-        both = _joined([best.title, *(overlapping or (others[0].title,))])
-        return f"; the intervals of {both} {'' if overlapping else 'do not '}overlap"
-    which = f"those of {_joined(overlapping)}" if overlapping else "no other"
-    return f"; its interval overlaps {which}"
+    if len(overlapping) == 1:
+        return f"; the intervals of {_joined([best.title, *overlapping])} overlap"
+    return f"; its interval overlaps those of {_joined(overlapping)}" if overlapping else ""
 
 
 def _counted(known: Sequence[Standing], metric: Metric, k: int | None, counts: str) -> str:

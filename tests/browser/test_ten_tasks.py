@@ -84,7 +84,9 @@ def test_1_the_best_model_on_capitals_with_interval_and_export(page: Page, url: 
     """5: Results, the relation (2), Export, CSV."""
     open_page(page, url, "Results")
     choose_relation(page, "P36 capital")
-    head = page.get_by_text(re.compile(r"is ahead on P36 capital: [\d.]+ % \([\d.]+ to [\d.]+\)"))
+    head = page.get_by_text(
+        re.compile(r"is (?:clearly )?ahead on P36 capital: [\d.]+ % \([\d.]+ to [\d.]+\)")
+    )
     expect(head).to_be_visible()
     rows = export(page)
     assert all(float(row["low"]) <= float(row["p_at_1"]) <= float(row["high"]) for row in rows)

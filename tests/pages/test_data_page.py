@@ -68,8 +68,8 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     path.write_text("Country,Object\nPeru,Lima\nUSA,\n")
     app = open_import(path)
     assert app.dataframe[0].value["Country"].tolist() == ["Peru", "USA"]
-    assert field(app.selectbox, "Column of the objects").value == "Object"
-    assert field(app.selectbox, "Column of the subjects").value == "Country"  # guessed
+    assert field(app.selectbox, "Right answers").value == "Object"
+    assert field(app.selectbox, "Subjects").value == "Country"  # guessed
     assert any("guessed" in one.value for one in app.caption)
     button(app, "Import").click().run()
     assert "Type a template" in app.info[0].value

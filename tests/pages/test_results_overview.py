@@ -70,8 +70,8 @@ def test_the_headline_is_first_and_has_the_figure_of_the_curve(runs: dict[str, R
     best = curves.loc[curves["p_at_k"].idxmax()]
     ends = f"({percent(best['low'])} to {percent(best['high'])})"
     assert headline(app).startswith(
-        f"{title_of(best['model'])} is ahead: {percent(best['p_at_k'])} % {ends} of first answers "
-        "are right on average over these 6 TREx relations; the intervals of"
+        f"{title_of(best['model'])} is clearly ahead: {percent(best['p_at_k'])} % {ends} of first "
+        "answers are right on average over these 6 TREx relations"
     )
     counted = f"6 relations, {best['n']:,} facts in all"
     assert any(counted in one.proto.help for one in app.caption)

@@ -152,13 +152,16 @@ def draw_import() -> None:
         jobs.draw_progress(IMPORT)
     elif job is not None:
         _end_import(job)
-    if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
-        with errors_shown():
-            _draw_imported(name)
+    imported = st.container()
     results_import.draw_progress()
     form = st.session_state.get("import forms", 0)
     _draw_pattern()
     file = _choose_file(form)
+    if file is not None:
+        st.session_state.pop(IMPORTED, None)
+    if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
+        with imported, errors_shown():
+            _draw_imported(name)
     if file is not None:
         content: Content = "unclear"
         with errors_shown():
@@ -194,7 +197,6 @@ def draw_import() -> None:
     replaces = exists and st.session_state.get("to replace") == name and _agree_to_replace(name)
     if not (replaces or (wanted and not exists)):
         return
-    st.session_state.pop(IMPORTED, None)
     path = file.open()
     request = replace(request, path=str(path), name=given or None, replace=replaces)
     jobs.start(IMPORT, request, scratch=path.parent if file.is_copy else None)

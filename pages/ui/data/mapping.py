@@ -129,10 +129,10 @@ FIELDS = (
     ("template", "template_column"),
 )
 LABELS = {
-    "subject": "Column of the subjects",
-    "relation": "Column of the relations",
-    "object": "Column of the objects",
-    "template": "Column of the templates",
+    "subject": "Subjects",
+    "relation": "Relations",
+    "object": "Right answers",
+    "template": "Templates",
 }
 WITHOUT = {"relation": "None: one relation", "template": "None"}
 
@@ -164,7 +164,7 @@ def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest)
 def _type_separator(file: Opened) -> str | None:
     """Draw the field for the text between several answers in a cell; None for one answer."""
     separator = st.text_input(
-        "Text between several right answers in a cell (optional)",
+        "Separator of several right answers (optional)",
         key=f"separator {file.mark}",
         placeholder="None: a cell is one answer",
         help="For example `;`, or `json` if each cell is a JSON list. Each answer becomes a fact.",

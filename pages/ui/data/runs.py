@@ -1,10 +1,12 @@
 """The runs on this machine, running and on disk; resuming, naming and deleting them."""
 
+import re
 from collections import Counter
 
 import pandas as pd
 import streamlit as st
 
+from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
@@ -12,11 +14,12 @@ from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.info import ENSEMBLE, Run, RunInfo
 from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
 from lama_core.views.training import place_of
+from pages.ui.prompts.ensembles import METHODS_IN_WORDS
 from pages.ui.results.new_run import open_form
 from pages.ui.shared import cache, jobs, visitors
 from pages.ui.shared.export import draw_command, draw_export, request_of
@@ -35,7 +38,7 @@ def draw_runs() -> None:
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
     _draw_jobs()
-    runs = _grouped(sorted(list_kept(), key=lambda run: run.bundled))
+    runs = _grouped(sorted(list_kept(), key=_order))
     own = [run for run in runs if not run.bundled]
     st.markdown(_count(own, len(runs) - len(own)))
     if not runs:
@@ -45,6 +48,12 @@ def draw_runs() -> None:
         name = _choose_run(runs)
     with right, st.container(key="detail"):
         _draw_run(next(run for run in runs if run.name == name))
+
+
+def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
+    """Own runs first, as listed; then the bundled ones by name, numbers by value."""
+    parts = re.split(r"(\d+)", run.name) if run.bundled else []
+    return run.bundled, [int(part) if part.isdecimal() else part for part in parts]
 
 
 def _grouped(runs: list[KeptRun]) -> list[KeptRun]:
@@ -105,7 +114,7 @@ def _choose_run(runs: list[KeptRun]) -> str:
             "model": [f"{'↳ ' * _is_ensemble(run)}{_title(run)}" for run in runs],
             "data": [run.info.dataset if run.info else None for run in runs],
             "kind": [_kind(run) for run in runs],
-            "prompts": [run.info.prompts if run.info else None for run in runs],
+            "prompts": [_prompts(run.info) if run.info else None for run in runs],
             "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
             "facts": [run.info.n if run.info else None for run in runs],
             "P@1": [_precision(run.info) if run.info else None for run in runs],
@@ -132,6 +141,16 @@ def _choose_run(runs: list[KeptRun]) -> str:
     )
     draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
     return chosen
+
+
+def _prompts(info: RunInfo) -> str:
+    """A run's prompts for display; of an ensemble how it combines which prompts."""
+    if info.kind != ENSEMBLE:
+        return info.prompts
+    combination, _, method = info.prompts.partition(" ")
+    method, comma, drawn = method.partition(",")
+    words = METHODS_IN_WORDS.get(method, method)
+    return f"{TITLES.get(combination, combination)}: {words}{comma}{drawn}"
 
 
 def _precision(info: RunInfo) -> float | None:

@@ -23,10 +23,11 @@ from lama_core.rounding import fixed, percent
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import pick, title_of
 
+LEAST_PAIRS = 30  # with fewer, a correlation says nothing
 SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
 
 
@@ -49,9 +50,12 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
     ]
     found = measure_divergence(pairs)
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
+    said = f"Pearson's correlation {correlation} (in the paper: 0.25)"
+    if found.n_pairs < LEAST_PAIRS:
+        said = f"Too few prompts to tell: {counted(found.n_pairs, 'pair')}"
+    n_relations = counted(len(studies), "relation")
     st.markdown(
-        f"**Do prompts with a larger edit distance get different facts right?** "
-        f"Pearson's correlation {correlation} (in the paper: 0.25)",
+        f"**Do prompts with a larger edit distance get different facts right?** {said}",
         help=explain("Divergence"),
     )
     figure = go.Figure()
@@ -59,20 +63,20 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
         values = [100 * pair.divergence for pair in pairs if _in_bin(pair.distance, number)]
         figure.add_box(
             y=values,
-            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{len(values):,} pairs",
+            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{counted(len(values), 'pair')}",
             **charts.box_colours(choice.colour),
             boxmean=True,
             showlegend=False,
             boxpoints=False,
         )
     figure.update_xaxes(title=f"edit distance of two prompts, {SCALES[distance]}", type="category")
-    figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
+    figure.update_yaxes(title="divergence: % of facts that only one gets right", rangemode="tozero")
     charts.draw_chart(
         figure.update_layout(height=340),
         "divergence chart",
-        title=f"Divergence by edit distance, all {len(studies)} relations",
+        title=f"Divergence by edit distance, {n_relations}",
         footnote=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
-        f"{len(studies)} relations, {found.n_pairs:,} pairs of prompts, "
+        f"{n_relations}, {counted(found.n_pairs, 'pair')} of prompts, "
         f"{choice.study.ranking} ranking",
     )
     st.caption(

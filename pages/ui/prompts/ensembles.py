@@ -40,6 +40,14 @@ METHODS_SAID = (
     "gets right."
 )
 AVERAGES: tuple[Averaging, ...] = ("micro", "macro")
+METHODS_IN_WORDS = {
+    "top1": "the best prompt alone",
+    "top3": "mean of the best 3",
+    "top5": "mean of the best 5",
+    "optimised": "optimised weights",
+    "optimised (paper)": "optimised weights, paper's recipe",
+    "optimised (exact)": "optimised weights, exact",
+}
 MEANS = {"log-linear": "log-probabilities", "linear": "probabilities"}
 SCOPES = ("this relation", "all relations")
 
@@ -252,11 +260,13 @@ def _draw_curve(choice: PromptsChoice) -> None:
     }
     if not curves or max(map(len, curves.values())) < 2:
         return
-    values = curves.get("log-linear") or max(curves.values(), key=len)
+    log_linear, linear = curves.get("log-linear", ()), curves.get("linear", ())
+    values, mean = (log_linear, "log-linear") if log_linear else (linear, "linear")
     best, every = int(np.argmax(values)), f"all {len(values)} prompts {percent(values[-1])} %"
+    every += f" (linear: {percent(linear[-1])} %)" if linear and log_linear else ""
     one = f"The mean of the {best + 1} best prompts" if best else "The best prompt alone"
     draw_headline(
-        f"{one} gets {percent(values[best])} % right, the mean of {every}",
+        f"{one} gets {percent(values[best])} % right, the {mean} mean of {every}",
         help=explain("Log-linear and linear"),
         key="headline curve",
     )

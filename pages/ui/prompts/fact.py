@@ -10,9 +10,10 @@ import streamlit as st
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import fill
+from pages.ui.prompts.ensembles import METHODS_IN_WORDS
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import open_cloze
-from pages.ui.shared.messages import counted
+from pages.ui.shared.messages import counted, draw_headline
 from pages.ui.shared.predictions import probability
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
@@ -20,6 +21,7 @@ from pages.ui.shared.url_state import BOUND
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
+RANK = st.column_config.NumberColumn(format="localized")
 BLIND = '<div class="lx-muted">the model doesn’t see the subject, which comes after the blank</div>'
 
 
@@ -46,6 +48,10 @@ def draw_fact(choice: PromptsChoice) -> None:
             f"{names[number]}  ({right[number]} of {len(choice.members)} right)"
         ),
         help="Subject and object; in brackets the number of prompts whose first answer is right.",
+    )
+    gold, n_right = study.objects[fact], counted(int(right[fact]), "prompt")
+    draw_headline(
+        f"{n_right} of {len(choice.members)} answer {gold}; below, the best on training facts first"
     )
     order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
     st.html(_ensemble_chips(choice, fact))
@@ -103,7 +109,8 @@ def _draw_rest(choice: PromptsChoice, prompts: Sequence[int], fact: int) -> None
                 "rank of the right answer": rank,
             }
         )
-    picked = draw_table(pd.DataFrame(rows), key=f"other prompts {fact}", picks="single-row")
+    picked = draw_table(pd.DataFrame(rows), key=f"other prompts {fact}", picks="single-row",
+                        column_config={"rank of the right answer": RANK})  # fmt: skip
     st.caption("Click a row to ask it.")
     if picked.rows:
         open_cloze(choice, study.pool.prompts[prompts[picked.rows[0]]].template, fact)
@@ -119,7 +126,6 @@ def _ensemble_chips(choice: PromptsChoice, fact: int) -> str:
         first = study.first_answers(study.ensemble_rows[number, fact])
         word = study.words.get(int(first), "?")
         mark = " ✓" if study.ensemble_ranks[number, fact] == 1 else ""
-        chips.append(
-            f'<span class="lx-chip">{escape(ensemble.method)}: {escape(word)}{mark}</span>'
-        )
+        method = METHODS_IN_WORDS.get(ensemble.method, ensemble.method)
+        chips.append(f'<span class="lx-chip">{escape(method)}: {escape(word)}{mark}</span>')
     return f"<div>{''.join(chips)}</div>"

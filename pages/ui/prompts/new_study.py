@@ -21,6 +21,7 @@ from lama_core.probes.prompts.spec import list_studies
 from lama_core.runs.find import list_runs
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.prompts.study_choice import MADE_STUDY_KEY
+from pages.ui.prompts.table import LEAST_FACTS
 from pages.ui.shared import cache, links, screens, visitors
 from pages.ui.shared.run_form import (
     KEPT,
@@ -74,7 +75,9 @@ def _result(names: Sequence[str]) -> str:
     best = (
         f"The prompts that are best on the training facts get {n_best:,} of {n:,} test facts right"
     )
-    return best + f", the manual prompts {n_manual:,} of {n_of_manual:,}" * (n_of_manual > 0) + "."
+    few = f". {n:,} facts can't tell them apart" * (n < LEAST_FACTS)
+    manual = f", the manual prompts {n_manual:,} of {n_of_manual:,}{few}"
+    return best + manual * (n_of_manual > 0) + "."
 
 
 def _choose() -> StudyRequest | None:

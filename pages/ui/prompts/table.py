@@ -20,6 +20,7 @@ from pages.ui.shared.messages import draw_headline, plain
 from pages.ui.shared.tables import Picked, draw_table
 
 SHOWN_FACTS = 50
+LEAST_FACTS = 20  # with fewer, two prompts are hardly ever told apart
 N_BEST = 5  # rows of the leaderboard next to a tried prompt
 TRIALS = "tried prompts"  # session key: (study, relation) -> prompt -> its trial and facts
 MOST_TRIALS = 20  # of a relation
@@ -102,9 +103,12 @@ def _headline(choice: PromptsChoice) -> str:
     manual, found = study.pool.manual, study.ensemble(choice.combination, "top1")
     if manual is None or found is None:
         return ""
+    chosen = percent(precision_at(found[1]))
+    best = percent(max(study.test_accuracies[number] for number in choice.members))
     return (
-        f"The best prompt on training facts gets {percent(precision_at(found[1]))} % of test facts "
-        f"right, the manual prompt {percent(study.test_accuracies[manual])} %"
+        f"The best prompt on training facts gets {chosen} % of test facts right"
+        + f" (the best on the test facts: {best} %)" * (best != chosen)
+        + f", the manual prompt {percent(study.test_accuracies[manual])} %"
     )
 
 
@@ -180,14 +184,15 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
             max_value=100,
             help="Share of test facts with a right first answer.",
         ),
-        "interval": words("95 %", help=f"95 % interval of the test P@1: {METHOD}."),
+        "interval": words("95 % of P@1", help=f"95 % interval of the test P@1: {METHOD}."),
         "difference": number(
             "Minus manual",
             format="%+.1f",
             help="Test P@1 minus that of the manual prompt on the same facts, in points.",
         ),
         "its interval": words(
-            "95 % ", help=f"95 % interval of this difference: {METHOD_OF_DIFFERENCES}."
+            "95 % of the difference",
+            help=f"95 % interval of this difference: {METHOD_OF_DIFFERENCES}.",
         ),
         "training": number(
             "Training P@1",

@@ -20,14 +20,13 @@ from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
 from lama_core.service import queries
 from pages.ui.prompts.study_choice import PromptsChoice
-from pages.ui.prompts.table import draw_facts, draw_leaderboard, keep_trial
+from pages.ui.prompts.table import LEAST_FACTS, draw_facts, draw_leaderboard, keep_trial
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
-LEAST_FACTS = 20  # with fewer, two prompts are hardly ever told apart
 SENTENCE = re.compile(r"[^:;()]* (is|was|are) [^:;()]*\.")
 STATE = "trying"
 TYPED = "typed prompt"  # session key: the user has typed a prompt, which isn't tried yet
@@ -53,10 +52,11 @@ def draw_try(choice: PromptsChoice) -> None:
     study, model = choice.study, plain(title_of(choice.info.model))
     fact = study.test[0]
     relation = plain(study.relation.label or study.relation.name)
+    manual = study.pool.manual
+    beat = "" if manual is None else f" Can you beat “{plain(study.pool.templates[manual])}”?"
     st.markdown(
         f"Write a sentence for the relation **{relation}**: [X] stands for the subject (such as "
-        f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}). Can you beat "
-        "the manual prompt?"
+        f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
     )
     _fill_in(example_of(choice))
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")

@@ -40,6 +40,7 @@ RELATIONS_HELP = (
     "other relations of the same kind: Student's t, with the relations as a sample. With few "
     "relations this interval is wide."
 )
+_UNSURE = ", the lead isn't certain"
 MOST_LEADS = 10  # of each run in the chart, until the user wants all
 ONE_AHEAD = (
     "the facts that only the leading model gets right, and from there those that only the other "
@@ -94,7 +95,10 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             st.warning(note, icon=":material/balance:")
     _draw_flips(pair, found)
     _draw_tests(found)
-    mark = pair.draw(shown, "difference chart", frame=_largest(shown.figure.frame))
+    figure = shown.figure
+    rows = _largest(figure.frame)
+    most = f", the {MOST_LEADS} largest leads of each" * (len(rows) < len(figure.frame))
+    mark = pair.draw(shown, "difference chart", frame=rows, title=figure.title + most)
     st.caption(
         "Whiskers: 95 % intervals. Filled point: the interval excludes 0. "
         f"Click a relation to see {ONE_AHEAD}",
@@ -202,7 +206,8 @@ def _draw_slices(pair: Pair) -> None:
         title=f"{figure.title}, by {slicing_label(by)}",
     )
     st.caption(
-        "P@k over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals. Click "
+        f"{slicing_label(by).capitalize()}: {every.found.slicings[by].help} P@{pair.choice.k} "
+        "over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals. Click "
         f"a slice to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
@@ -284,7 +289,7 @@ def _draw_tests(found: Comparison) -> None:
         + (
             "No test over relations: it needs several relations with different differences"
             if mean.p != mean.p
-            else f"For other relations{' it is open' * mean.sample_interval.includes_zero}: "
+            else f"For relations not in this data{_UNSURE * mean.sample_interval.includes_zero}: "
             f"{_ends(mean.sample_interval)}; Student's t over the relations: p {_p_value(mean.p)}"
         )
         + f" (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in {mean.equal:,})"

@@ -485,6 +485,8 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
             right[row, places[gold.lower()]] = True
     named = counts[~others]
     ticks = [10**power for power in range(int(np.log10(max(1, named.max(initial=1)))) + 1)]
+    if (most := int(named.max(initial=1))) > 2 * ticks[-1]:  # else the labels would touch
+        ticks.append(most)
     bar: Style = {"tickvals": np.log10(ticks), "ticktext": [f"{tick:,}" for tick in ticks]}
     style: Style = {
         "texttemplate": "%{text}" if len(answers) <= MOST_NUMBERED else "",

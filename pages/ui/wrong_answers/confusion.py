@@ -92,10 +92,9 @@ def _describe(found: Confusion, title: str) -> str:
 
 def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
     """Draw a table of the pairs of right and first answer; a ticked row opens its facts."""
-    head, box = st.columns([3, 2], vertical_alignment="bottom")
-    head.markdown("### Pairs of right and first answer")
+    st.markdown("### Pairs of right and first answer")
     pairs = found.pairs
-    if not box.toggle("Right answers, too", key="every_pair", bind=BOUND):
+    if not st.toggle("Right answers, too", key="every_pair", bind=BOUND):
         pairs = pairs[pairs["gold"].str.lower() != pairs["answer"].str.lower()]
     number = st.column_config.NumberColumn
     picked = draw_table(

@@ -89,11 +89,14 @@ def open_on_wrong(names: Sequence[str]) -> None:
     st.session_state["sort"] = screens.CONFIDENT_FIRST
 
 
-def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = False) -> FactsChoice:
+def choose_filters(
+    choice: RunChoice, joined: JoinedAnswers, *, both: bool = False, label: str = "Model"
+) -> FactsChoice:
     """Draw the filter widgets and return the choice.
 
     both: whether the filter "Wrong in" doesn't apply to the selected model, of whose answers the
     view shows all that it needs.
+    label: of the field for the selected model.
     """
     names = list(choice.names)
     titles = dict(zip(names, choice.titles, strict=True))
@@ -102,7 +105,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers, *, both: bool = Fal
     with st.container(key="fact-filters"):
         boxes = st.columns([2, 4, 1.4], vertical_alignment="bottom")
     of = boxes[0].selectbox(
-        "Model",
+        label,
         names,
         key="of",
         bind=BOUND,

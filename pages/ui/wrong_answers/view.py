@@ -22,7 +22,8 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     links.replace_values("view", {"Wrong answers": "Frequent answers"})
     view = pick("View", VIEWS, key="view", place=views_box, label_visibility="collapsed")
     with filters:
-        chosen = choose_filters(choice, joined, both=view != "Facts")
+        label = "Model for filters" if view == "Frequent answers" else "Model"
+        chosen = choose_filters(choice, joined, both=view != "Facts", label=label)
     rows = joined.select(chosen.filter)
     with active:
         draw_active(chosen, choice, joined, len(rows))
