@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui.poll import lecturer, participant
 from pages.ui.poll.rooms import ROOMS
 from pages.ui.router import is_routed
-from pages.ui.shared import visitors
+from pages.ui.shared import links, visitors
 from pages.ui.shared.messages import errors_shown, show_error, show_note
 
 
@@ -17,6 +17,7 @@ def main() -> None:
         if room is None:
             participant.hide_menu()
             if code:
+                links.keep_params()  # a reload says the same
                 show_note(
                     "This poll has ended. Thank you."
                     if ROOMS.has_ended(code)

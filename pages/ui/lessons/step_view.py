@@ -83,7 +83,9 @@ def _draw_query(request: ClozeRequest, number: str = "") -> Shown:
     found = cache.stored_answers(request, (text,))
     stored = {name: answers[text] for name, answers in found.items()}
     shown = [name for name in request.models if name in names or name in stored]
-    columns = query_models(shown, query_model, predictions.describe, stored=stored)
+    columns = query_models(
+        shown, query_model, predictions.describe, stored=stored, offers=not number
+    )
     with line:
         predictions.draw_first_answers(tuple(column.answer for column in columns.values()), 0)
     best: dict[str, list[tuple[str, float]]] = {}

@@ -75,6 +75,7 @@ def query_models(
     per_row: int = 4,
     stored: Mapping[str, Stored] | None = None,
     draw: Callable[[Column[Answer]], object] = ignore,
+    offers: bool = True,
 ) -> dict[str, Column[Answer]]:
     """Query the installed models one after the other and draw their columns.
 
@@ -85,6 +86,7 @@ def query_models(
         per_row: The largest number of columns side by side.
         stored: Model that isn't installed -> its stored answers, drawn above the offer.
         draw: Draws a model's answer into its place, before the next model is queried.
+        offers: Whether models that aren't installed are offered; once on a screen.
 
     Returns:
         Model -> its column. Models that fail show their error and are not in the result.
@@ -108,7 +110,8 @@ def query_models(
             else:
                 if stored and name in stored:
                     predictions.draw_stored(stored[name], colours[name])
-                draw_offer(find_model(name))
+                if offers:
+                    draw_offer(find_model(name))
     columns: dict[str, Column[Answer]] = {}
     # What is drawn while a model is asked has a place of its own: a browser keeps the elements of a
     # container that is drawn twice in a run.
