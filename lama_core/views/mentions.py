@@ -171,8 +171,10 @@ def _figure(shown: Shown[MentionsRequest, "pd.DataFrame"], frame: "pd.DataFrame"
     few *= 0 < len(enough) < len(frame)
     rates_of_all = shown.frame["text"] == PER_BILLION
     parts = (shown.frame[~rates_of_all], shown.frame[rates_of_all])
-    top = max(float(_drawn(part)["high"].max()) for part in parts if len(part))  # for all panels
-    value = replace(drawn.value, ends=(0, min(1.0, 1.05 * top)))
+    highs = [high for part in parts for high in _drawn(part)["high"].dropna()]  # of all panels
+    value = drawn.value
+    if highs:
+        value = replace(value, ends=(0, min(1.0, 1.05 * max(highs))))
     return replace(drawn, shape="lines", value=value, caption=drawn.caption + few)
 
 
