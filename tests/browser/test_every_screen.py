@@ -126,7 +126,8 @@ def go_back_and_forward(page: Page, screens: Sequence[Screen]) -> None:
             go()
             if there:
                 page.wait_for_function(SHOWS, arg=[MAIN, there.title, there.text], polling=200)
-                assert page.url == there.address
+                address = there.address
+                page.wait_for_url(lambda url, address=address: url == address)  # written last
 
 
 def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use(
@@ -189,6 +190,7 @@ def test_an_old_address_opens_the_screen_that_shows_the_same(
     page.goto(f"{results_url}/{name}?{urlencode(params | more)}")
     page.wait_for_url(lambda url: urlsplit(url).path == path)
     page.wait_for_function(SHOWS, arg=[MAIN, new.title, new.text], polling=200)
+    wait_until_drawn(page)  # the URL is written last
     expect(page.get_by_test_id("stException")).to_have_count(0)
     shown = parse_qs(urlsplit(page.url).query)
     assert {one: shown.get(one) for one in now} == {one: [value] for one, value in now.items()}
