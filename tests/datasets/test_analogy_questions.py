@@ -90,11 +90,6 @@ def test_objects_are_read_as_lines_list_and_parquet_under_any_name(
     assert analogy_questions.load(tmp_path / name).questions == QUESTIONS
 
 
-def test_both_forms_of_the_same_questions_have_the_same_digest(tmp_path: Path) -> None:
-    text = load(tmp_path / "a", as_text(QUESTIONS))
-    assert text.digest == load(tmp_path / "b", as_lines(QUESTIONS)).digest
-
-
 DAMAGE = ("", "potter clay", "potter clay nn", "clay n:n", "a line of some words", "\x00", "\xff")
 
 

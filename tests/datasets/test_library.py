@@ -61,14 +61,6 @@ def test_an_imported_folder_is_loaded_by_its_name(tmp_path: Path) -> None:
     assert leftovers() == []
 
 
-def test_an_archive_is_lifted_out_of_its_wrapping_folders(tmp_path: Path) -> None:
-    make_lama(tmp_path / "wrapped" / "data")
-    path = zip_folder(tmp_path / "wrapped", tmp_path / "mine.zip")
-    folder = download.import_dataset(path).folder
-    assert (folder / "TREx" / "P36.jsonl").is_file()
-    assert (folder / "relations.jsonl").is_file()
-
-
 def test_an_archive_within_an_archive_is_unpacked(tmp_path: Path) -> None:
     pairs = tmp_path / "TREx_train"
     pairs.mkdir()
@@ -80,12 +72,6 @@ def test_an_archive_within_an_archive_is_unpacked(tmp_path: Path) -> None:
     dataset = download.import_dataset(root).dataset
     assert len(dataset.relations) == 1
     assert (installed.installed_dir("lpaqa") / "TREx_train" / "P36.jsonl").is_file()
-
-
-def test_a_table_is_imported_under_the_name_it_is_given(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("subject,object,template\nPeru,Lima,[X]: [Y]\n")
-    download.import_dataset(tmp_path / "t.csv", name="capitals of mine")
-    assert load_dataset("capitals-of-mine").facts[0].object == "Lima"
 
 
 @pytest.mark.parametrize("wrapping", ["", "facts/", "facts/csv/"])
@@ -108,28 +94,10 @@ def test_several_tables_in_an_archive_are_refused_with_their_number(tmp_path: Pa
         download.import_dataset(path)
 
 
-@pytest.mark.parametrize("name", ["own.CSV", "own.Tsv", "own.JSONL"])
-def test_a_tables_ending_may_be_in_capitals(tmp_path: Path, name: str) -> None:
-    rows = {
-        "own.CSV": TABLE,
-        "own.Tsv": TABLE.replace(",", "\t"),
-        "own.JSONL": '{"subject": "France", "object": "Paris", "template": "[X] has [Y] ."}',
-    }
-    (tmp_path / name).write_text(rows[name])
-    download.import_dataset(tmp_path / name)
-    assert [fact.object for fact in load_dataset("own").facts] == ["Paris"]
-
-
 def test_a_name_that_no_file_system_takes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TABLE)
     with pytest.raises(UserError, match=r"the name .* is too long"):
         download.import_dataset(tmp_path / "t.csv", name="é" * 200)
-
-
-def test_a_half_made_source_is_not_listed(tmp_path: Path) -> None:
-    folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
-    folder.rename(folder.with_name(".mine.half"))
-    assert installed.installed_names() == ()
 
 
 def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:

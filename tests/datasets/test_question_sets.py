@@ -14,7 +14,6 @@ from data_files import write_lines
 from lama_core.datasets import counterfact, entity_questions, formats, popqa, zsre
 from lama_core.datasets.dataset import Dataset, facts_digest
 from lama_core.datasets.entity_questions import subjects_of
-from lama_core.datasets.library import download, installed
 from lama_core.errors import UserError
 from lama_core.queries.question_prompts import question_of
 from lama_core.types import Fact
@@ -103,30 +102,6 @@ def test_popqa_without_possible_answers_uses_the_objects_aliases(tmp_path: Path)
     assert second.popularity is None
 
 
-def test_a_bad_row_of_popqa_is_one_sentence_and_costs_no_other(tmp_path: Path) -> None:
-    rows = [
-        popqa_row(1, possible_answers="politician"),
-        popqa_row(2, s_pop="many"),
-        popqa_row(3, question=" "),
-        popqa_row(4),
-        popqa_row(4),
-        popqa_row(5, possible_answers='{"a": 1}'),
-    ]
-    path = write_popqa(tmp_path / "popQA.tsv", rows)
-    path.write_text(path.read_text("utf-8") + "only\tthree\tcells\n", "utf-8")
-    dataset = popqa.load(path)
-    assert [fact.id for fact in dataset.facts] == ["occupation:4"]
-    said = reasons(dataset)
-    assert said[0].startswith("popQA.tsv, line 2: 'possible_answers' is not a JSON list (")
-    assert said[1:] == [
-        "popQA.tsv, line 3: 's_pop' is 'many', not a whole number",
-        "popQA.tsv, line 4: no field 'question'",
-        "popQA.tsv, line 6: duplicate of line 5: the id '4'",
-        "popQA.tsv, line 7: 'possible_answers' is not a list of texts",
-        "popQA.tsv, line 8: 3 cells, but the header has 17",
-    ]
-
-
 def test_entity_questions_are_read_from_the_test_set(tmp_path: Path) -> None:
     folder = tmp_path / "download" / "dataset"
     write_json(folder / "test" / "P36.test.json", questions("capital"))
@@ -201,26 +176,6 @@ def test_counterfact_gives_true_facts_with_paraphrases_and_neighbors(tmp_path: P
     )
 
 
-def test_a_bad_case_of_counterfact_costs_no_other(tmp_path: Path) -> None:
-    bad = [
-        case(1, prompt="The mother tongue is"),
-        case(0),
-        {"case_id": 2},
-        case(3, target_true="French"),
-        case(4) | {"paraphrase_prompts": [1]},
-    ]
-    dataset = counterfact.load(write_json(tmp_path / "counterfact.json", [case(0), *bad]))
-    assert [fact.origin for fact in dataset.facts] == ["case", "neighborhood"]
-    assert reasons(dataset) == [
-        "counterfact.json: item 2: the prompt 'The mother tongue is' needs exactly one {} for "
-        "the subject",
-        "counterfact.json: item 3: the id 'P103:0' is that of item 1",
-        "counterfact.json: item 4: expected a JSON object, not a NoneType",
-        "counterfact.json: item 5: expected a JSON object, not a str",
-        "counterfact.json: item 6: 'paraphrase_prompts' is not a list of texts",
-    ]
-
-
 KILT = {
     "id": "a64",
     "input": "USA-88 [SEP] time of spacecraft launch",
@@ -253,53 +208,6 @@ def test_zsre_is_read_in_both_forms(tmp_path: Path) -> None:
         ("Illinois Institute of Technology", ("IIT",))
     )
     assert he.subject == he.question == "Who is he?"
-
-
-def test_a_bad_row_of_zsre_costs_no_other(tmp_path: Path) -> None:
-    bad = [
-        {**KILT, "id": "b", "output": []},
-        {**KILT, "id": "c", "meta": {}},
-        {"input": "Ana [SEP] job"},
-        {**KILT, "id": "d", "input": "[SEP] job"},
-    ]
-    path = write_lines(tmp_path / "zsre.jsonl", [*bad, KILT, KILT])
-    path.write_text("{\n" + path.read_text("utf-8"), "utf-8")
-    dataset = zsre.load(path)
-    assert len(dataset.facts) == 1
-    assert [dropped.line for dropped in dataset.report.dropped] == [1, 2, 3, 4, 5, 7]
-    assert [dropped.reason for dropped in dataset.report.dropped[1:]] == [
-        "no answer in 'output'",
-        "no question in 'meta.template_questions'",
-        "no field 'output'",
-        "'input' is '[SEP] job': a side of [SEP] is empty",
-        "duplicate of line 6: 'USA-88' with '3 February 1993'",
-    ]
-
-
-def make_all(folder: Path) -> dict[str, Path]:
-    folder.mkdir()
-    write_json(folder / "questions" / "test" / "P36.test.json", questions("capital"))
-    return {
-        "popqa": write_popqa(folder / "popQA.tsv", [popqa_row(1)]),
-        "entity-questions": folder / "questions",
-        "counterfact": write_json(folder / "counterfact.json", [case(0)]),
-        "zsre": write_lines(folder / "zsre.jsonl", [KILT]),
-    }
-
-
-@pytest.mark.parametrize("name", ["popqa", "entity-questions", "counterfact", "zsre"])
-def test_each_is_recognised_imported_and_read_again(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    path = make_all(tmp_path / "data")[name]
-    assert formats.detect(path).name == name
-    dataset = download.import_dataset(path, name="mine").dataset
-    again = installed.load_dataset("mine")
-    assert isinstance(dataset, Dataset)
-    assert (again.facts, again.digest) == (dataset.facts, dataset.digest)
-    given = formats.load_facts(path)
-    assert given.digest == dataset.digest
 
 
 @pytest.mark.parametrize("reader", [popqa, entity_questions, counterfact, zsre])

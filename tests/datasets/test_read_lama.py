@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets import line_reader, load_dataset
+from lama_core.datasets import line_reader
 from lama_core.datasets.lama import load
 from lama_core.errors import UserError
 
@@ -31,19 +31,6 @@ def write_lama(
 
 def fact_line(subject: str, obj: str, **extra: object) -> str:
     return json.dumps({"sub_label": subject, "obj_label": obj, **extra})
-
-
-def test_a_fact_needs_only_subject_and_object(tmp_path: Path) -> None:
-    dataset = load(write_lama(tmp_path, [fact_line("Dante", "Florence")]))
-    (fact,) = dataset.facts
-    assert (fact.subject, fact.object, fact.relation, fact.source) == (
-        "Dante",
-        "Florence",
-        "P19",
-        "TREx",
-    )
-    assert dataset.relation("P19").prompts[0].template == "[X] was born in [Y] ."
-    assert dataset.report.dropped == ()
 
 
 def test_sub_and_obj_stand_in_for_the_labels(tmp_path: Path) -> None:
@@ -88,31 +75,6 @@ def test_judgments_count_yes_and_whatever_else_as_no(tmp_path: Path) -> None:
     votes = [{"rater": str(number), "judgment": vote} for number, vote in enumerate(given)]
     (fact,) = load(write_lama(tmp_path, [fact_line("Dante", "Florence", judgments=votes)])).facts
     assert fact.judgments == (1, 2)
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ('{"sub_label": "Dante"', "not valid JSON"),
-        (b'{"sub_label": "\xff", "obj_label": "x"}', "not valid UTF-8"),
-        ('["Dante"]', "expected a JSON object"),
-        (json.dumps({"obj_label": "Florence"}), "no field 'sub_label' or 'sub'"),
-        (fact_line("Dante", " "), "'obj_label' is empty"),
-        (json.dumps({"sub_label": ["Dante"], "obj_label": "x"}), "'sub_label' is a list"),
-        (fact_line("a", "b", evidences=3), "'evidences' is not a list"),
-        (fact_line("a", "b", predicate_id="P20"), "predicate_id is 'P20'"),
-        (fact_line("a", "b", uuid=1), "duplicate of line 1: the id '1'"),
-    ],
-)
-def test_a_broken_line_costs_one_line_and_says_why(
-    tmp_path: Path, line: str | bytes, reason: str
-) -> None:
-    good = fact_line("Dante", "Florence", uuid=1)
-    dataset = load(write_lama(tmp_path, [good, line, fact_line("Virgil", "Andes", uuid=2)]))
-    assert [fact.subject for fact in dataset.facts] == ["Dante", "Virgil"]
-    (dropped,) = dataset.report.dropped
-    assert (dropped.file, dropped.line) == ("TREx/P19.jsonl", 2)
-    assert reason in dropped.reason
 
 
 def test_a_relation_without_facts_is_skipped_and_said(tmp_path: Path) -> None:
@@ -216,11 +178,6 @@ def test_the_four_sources_and_uhns_folder_names(tmp_path: Path) -> None:
 def test_a_folder_in_another_layout_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not in LAMA's layout"):
         load(tmp_path)
-
-
-def test_an_unknown_name_says_what_is_known() -> None:
-    with pytest.raises(UserError, match="No dataset or folder is called 'no-such-thing'"):
-        load_dataset("no-such-thing")
 
 
 def test_an_unknown_relation_gets_a_did_you_mean(tmp_path: Path) -> None:

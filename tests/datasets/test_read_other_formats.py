@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.datasets import bats, bear, formats, lpaqa, pararel, user_table
-from lama_core.datasets.dataset import AnalogyDataset, ReadReport
+from lama_core.datasets.dataset import ReadReport
 from lama_core.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -22,23 +22,6 @@ def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return path
-
-
-def test_a_weight_that_is_no_number_costs_its_line(tmp_path: Path) -> None:
-    lines = (
-        '{"template": "[X] in [Y]", "weight": 0.5}\n'
-        '{"template": "[Y] of [X]", "weight": "half"}\n'
-        '{"template": "[X] at [Y]"}\n'
-    )
-    write(tmp_path / "prompt" / "mine" / "P1.jsonl", lines)
-    dataset = lpaqa.load(tmp_path)
-    assert [(p.template, p.weight, p.origin) for p in dataset.relation("P1").prompts] == [
-        ("[X] in [Y]", 0.5, "mined"),
-        ("[X] at [Y]", None, "mined"),
-    ]
-    assert str(dataset.report.dropped[0]) == (
-        "prompt/mine/P1.jsonl, line 2: 'weight' is a str, not a number"
-    )
 
 
 @needs_shared
@@ -61,16 +44,6 @@ def test_the_reference_patterns_are_read_without_facts() -> None:
     assert [relation.name for relation in dataset.relations] == ["P36", "P37"]
     assert dataset.relations[0].prompts[0].template == "The capital of [X] is [Y] ."
     assert dataset.report.notes == ("no trex_lms_vocab: patterns without facts",)
-
-
-def test_pararel_in_its_own_repository_layout(tmp_path: Path) -> None:
-    data = tmp_path / "pararel-1234" / "data"
-    write(data / "pattern_data" / "graphs_json" / "P36.jsonl", '{"pattern": "[X]: [Y]"}\n' * 2)
-    write(data / "trex_lms_vocab" / "P36.jsonl", '{"sub_label": "Peru", "obj_label": "Lima"}\n')
-    dataset = pararel.load(tmp_path)
-    assert [(f.subject, f.object) for f in dataset.facts_of("P36")] == [("Peru", "Lima")]
-    assert len(dataset.relations[0].prompts) == 1
-    assert "duplicate" in dataset.report.dropped[0].reason
 
 
 def test_bats_reads_kinds_tails_and_marks(tmp_path: Path) -> None:
@@ -123,26 +96,6 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
     ]
     assert dataset.facts[1].sentences == ("Chile's capital is [MASK].",)
     assert dataset.name == "mine"
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ("Peru,Lima,[X] is it", "has no [Y]"),
-        ("Peru,Lima,it is [Y]", "has no [X]"),
-        ("Peru,Lima,[X] or [X] is [Y]", "has 2 [X]"),
-        ("Peru,Lima,[X] is [Y] or [Y]", "has 2 [Y]"),
-        ("Peru,,[X] is [Y]", "no object: 'object' is empty"),
-        ("Chile,Santiago,[X] is [Y]", "duplicate of line 2"),
-        ("Peru,Lima", "2 cells, but the header has 3"),
-    ],
-)
-def test_a_bad_row_says_what_is_wrong(tmp_path: Path, row: str, reason: str) -> None:
-    text = f"subject,object,template\nChile,Santiago,[X] is [Y]\n{row}\n"
-    dataset = user_table.load(write(tmp_path / "mine.csv", text))
-    (dropped,) = dataset.report.dropped
-    assert dropped.line == 3
-    assert reason in dropped.reason
 
 
 def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
@@ -207,19 +160,6 @@ def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> Non
     assert [one.template for one in relation.prompts] == ["[Y] governs [X].", "[X]: [Y]"]
 
 
-def test_a_jsonl_table_can_be_mapped_too(tmp_path: Path) -> None:
-    rows = '{"Country": "Peru", "City": "Lima"}\n{"Country": "Chile"}\n'
-    path = write(tmp_path / "mine.jsonl", rows)
-    columns = user_table.Columns(subject="Country", object="City", templates={"mine": "[X]: [Y]"})
-    dataset = user_table.load(path, columns=columns)
-    assert [(one.subject, one.object) for one in dataset.facts] == [("Peru", "Lima")]
-    assert [dropped.line for dropped in dataset.report.dropped] == [2]
-    assert user_table.first_rows(path, 1) == (
-        ("Country", "City"),
-        ({"Country": "Peru", "City": "Lima"},),
-    )
-
-
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -264,12 +204,6 @@ def test_a_template_is_for_all_relations_or_for_one(
         user_table.Columns.given(**names, templates=[given[0]] * 2)
     with pytest.raises(UserError, match=r"no \[Y\]"):
         user_table.Columns.given(**names, templates=["P1=[X] is it"])
-
-
-def test_an_unknown_format_names_those_that_are_known(tmp_path: Path) -> None:
-    write(tmp_path / "notes.md", "hello")
-    with pytest.raises(UserError, match="unknown format; expected LPAQA's"):
-        formats.detect(tmp_path)
 
 
 def bear_folder(folder: Path, facts: str, **described: object) -> Path:
@@ -323,11 +257,6 @@ def test_a_template_that_bear_has_twice_keeps_its_number(tmp_path: Path) -> None
     templates = ["[X] is [Y].", "It is [Y], [X].", "[X] is [Y]."]
     folder = bear_folder(tmp_path, bear_fact("Peru", "Lima"), templates=templates)
     assert [one.template for one in bear.load(folder).relations[0].prompts] == templates
-
-
-def test_bear_big_has_no_answer_spaces(tmp_path: Path) -> None:
-    folder = bear_folder(tmp_path, bear_fact("Peru", "Lima"), answer_space_labels=None)
-    assert bear.load(folder).relations[0].answers == ()
 
 
 @pytest.mark.parametrize(
@@ -435,17 +364,6 @@ def test_the_reference_bear_is_read_whole() -> None:
         counts = Counter(fact.object for fact in dataset.facts_of(relation.name))
         assert set(counts) == set(relation.answers)
         assert len(set(counts.values())) == 1, relation.name
-
-
-@pytest.mark.parametrize("name", ["questions-words.txt", "mine.TXT", "analogies"])
-def test_googles_analogies_have_any_name_and_may_begin_with_a_mark(
-    tmp_path: Path, name: str
-) -> None:
-    file = write(tmp_path / "in" / name, "\ufeff: capital\nParis France Rome Italy\n")
-    for path in (file, file.parent):
-        analogies = formats.load(path)
-        assert isinstance(analogies, AnalogyDataset)
-        assert [relation.name for relation in analogies.relations] == ["capital"]
 
 
 def test_sections_of_one_name_are_one_relation(tmp_path: Path) -> None:

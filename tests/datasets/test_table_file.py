@@ -190,11 +190,6 @@ def load(folder: Path, name: str, text: str, **columns: str) -> list[tuple[str, 
     return [(fact.subject, fact.relation, fact.object) for fact in dataset.facts]
 
 
-def test_an_empty_last_or_first_cell_keeps_its_column(tmp_path: Path) -> None:
-    text = "origin\tsubject\tobject\ttype\n\tPeru\tLima\t\natlas\tChile\tSantiago\t\n"
-    assert [row[0] for row in load(tmp_path, "a.tsv", text)] == ["Peru", "Chile"]
-
-
 def test_an_index_column_of_pandas_has_no_name(tmp_path: Path) -> None:
     text = "\tsubject\tobject\n0\tPeru\tLima\n1\tItaly\t\n"
     assert load(tmp_path, "a.tsv", text) == [("Peru", "a", "Lima")]

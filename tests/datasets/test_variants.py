@@ -98,12 +98,3 @@ def test_a_wrong_word_is_drawn_by_the_fact_and_never_right() -> None:
     assert set(drawn) == {"Oslo", "Rome"}
     assert drawn == [variants.wrong_word(pool, {"Lima"}, f"P19:{n}") for n in range(20)]
     assert variants.wrong_word(["Rome"], {"Rome"}, "P19:a") is None
-
-
-def test_a_filter_keeps_ids_and_every_fact_is_kept_or_excluded() -> None:
-    given = dataset(fact("Rome", "Rome"), fact("a", "Oslo", sentences=("[MASK]",)), fact("b", "c"))
-    kept, excluded = variants.uhn_substring(given)
-    ids = {item.id for item in kept.facts} | {item.fact.id for item in excluded}
-    assert ids == {item.id for item in given.facts}
-    assert len(kept.facts) + len(excluded) == len(given.facts)
-    assert kept.digest != given.digest

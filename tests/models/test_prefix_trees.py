@@ -1,4 +1,4 @@
-"""The log-probability of each token of a text is that of a plain forward pass, in every family."""
+"""Texts that share a beginning are computed in trees, and score as they do alone."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
+from tiny_models import CAUSAL
 
 from lama_core.models.hf.prefix_tree import LONG, WIDTH, plan_trees
 
@@ -18,85 +17,6 @@ PAIRS = (("Paris", "France"), ("Oslo", "Norway"), ("Zürich", "Switzerland"), ("
 TEXTS = [f"What {a} is to {b}, {c} is to {d}." for (a, b), (c, d) in permutations(PAIRS, 2)]
 TEXTS += [f"What {a} is to {b}, {d} is to {c}." for (a, b), (c, d) in permutations(PAIRS, 2)]
 TEXTS += ["Paris", "tokenization of words is hard", "She's born in \"Kraków\" - it's not Rome!"]
-
-
-def plain_masked(plain: tuple[Any, Any], text: str) -> np.ndarray:
-    """One unbatched pass for each token, the tokenizer's own reading of the whole text."""
-    model, tokenizer = plain
-    ids = tokenizer(text)["input_ids"]
-    body = tokenizer(text, add_special_tokens=False)["input_ids"]
-    start = 1  # every masked family puts one special token before a text
-    assert ids[start : start + len(body)] == body
-    values = []
-    for number, token in enumerate(body, start=start):
-        masked = torch.tensor([ids])
-        masked[0, number] = tokenizer.mask_token_id
-        with torch.no_grad():
-            values.append(model(input_ids=masked).logits[0, number].log_softmax(-1)[token].item())
-    return np.array(values)
-
-
-def plain_causal(plain: tuple[Any, Any], text: str) -> np.ndarray:
-    """One unbatched pass; NaN for a first token that nothing stands before."""
-    model, tokenizer = plain
-    ids = tokenizer(text)["input_ids"]
-    n_start = len(ids) - len(tokenizer(text, add_special_tokens=False)["input_ids"])
-    with torch.no_grad():
-        log_probs = model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
-    values = [np.nan] + [log_probs[number - 1, ids[number]].item() for number in range(1, len(ids))]
-    return np.array(values[n_start:])
-
-
-@pytest.mark.parametrize("family", MASKED)
-def test_pseudo_log_probs_equal_one_pass_a_token(
-    family: str, tiny_model: Models, plain_model: Models
-) -> None:
-    found = tiny_model(family).token_log_probs(TEXTS)
-    for text, scores in zip(TEXTS, found, strict=True):
-        np.testing.assert_allclose(
-            scores.log_probs, plain_masked(plain_model(family), text), atol=1e-4
-        )
-
-
-@pytest.mark.parametrize("family", CAUSAL)
-def test_log_probs_equal_one_pass_a_text(
-    family: str, tiny_model: Models, plain_model: Models
-) -> None:
-    found = tiny_model(family).token_log_probs(TEXTS)
-    for text, scores in zip(TEXTS, found, strict=True):
-        np.testing.assert_allclose(
-            scores.log_probs, plain_causal(plain_model(family), text), atol=1e-4
-        )
-
-
-@pytest.mark.parametrize("family", SEQ2SEQ)
-def test_log_probs_of_left_out_tokens_equal_one_pass_a_token(
-    family: str, tiny_model: Models, plain_model: Models
-) -> None:
-    model, tokenizer = plain_model(family)
-    found = tiny_model(family).token_log_probs(TEXTS)
-    for text, scores in zip(TEXTS, found, strict=True):
-        ids = tokenizer(text)["input_ids"]
-        ends = (tokenizer.bos_token_id, tokenizer.eos_token_id)
-        kept = [number for number, token in enumerate(ids) if token not in ends]
-        left_out = torch.tensor([ids] * len(kept))
-        left_out[range(len(kept)), kept] = sentinel_of(tokenizer)
-        tokens = torch.tensor(ids)[kept]
-        labels = torch.stack([torch.full_like(tokens, sentinel_of(tokenizer)), tokens], dim=1)
-        with torch.no_grad():
-            logits = model(input_ids=left_out, labels=labels).logits
-        expected = logits[range(len(kept)), 1].log_softmax(-1)[range(len(kept)), tokens]
-        np.testing.assert_allclose(scores.log_probs, expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_text_scores_the_same_alone_and_among_others(family: str, tiny_model: Models) -> None:
-    model = tiny_model(family)
-    together = model.token_log_probs([*TEXTS, TEXTS[0], ""])
-    for text, scores in zip([*TEXTS, TEXTS[0], ""], together, strict=True):
-        (alone,) = model.token_log_probs([text])
-        assert scores.tokens == alone.tokens
-        np.testing.assert_allclose(scores.log_probs, alone.log_probs, atol=1e-4)
 
 
 def test_trees_are_cut_where_a_pass_has_room_for_less(

@@ -1,0 +1,488 @@
+"""In every family, the scores of blanks, words and texts are those of plain passes.
+
+The reference is transformers' own model, asked one text at a time, as its tokenizer reads it.
+"""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import CAUSAL, FAMILIES, open_family, sentinel_of
+
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import places_of
+from lama_core.errors import UserError
+from lama_core.models.protocols import FIRST_RESCORED, HIDINGS, Scores, Statement
+from lama_core.models.vocabulary import CONTINUATION
+from lama_core.scoring.blanks import parse_query
+from lama_core.types import Query
+
+Models = Callable[..., Any]
+FULL = Candidates("full", None)
+BLANKS = tuple(
+    parse_query(text)
+    for text in (
+        "The capital of France is [MASK].",
+        "[MASK] is a city in Germany, said Ann.",
+        'Anna (the [MASK]) was born in "[MASK]", in 1912.',
+        "Zürich's [MASK]",
+        "[MASK]",
+        "She's a [MASK] - who didn't live in Kraków: Oslo is the capital of [MASK]; not Rome!",
+        "Ann (the [MASK]) is in Rome",
+        "([MASK])",
+    )
+)
+RESCORED = tuple(
+    parse_query(text)
+    for text in (
+        "The capital of France is [MASK], said Ann.",
+        "[MASK] is a city in Germany.",
+        'Anna (the [MASK]) was born in "Oslo", in 1912.',
+        "It's [MASK]'s capital",
+    )
+)
+PAIRS = (("Paris", "France"), ("Oslo", "Norway"), ("Zürich", "Switzerland"), ("Kraków", "Poland"))
+TEXTS = [
+    f"What {a} is to {b}, {c} is to {d}."
+    for first, second in permutations(PAIRS, 2)
+    for (a, b), (c, d) in ((first, second), (first, second[::-1]))
+]
+TEXTS += ["Paris", "tokenization of words is hard", "She's born in \"Kraków\" - it's not Rome!"]
+LEFT, RIGHT = "The capital of Norway is ", ", they say."
+STATEMENTS = [
+    Statement(LEFT + answer + RIGHT, len(LEFT), len(LEFT) + len(answer))
+    for answer in ("Paris", "Oslo", "Kraków", "Saint Petersburg", "Ouagadougou", "tokenization")
+]
+WORD = "Parisland"  # of several pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """transformers' own model and tokenizer."""
+
+    model: Any
+    tokenizer: Any
+    kind: str
+
+    def log_probs(self, ids: Sequence[int], said: Sequence[int] = ()) -> torch.Tensor:
+        """float32 [position, vocabulary] of one text, or of what a decoder says to it."""
+        more = {"labels": torch.tensor([list(said)])} if said else {}
+        with torch.no_grad():
+            logits = self.model(input_ids=torch.tensor([list(ids)]).long(), **more).logits
+        return logits[0].log_softmax(-1)
+
+    def ids(self, text: str) -> list[int]:
+        return list(self.tokenizer(text)["input_ids"])
+
+    def start(self) -> int:
+        """The token that a text may begin with."""
+        one = self.tokenizer.bos_token_id
+        return int(self.tokenizer.eos_token_id if one is None else one)
+
+    def hidden(self, n: int) -> int:
+        """The token in the place of the n-th blank."""
+        if self.kind == "masked":
+            return int(self.tokenizer.mask_token_id)
+        return sentinel_of(self.tokenizer, n)
+
+    def at_blanks(self, query: Query) -> torch.Tensor:
+        """float32 [blank, vocabulary]; of a decoder, at the first blank alone."""
+        if self.kind == "causal":
+            return self.log_probs(self.ids(query.parts[0].rstrip()) or [self.start()])[-1:]
+        ids = self.with_hidden(query, [self.hidden(n) for n in range(query.n_blanks)])
+        if self.kind == "masked":
+            return self.log_probs(ids)[torch.tensor(ids) == self.tokenizer.mask_token_id]
+        return self.log_probs(ids, [self.hidden(0), self.tokenizer.get_vocab()["▁Paris"]])[1:]
+
+    def with_hidden(self, query: Query, hidden: list[int]) -> list[int]:
+        """The tokens of a text with a word in each blank, the words' tokens replaced by these."""
+        ids: list[int] = []
+        encoded = self.tokenizer(query.text("Paris"), return_offsets_mapping=True)
+        starts = [len(Query(query.parts[: n + 1]).text("Paris")) for n in range(query.n_blanks)]
+        last = -1
+        spans = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        for token, (start, end) in spans:
+            inside = [n for n, word in enumerate(starts) if start < word + 5 and end > word]
+            if not inside:
+                ids.append(token)
+            elif inside[0] != last:
+                last = inside[0]
+                ids.append(hidden[last])
+        return ids
+
+    def chain(self, ids: Sequence[int], first: int) -> list[float]:
+        """Of each token from `first` on, given those before it; NaN where none is."""
+        rows = self.log_probs(ids)
+        return [float(rows[at - 1, ids[at]]) if at else np.nan for at in range(first, len(ids))]
+
+    def of_word(self, query: Query, word: str, pieces: Sequence[int]) -> float:
+        """Of a word in the blank by its pieces: in turn, by the chain rule, or by a decoder."""
+        if self.kind == "causal":
+            left = len(self.ids(query.parts[0].rstrip()))
+            return sum(self.chain(self.ids(query.parts[0] + word), left))
+        if self.kind == "seq2seq":
+            pieces = self.tokenizer(f"Paris {word}", add_special_tokens=False)["input_ids"]
+            pieces = pieces[len(self.tokenizer("Paris", add_special_tokens=False)["input_ids"]) :]
+            ids = self.with_hidden(query, [self.hidden(0)])
+            rows = self.log_probs(ids, [self.hidden(0), *pieces, self.hidden(1)])
+            return sum(float(rows[1 + n, piece]) for n, piece in enumerate(pieces))
+        ids = self.ids(query.text(self.tokenizer.mask_token * len(pieces)))
+        found, at = 0.0, ids.index(self.tokenizer.mask_token_id)
+        for place, piece in enumerate(pieces, start=at):
+            found += float(self.log_probs(ids)[place, piece])
+            ids[place] = piece
+        return found
+
+    def of_tokens(self, text: str, answer: slice | None, hiding: str) -> list[float]:
+        """Of each token of a text, what `hiding` says hidden with it. answer: its characters."""
+        if self.kind == "causal":
+            whole = self.ids(text)
+            body = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+            start = whole[: len(whole) - len(body)]
+            if not start and answer is not None and self.tokenizer.bos_token_id is not None:
+                start = [self.tokenizer.bos_token_id]
+            return self.chain([*start, *body], len(start))
+        encoded = self.tokenizer(text, return_offsets_mapping=True)
+        ids, words = list(encoded["input_ids"]), encoded.word_ids(0)
+        spans = encoded["offset_mapping"] if answer else []
+        together = {
+            at
+            for at, (first, end) in enumerate(spans)
+            if hiding == "rest-of-answer" and first < answer.stop and end > answer.start
+        }
+        if self.kind == "seq2seq":  # which says a whole word, or the answer
+            words = [-1 if at in together else word for at, word in enumerate(words)]
+        found, at = [], 0
+        while at < len(ids):
+            end = max(together) + 1 if at in together else self._end(words, at, hiding)
+            if words[at] is None:
+                at += 1
+            elif self.kind == "masked":
+                rest = ids[end:] if hiding != "rest-of-sentence" else []
+                hidden = [self.hidden(0)] * (len(ids) - at - len(rest))
+                found.append(float(self.log_probs([*ids[:at], *hidden, *rest])[at, ids[at]]))
+                at += 1
+            else:
+                said = [self.hidden(0), *ids[at:end]]
+                rows = self.log_probs([*ids[:at], self.hidden(0), *ids[end:]], said)
+                found += [float(rows[1 + n, ids[at + n]]) for n in range(end - at)]
+                at = end
+        return found
+
+    @staticmethod
+    def _end(words: list[int | None], at: int, hiding: str) -> int:
+        """Where what is hidden from a token on ends, special tokens at the end aside."""
+        end = at + 1
+        while hiding != "original" and end < len(words) and words[end] is not None:
+            if hiding != "rest-of-sentence" and words[end] != words[at]:
+                break
+            end += 1
+        return end
+
+
+@pytest.fixture
+def both(family: str, tiny_model: Models, plain_model: Models) -> tuple[Any, Plain]:
+    """A family's model as the library asks it, and as transformers has it."""
+    model = tiny_model(family)
+    return model, Plain(*plain_model(family), model.kind)
+
+
+def close(found: Any, expected: Any, atol: float = 1e-4) -> None:
+    np.testing.assert_allclose(found, expected, atol=atol)
+
+
+def by_column(model: Any, query: Query, rows: torch.Tensor) -> list[np.ndarray]:
+    """What plain rows give each column: the sum over the ways to write its word."""
+    columns = FULL.columns(model.vocabulary)
+    places = places_of(query) if model.kind == "masked" else places_of(query)[:1]
+    ids = [columns.table(place).ids for place in places]
+    return [
+        np.logaddexp.reduce(np.where(one < 0, -np.inf, row[one]), axis=1)
+        for row, one in zip(rows.numpy(), ids, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_blanks_are_those_of_a_plain_pass_alone_in_a_batch_and_in_any_order(
+    both: tuple[Any, Plain],
+) -> None:
+    model, plain = both
+    columns = FULL.columns(model.vocabulary)
+    asked = [query for query in BLANKS if query.n_blanks == 1 or model.kind != "causal"]
+    expected = [by_column(model, query, plain.at_blanks(query)) for query in asked]
+    encoded = model.encode_all(asked, "left")
+    for one, rows in zip(encoded, expected, strict=True):
+        close(model.blank_log_probs([one], columns).log_probs, rows)
+    for order in (slice(None), slice(None, None, -1)):
+        together = model.blank_log_probs(encoded[order], columns).log_probs
+        close(together, np.concatenate(expected[order]))
+    assert model.notes == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_the_blanks_go_through_the_vocabulary_projection(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    rows: list[int] = []
+    handle = model.model.get_output_embeddings().register_forward_hook(
+        lambda _module, given, _output: rows.append(given[0].numel() // given[0].shape[-1])
+    )
+    asked = [query for query in BLANKS if query.n_blanks == 1 or model.kind == "masked"]
+    try:
+        columns = FULL.columns(model.vocabulary)
+        model.blank_log_probs(model.encode_all(asked, "left"), columns)
+    finally:
+        handle.remove()
+    assert rows == [sum(query.n_blanks for query in asked)]
+
+
+@pytest.mark.parametrize(
+    "family", ("bert-cased", "roberta", "xlm-roberta", "electra", "mpnet", "deberta", "deberta-v3")
+)
+def test_the_last_layer_spares_all_but_the_blanks_where_it_can(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    shapes: list[tuple[int, ...]] = []
+    last = model.model.base_model.encoder.layer[-1].intermediate.dense
+    handle = last.register_forward_hook(
+        lambda _module, given, _output: shapes.append(tuple(given[0].shape[:2]))
+    )
+    try:
+        columns = FULL.columns(model.vocabulary)
+        model.blank_log_probs(model.encode_all(BLANKS, "both"), columns)
+    finally:
+        handle.remove()
+    assert shapes == [(sum(query.n_blanks for query in BLANKS), 1)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bf16_gives_finite_log_probs_near_those_of_fp32(family: str, tiny_model: Models) -> None:
+    exact, rough = tiny_model(family), tiny_model(family, "bf16")
+    columns = FULL.columns(exact.vocabulary)
+    encoded = exact.encode_all([BLANKS[0]], "left")
+    wide, narrow = (one.blank_log_probs(encoded, columns).log_probs for one in (exact, rough))
+    assert narrow.dtype == np.float32
+    assert np.isfinite(narrow).all()
+    assert rough.identity != exact.identity
+    assert np.corrcoef(wide[0], narrow[0])[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "gpt2"))
+def test_weights_that_are_not_numbers_give_one_clear_sentence(family: str, tmp_path: Path) -> None:
+    model = open_family(family, tmp_path / family)
+    with torch.no_grad():
+        next(model.model.parameters()).fill_(float("nan"))
+    columns = FULL.columns(model.vocabulary)
+    with pytest.raises(UserError, match=r"aren't finite numbers.*precision fp32"):
+        model.blank_log_probs([model.encode(BLANKS[0], "left")], columns)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_text_that_just_fills_the_window_is_scored_and_a_longer_one_refused(
+    both: tuple[Any, Plain],
+) -> None:
+    model, plain = both
+    query = parse_query("[MASK]")
+    with pytest.raises(UserError, match=r"has \d+ tokens, but .* takes at most 80"):
+        for n_words in range(1, 200):
+            longer = Query(("France " * n_words, ""))
+            model.encode(longer, "left")
+            query = longer
+    encoded = model.encode(query, "left")
+    assert len(encoded.token_ids) >= 72
+    scores = model.blank_log_probs([encoded], FULL.columns(model.vocabulary))
+    close(scores.log_probs, by_column(model, query, plain.at_blanks(query)))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_word_of_several_pieces_has_the_probability_of_its_pieces(
+    both: tuple[Any, Plain],
+) -> None:
+    model, plain = both
+    query = parse_query("The capital of France is [MASK] , said Ann.")
+    context = "left" if model.kind == "causal" else "both"
+    found = model.word_log_prob(query, 0, WORD, context)
+    pieces = model.vocabulary.pieces(WORD)
+    assert found.log_prob == pytest.approx(plain.of_word(query, WORD, pieces), abs=2e-4)
+    assert len(found.pieces) == len(pieces) > 1
+    shown = model.vocabulary.show_text(pieces)
+    written = "".join(piece.removeprefix(CONTINUATION) for piece in shown)
+    assert written == (WORD if model.vocabulary.cased else WORD.lower())
+    assert all(piece.startswith(CONTINUATION) for piece in shown[1:])
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "electra", "xlm-roberta", "t5"))
+def test_a_word_the_model_cannot_write_has_no_probability(family: str, tiny_model: Models) -> None:
+    assert tiny_model(family).word_log_prob(RESCORED[0], 0, "🙂", "both").log_prob == -np.inf
+
+
+# Causal models with context `both`: the best words by the left context, rescored by the sentence
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+def test_rescored_words_have_the_normalised_probability_of_the_whole_sentence(
+    both: tuple[Any, Plain],
+) -> None:
+    model, plain = both
+    columns = FULL.columns(model.vocabulary)
+    encoded = [replace(model.encode(query, "both"), n_rescored=30) for query in RESCORED]
+    together = model.blank_log_probs(encoded, columns)
+    for number, (query, one) in enumerate(zip(RESCORED, encoded, strict=True)):
+        scores = model.blank_log_probs([one], columns)
+        rescored = np.flatnonzero(np.isfinite(scores.log_probs[0]))
+        best = np.argsort(-scores.order[0], kind="stable")[:30]
+        assert sorted(best) == rescored.tolist()
+        left = list(one.token_ids)
+        n_left = len(plain.ids(query.parts[0].rstrip()))  # of an empty one, a start token is read
+        right = plain.ids(query.text("Paris"))[n_left + 1 :]
+        ids = columns.table(one.places[0]).ids[rescored, 0]
+        joint = [sum(plain.chain([*left, int(token), *right], len(left))) for token in ids]
+        whole = np.logaddexp.reduce(joint)
+        close(scores.log_probs[0, rescored], np.array(joint) - whole, 2e-4)
+        close(scores.normaliser[0], whole, 2e-4)
+        close(together.log_probs[number], scores.log_probs[0], 2e-4)
+        word = sum(plain.chain([*left, *plain.ids(query.text(WORD))[n_left:]], len(left)))
+        found = model.word_log_prob(query, 0, WORD, "both", float(scores.normaliser[0]))
+        assert found.log_prob == pytest.approx(word - np.logaddexp(word, whole), abs=3e-4)
+
+
+def test_the_right_context_counts(tiny_model: Models) -> None:
+    model = tiny_model("gpt2")
+    columns = FULL.columns(model.vocabulary)
+    one, other = (
+        model.blank_log_probs([model.encode(Query(("It is ", right)), "both")], columns)
+        for right in (" in Norway", " of a poet")
+    )
+    seen = np.isfinite(one.log_probs)
+    assert not np.allclose(one.log_probs[seen], other.log_probs[seen])
+    close(one.order, other.order, 1e-5)
+
+
+def test_the_first_words_are_reported_before_the_others_are_scored(tiny_model: Models) -> None:
+    model = tiny_model("smollm2")
+    columns = FULL.columns(model.vocabulary)
+    text = "The capital of France is [MASK], said Ann."
+    queries = [parse_query(text), parse_query(f"{text} Yes.")]  # one left context
+    encoded = [replace(model.encode(query, "both"), n_rescored=100) for query in queries]
+    reported: list[Scores] = []
+    final = model.rescored_log_probs(encoded, columns, reported.append)
+    (first,) = reported
+    likeliest = np.argsort(-first.order[0], kind="stable")[:FIRST_RESCORED]
+    for row in range(2):
+        assert np.flatnonzero(np.isfinite(first.log_probs[row])).tolist() == sorted(likeliest)
+        assert np.exp(first.log_probs[row, likeliest]).sum() == pytest.approx(1, abs=1e-5)
+        close(
+            *(one.log_probs[row, likeliest] + one.normaliser[row] for one in (first, final)), 1e-5
+        )
+    silent = model.blank_log_probs(encoded, columns)
+    np.testing.assert_array_equal(final.log_probs, silent.log_probs)
+    reported.clear()
+    model.rescored_log_probs(
+        [replace(encoded[0], n_rescored=FIRST_RESCORED)], columns, reported.append
+    )
+    assert not reported, "words that fit in the first pass are not reported twice"
+
+
+# Each token of texts and of statements
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tokens_of_texts_are_those_of_a_plain_pass_alone_and_among_others(
+    both: tuple[Any, Plain],
+) -> None:
+    model, plain = both
+    together = model.token_log_probs([*TEXTS, TEXTS[0], ""])
+    for text, scores in zip([*TEXTS, TEXTS[0]], together[:-1], strict=True):
+        close(scores.log_probs, plain.of_tokens(text, None, "original"))
+    for text, scores in ((TEXTS[0], together[-2]), (TEXTS[-1], together[-3]), ("", together[-1])):
+        (alone,) = model.token_log_probs([text])
+        assert scores.tokens == alone.tokens
+        close(scores.log_probs, alone.log_probs)
+
+
+@pytest.mark.parametrize("hiding", HIDINGS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tokens_of_statements_are_those_of_a_plain_pass(
+    both: tuple[Any, Plain], hiding: Any
+) -> None:
+    model, plain = both
+    if model.kind != "masked" and hiding == "original":
+        return  # masked models alone have it
+    found = model.statement_log_probs(STATEMENTS, hiding=hiding)
+    for one, scores in zip(STATEMENTS, found, strict=True):
+        close(scores.log_probs, plain.of_tokens(one.text, slice(one.start, one.end), hiding))
+
+
+def test_the_two_ways_of_hiding_differ_within_a_word_alone(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    (within,) = model.statement_log_probs([STATEMENTS[4]])
+    (original,) = model.statement_log_probs([STATEMENTS[4]], hiding="original")
+    same = np.isclose(within.log_probs, original.log_probs, atol=1e-5)
+    assert within.in_answer.sum() > 1
+    assert same[np.flatnonzero(within.in_answer)[-1]], "nothing of the word stands behind its end"
+    assert not same[within.in_answer][:-1].any()
+
+
+def folded(text: str) -> str:
+    """Lower case without accents, as uncased models read it."""
+    letters = unicodedata.normalize("NFKD", text.lower())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_answers_tokens_are_marked_and_can_be_asked_for_alone(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    whole = model.statement_log_probs(STATEMENTS)
+    alone = model.statement_log_probs(STATEMENTS, scored="answer")
+    for statement, scores, answer in zip(STATEMENTS, whole, alone, strict=True):
+        text = statement.text[statement.start : statement.end]
+        shown = "".join(np.array(scores.tokens)[scores.in_answer]).replace("‑", "")
+        assert scores.unknown or folded(shown).replace("␠", "") == folded(text).replace(" ", "")
+        np.testing.assert_array_equal(np.isnan(answer.log_probs), ~scores.in_answer)
+        close(answer.log_probs[scores.in_answer], scores.log_probs[scores.in_answer])
+
+
+def test_an_answer_that_cannot_be_written_is_told(tiny_model: Models) -> None:
+    model, nothing = tiny_model("bert-cased"), "\u200b"  # its tokenizer takes these out
+    statements = [Statement(f"It is {word} now.", 6, 6 + len(word)) for word in ("Paris", "日本")]
+    found = model.statement_log_probs([*statements, Statement(f"It is {nothing} now.", 6, 7)])
+    assert [one.unknown for one in found] == [False, True, True]
+    assert not found[2].in_answer.any()
+    assert not model.vocabulary.can_write(nothing) and model.vocabulary.can_write("Paris")
+
+
+def test_statements_whose_hidden_answer_leaves_the_same_text_are_computed_once(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model("bert-cased")
+    rows = []
+    plain = model.logits_at
+    monkeypatch.setattr(
+        model, "logits_at", lambda ids, at: (rows.extend(ids.tolist()), plain(ids, at))[1]
+    )
+    statements = [Statement(f"It is {word}.", 6, 6 + len(word)) for word in ("Paris", "Oslo")]
+    found = model.statement_log_probs(statements)
+    n_tokens = sum(len(one.tokens) for one in found)
+    assert len(rows) == n_tokens - 1, "`It is [MASK].` is asked once for both"
+
+
+def test_what_looks_like_a_control_token_in_an_answer_is_text(tiny_model: Models) -> None:
+    for family in ("bert-cased", "smollm2", "t5"):
+        model = tiny_model(family)
+        sign = model.vocabulary.special_texts[0]
+        text = f"It is {sign} Paris {sign} now."
+        at = text.index("Paris")
+        (scores,) = model.statement_log_probs([Statement(text, at, at + 5)])
+        shown = "".join(np.array(scores.tokens)[scores.in_answer]).replace("‑", "")
+        assert "paris" in shown.lower()
+        assert len(shown) < 9
