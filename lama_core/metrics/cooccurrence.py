@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from lama_core.files import write_gzip_lines
@@ -85,7 +86,7 @@ def load_stated(path: Path) -> dict[Pair, bool]:
     return {(subject, gold): bool(is_stated) for subject, gold, is_stated in rows}
 
 
-def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
+def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categorical | None:
     """Return a label for each fact: the models in whose training text its pair co-occurs.
 
     Args:
@@ -97,9 +98,16 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ..
     """
     known = {name: pairs for name in models if (pairs := _of_model(name))}
     words = {pair: _label_of(pair, known) for pairs in known.values() for pair in pairs}
-    subjects, golds = (facts[name].astype(str).tolist() for name in ("subject", "object"))
-    found = tuple(words.get(pair, NOT_LOOKED_FOR) for pair in zip(subjects, golds, strict=True))
-    return None if set(found) <= {NOT_LOOKED_FOR} else found
+    if not words:
+        return None
+    names = labels(list(known))
+    codes = np.full(len(facts), names.index(NOT_LOOKED_FOR), np.int8)
+    rows = np.flatnonzero(facts["subject"].isin({subject for subject, _ in words}))
+    some = facts[["subject", "object"]].iloc[rows].astype("str")
+    of_rows = zip(some["subject"], some["object"], strict=True)
+    codes[rows] = [names.index(words.get(pair, NOT_LOOKED_FOR)) for pair in of_rows]
+    looked_for = (codes != names.index(NOT_LOOKED_FOR)).any()
+    return pd.Categorical(np.array(names, dtype=object)[codes], list(names)) if looked_for else None
 
 
 def pair_labels(models: Sequence[str]) -> tuple[str, ...]:

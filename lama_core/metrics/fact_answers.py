@@ -39,6 +39,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 _UNKNOWN = np.float32(np.nan)
+_BLOCK = 1 << 20  # rows whose texts are Python objects at the same time
 _WORDS = ("relation", "source", "type", "subject", "object", "origin")
 _BASE = ("fact_id", *_WORDS, "prompt", "query", "n_valid", "object_count", "subject_tokens")
 
@@ -175,16 +176,21 @@ class JoinedAnswers:
     @cached_property
     def contained(self) -> Bools:
         """Whether the subject contains the gold answer, bool [row]."""
-        pairs = zip(_lower(self.facts["subject"]), _lower(self.facts["object"]), strict=True)
-        return np.fromiter((gold in subject for subject, gold in pairs), bool, len(self.facts))
+        golds, subjects = _lower(self.facts["object"]), self.facts["subject"]
+        found = np.zeros(len(golds), bool)
+        for start in range(0, len(golds), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            some = subjects.iloc[rows].astype("str").tolist()
+            found[rows] = [gold in one.lower() for one, gold in zip(some, golds[rows], strict=True)]
+        return found
 
     @cached_property
-    def stated(self) -> tuple[str, ...] | None:
+    def stated(self) -> pd.Categorical | None:
         """Label of the training texts in which each pair co-occurs, [row]; None if unknown."""
         return stated_in_texts(self.facts, self.readers)
 
     @cached_property
-    def wording(self) -> tuple[str, ...] | None:
+    def wording(self) -> pd.Categorical | None:
         """Label of the training texts in which each wording occurs, [row]; None if unknown."""
         return wordings_in_texts(self.facts, self.readers)
 
@@ -206,10 +212,10 @@ class JoinedAnswers:
                 if not set(chosen.domains).isdisjoint(domains or ("",))
             ]
             keep &= _is_one_of(self.facts["relation"], relations)
-        if chosen.stated:
-            keep &= self._labelled(self.stated, chosen.stated)
-        if chosen.wording:
-            keep &= self._labelled(self.wording, chosen.wording)
+        for name, wanted in (("stated", chosen.stated), ("wording", chosen.wording)):
+            if wanted:
+                known = getattr(self, name)
+                keep &= known is not None and _is_one_of(known, wanted)
         if not self.runs:
             return np.flatnonzero(keep)
         focus = self.runs[chosen.of]
@@ -280,12 +286,6 @@ class JoinedAnswers:
                 columns[f"{name} margin"] = run.margin[rows].astype(float)
             columns[f"{name} left out"] = run.excluded[rows]
         return pd.DataFrame(columns)
-
-    def _labelled(self, labels: Sequence[str] | None, wanted: Sequence[str]) -> Bools:
-        """Whether each row has one of the wanted labels, bool [row]; False without labels."""
-        if labels is None:
-            return np.zeros(len(self.facts), bool)
-        return np.fromiter((label in wanted for label in labels), bool, len(labels))
 
     def _holds(self, text: str) -> Bools:
         """Whether subject, gold answer, query or an answer contain a text, bool [row]."""
@@ -502,7 +502,7 @@ def _lower(column: pd.Series) -> NDArray[np.object_]:
     return by_word(column, str.lower, "")
 
 
-def _is_one_of(column: pd.Series, wanted: Sequence[str]) -> Bools:
+def _is_one_of(column: "pd.Categorical | pd.Series", wanted: Sequence[str]) -> Bools:
     """Whether a categorical is one of the wanted words, bool [row]; "" matches missing words."""
     return by_word(column, lambda word: word in wanted, "" in wanted)
 

@@ -35,7 +35,7 @@ def group_shares(
     return known, np.bincount(codes, right) / np.bincount(codes)
 
 
-def means(groups: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def means(groups: NDArray[np.int64], values: NDArray[Any], n: int) -> NDArray[np.float64]:
     """Return the mean value of each of n groups, float64 [group]; NaN for an empty group."""
     counts = np.bincount(groups, minlength=n)
     sums = np.bincount(groups, values, minlength=n)

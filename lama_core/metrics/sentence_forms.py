@@ -20,7 +20,11 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from lama_core.files import write_gzip_lines
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, read_text_file
@@ -130,14 +134,14 @@ def load_forms(path: Path) -> SentenceForms:
     return SentenceForms({source: frozenset(forms) for source, forms in found.items()})
 
 
-def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
+def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categorical | None:
     """Return a label for each row: the models in whose training text its wording occurs.
 
     A wording occurs in a text if a source of the text has a matching sentence form. A query that
     doesn't contain its subject has no wording.
 
     Args:
-        facts: Rows with `subject` and `query`.
+        facts: Rows with `relation`, `prompt`, `subject` and `query`.
         models: Names of models.
 
     Returns:
@@ -146,14 +150,38 @@ def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, 
     known = {name: forms for name in models if (forms := _of_model(name)) is not None}
     if not known:
         return None
-    subjects, queries = (facts[name].astype(str).tolist() for name in ("subject", "query"))
-    templates = list(map(_without_subject, queries, subjects))
-    by_template = {"": NOT_LOOKED_FOR}
-    for template in dict.fromkeys(filter(None, templates)):
+    names = labels(list(known))
+    codes, templates = pd.factorize(_templates(facts))
+    by_template = []
+    for template in templates:
         form = template_form(template.replace("[MASK]", "[Y]", 1))
         found = [name for name, forms in known.items() if forms.sources_of(form)]
-        by_template[template] = label(found, list(known))
-    return tuple(by_template[template] for template in templates)
+        by_template.append(names.index(label(found, list(known)) if template else NOT_LOOKED_FOR))
+    of_rows = np.array(by_template, np.int8)[codes]
+    return pd.Categorical(np.array(names, dtype=object)[of_rows], list(names))
+
+
+def _templates(facts: pd.DataFrame) -> NDArray[np.object_]:
+    """Return `_without_subject` of each row, object [row].
+
+    Rows of a prompt have one template. It is taken from their first row, and only the rows whose
+    query isn't this template with their subject are looked at one by one.
+    """
+    found = np.full(len(facts), "", dtype=object)
+    for rows in facts.groupby(["relation", "prompt"], observed=True).indices.values():
+        some = facts[["query", "subject"]].iloc[rows].astype("str")
+        queries, subjects = (pa.array(some[name], pa.string()) for name in some)
+        template = _without_subject(queries[0].as_py(), subjects[0].as_py())
+        before, slot, after = template.partition("[X]")
+        filled = pc.binary_join_element_wise(before, subjects, after, "")
+        same = pc.equal(filled, queries).to_numpy(zero_copy_only=False) & bool(slot)
+        found[rows] = template
+        others = np.flatnonzero(~same)
+        pairs = zip(
+            queries.take(others).to_pylist(), subjects.take(others).to_pylist(), strict=True
+        )
+        found[rows[others]] = [_without_subject(*pair) for pair in pairs]
+    return found
 
 
 def wording_labels(models: Sequence[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from lama_core.metrics.cooccurrence import pair_labels
 from lama_core.metrics.fact_answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import difference_intervals, share_intervals
-from lama_core.metrics.precision_at_k import group_shares
+from lama_core.metrics.precision_at_k import means
 from lama_core.metrics.sentence_forms import FORMS_FILE, wording_labels
 from lama_core.metrics.training_texts import unknown_texts
 from lama_core.runs.info import OWN_WORDS
@@ -170,6 +170,7 @@ def slice_table(
     """
     ways = slicings(joined)
     golds = _golds(joined)
+    n_golds = int(golds.max(initial=-1)) + 1
     places = [(by, name) for by, slicing in ways.items() for name in slicing.slices]
     shared: dict[tuple[str, str], Ints] = {}
     lines = []
@@ -186,6 +187,7 @@ def slice_table(
                 continue
             counted = in_run[~np.isnan(run.rank[in_run])]
             wrong = {str(kind): int(kinds[kind][counted].sum()) for kind in WRONG_KINDS}
+            of_golds = means(golds[counted], run.rank[counted] == 1, n_golds)
             lines.append(
                 {
                     "place": place,
@@ -197,7 +199,7 @@ def slice_table(
                     "n": len(counted),
                     "n_right": int((run.rank[counted] <= k).sum()),
                     "n_wrong": int((run.rank[counted] > 1).sum()),
-                    "macro_p_at_1": _mean(group_shares(golds[counted], run.rank[counted] == 1)[1]),
+                    "macro_p_at_1": _mean(of_golds[~np.isnan(of_golds)]),
                     "chance": _mean(np.minimum(1.0, k / run.n_answers[counted].astype(float))),
                     **wrong,
                 }
@@ -245,7 +247,8 @@ def _golds(joined: JoinedAnswers) -> Ints:
         return np.zeros(0, dtype=np.int64)
     width = len(facts["object"].cat.categories) + 1
     relations = facts["relation"].cat.codes.to_numpy().astype(np.int64)
-    return relations * width + facts["object"].cat.codes.to_numpy()
+    pairs = relations * width + facts["object"].cat.codes.to_numpy()
+    return np.unique(pairs, return_inverse=True)[1]
 
 
 def _mean(values: NDArray[np.float64]) -> float:

@@ -52,7 +52,7 @@ def know(folder: Path, model: str, *forms: str) -> None:
 
 def test_facts_are_divided_by_the_form_of_their_wording(runs: list[Run]) -> None:
     joined = join_answers(runs)
-    assert joined.wording == (SEEN,) * 4 + (UNSEEN,) * 4, "P19, then P47"
+    assert joined.wording.tolist() == [SEEN] * 4 + [UNSEEN] * 4, "P19, then P47"
     assert tuple(slicings(joined)[WORDING_SEEN].slices) == (SEEN, UNSEEN, NOT_LOOKED_FOR)
     assert PAIR_SEEN not in slicings(joined)
     rows = joined.select(AnswerFilter(wording=(SEEN,), counting="all"))
@@ -70,13 +70,13 @@ def test_a_difference_is_given_for_each_kind_of_wording(runs: list[Run]) -> None
 def test_a_row_that_does_not_name_its_subject_has_no_wording(runs: list[Run]) -> None:
     facts = runs[0].facts.assign(query="She was born in [MASK].")
     joined = join_answers([with_facts(runs[0], facts)])
-    assert joined.wording == (NOT_LOOKED_FOR,) * 8
+    assert joined.wording.tolist() == [NOT_LOOKED_FOR] * 8
 
 
 def test_two_known_texts_are_told_apart(runs: list[Run], tmp_path: Path) -> None:
     know(tmp_path, "smollm2-135m", "* borders on *")
     names = {"in minilm-mlm's text alone", "in smollm2-135m's text alone"}
-    assert set(join_answers(runs).wording or ()) == names
+    assert {*join_answers(runs).wording} == names
 
 
 def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path: Path) -> None:

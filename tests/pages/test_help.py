@@ -156,7 +156,7 @@ def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
     n_scored = int(run.facts["excluded"].isna().sum())
     assert sum(by_label) == n_scored
     assert not any("isn't known" in caption.value for caption in app.caption)
-    names = dict.fromkeys(filter(None, join_answers([run]).wording or ()))
+    names = dict.fromkeys(join_answers([run]).wording)
     assert len(names) == len(by_label) > 0
     for name in names:
         n = by_label[slice_label(WORDING_SEEN, name)]
