@@ -26,7 +26,7 @@ from lama_core.candidates.columns import pad_columns as pad_columns
 Ranking = Literal["filtered", "raw"]
 RANKINGS: tuple[Ranking, ...] = ("filtered", "raw")
 
-GROUP = 64  # columns of which only the highest value is compared, to find the best ten
+GROUP = 64  # columns of which the highest value is compared first, to find the best ten
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -89,7 +89,7 @@ def rank_gold(
     gold_log_probs = log_probs[rows, gold][:, None]
     ahead = log_probs > gold_log_probs
     ties = log_probs == gold_log_probs
-    for at in np.flatnonzero(np.count_nonzero(ties, axis=1) > 1):  # the gold answer ties itself
+    for at in np.flatnonzero(_n_true(ties) > 1):  # the gold answer ties itself
         ahead[at, : gold[at]] |= ties[at, : gold[at]]
     in_tail = np.isneginf(gold_log_probs[:, 0])
     if order is not None and in_tail.any():
@@ -98,7 +98,7 @@ def rank_gold(
         earlier = np.arange(n_candidates) < gold[tail][:, None]
         before = (order[tail] > gold_order) | ((order[tail] == gold_order) & earlier)
         ahead[tail] = np.where(ties[tail], before, ahead[tail])
-    raw = 1 + np.count_nonzero(ahead, axis=1).astype(np.int64)
+    raw = 1 + _n_true(ahead)
     if removed is None or not removed.size:
         return Ranks(raw, raw.copy())
     counts = (removed != NO_COLUMN) & (removed != gold[:, None])
@@ -115,26 +115,25 @@ def best_candidates(
     """
     n_queries, n_candidates = log_probs.shape
     out = np.zeros(log_probs.shape, dtype=bool)
+    n_left = np.full((n_queries, 1), n_candidates)
     if removed is not None and removed.size:
         query, place = np.nonzero(removed != NO_COLUMN)
         out[query, removed[query, place]] = True
+        n_left -= _n_true(out)[:, None]
         log_probs = np.where(out, np.float32(-np.inf), log_probs)
     width = min(k, n_candidates)
-    rows = np.arange(n_queries)[:, None]
-    least = _least_of_best(log_probs, width)
-    columns = np.zeros((n_queries, width), dtype=np.int64)
-    in_tail = np.isneginf(least)
-    for at in np.flatnonzero(in_tail):
-        ordered = _sorted_in_full(log_probs[at], None if order is None else order[at], out[at])
-        columns[at] = ordered[:width]
-    reaches = (log_probs >= least[:, None]) & ~in_tail[:, None]
-    query, column = np.divmod(np.flatnonzero(reaches), n_candidates)
+    query, column = _reaching(log_probs, width)
     ordered = np.lexsort((column, -log_probs[query, column], query))
-    n_reached = np.bincount(query, minlength=n_queries)
-    first = np.cumsum(n_reached) - n_reached
-    scored = np.flatnonzero(~in_tail)
-    columns[scored] = column[ordered][first[scored, None] + np.arange(width)]
-    gone = np.arange(width) >= n_candidates - np.count_nonzero(out, axis=1)[:, None]
+    n_reaching = np.bincount(query, minlength=n_queries)
+    first = np.cumsum(n_reaching) - n_reaching
+    columns = np.zeros((n_queries, width), dtype=np.int64)
+    found = np.flatnonzero(n_reaching)
+    columns[found] = column[ordered][first[found, None] + np.arange(width)]
+    for at in np.flatnonzero(n_reaching == 0):
+        every = _sorted_in_full(log_probs[at], None if order is None else order[at], out[at])
+        columns[at] = every[:width]
+    rows = np.arange(n_queries)[:, None]
+    gone = np.arange(width) >= n_left
     chosen = np.where(gone, -np.inf, log_probs[rows, columns]).astype(np.float32)
     missing = ((0, 0), (0, k - width))
     return Top(
@@ -149,23 +148,34 @@ def first_nan(log_probs: Floats) -> int | None:
     return int(nan[0]) if len(nan) else None
 
 
-def _least_of_best(log_probs: Floats, k: int) -> Floats:
-    """Return a value for each query that at least k candidates reach, the k best among them.
+def _n_true(flags: NDArray[np.bool_]) -> Ints:
+    """Return the number of True in each row, int64 [row]; numpy takes longer with `axis=1`."""
+    return np.array([np.count_nonzero(row) for row in flags], dtype=np.int64)
 
-    It is the k-th highest of the highest values of groups of columns: k groups have a candidate
-    that reaches it, and whatever is lower isn't among the k best. Few others reach it, and finding
-    it takes a fraction of the time of a partition of all columns. A group's columns are equally far
-    apart, which is the fastest to compare.
+
+def _reaching(log_probs: Floats, k: int) -> tuple[Ints, Ints]:
+    """Return the query and the column of some scored candidates, the k best of a query among them.
+
+    A query has none if its scored candidates are in fewer than k groups.
+
+    The columns are divided into groups. At least k candidates reach the k-th highest of the groups'
+    highest values, so whatever is lower isn't among the k best. Finding this value and comparing
+    the candidates of the groups that reach it takes a fraction of the time of a partition. A
+    group's columns are equally far apart, which is the fastest to compare.
     """
-    n_candidates = log_probs.shape[1]
-    size = max(1, min(GROUP, n_candidates // (8 * k)))
-    n_whole = n_candidates - n_candidates % size
-    groups = log_probs[:, :n_whole].reshape(len(log_probs), size, n_whole // size).max(axis=1)
-    if n_whole < n_candidates:
-        rest = log_probs[:, n_whole:].max(axis=1, keepdims=True)
-        groups = np.concatenate([groups, rest], axis=1)
-    kth: Floats = np.partition(groups, groups.shape[1] - k, axis=1)[:, groups.shape[1] - k]
-    return kth
+    n_queries, n_candidates = log_probs.shape
+    n_groups = min(n_candidates, max(8 * k, -(-n_candidates // GROUP)))
+    size = -(-n_candidates // n_groups)  # the last columns of some groups are missing
+    whole = log_probs[:, : n_groups * (size - 1)].reshape(n_queries, size - 1, n_groups)
+    rest = log_probs[:, n_groups * (size - 1) :]
+    highest = whole.max(axis=1, initial=-np.inf)
+    np.maximum(highest[:, : rest.shape[1]], rest, out=highest[:, : rest.shape[1]])
+    least = np.partition(highest, n_groups - k, axis=1)[:, n_groups - k, None]
+    query, group = np.nonzero((highest >= least) & (least > -np.inf))
+    column = group[:, None] + n_groups * np.arange(size)
+    values = log_probs[query[:, None], np.minimum(column, n_candidates - 1)]
+    at, place = np.nonzero((values >= least[query]) & (column < n_candidates))
+    return query[at], column[at, place]
 
 
 def _sorted_in_full(log_probs: Floats, order: Floats | None, out: NDArray[np.bool_]) -> Ints:
