@@ -44,11 +44,6 @@ def dataset(*relations: AnalogyRelation) -> AnalogyDataset:
     return make_analogies("small", chosen, ReadReport())
 
 
-def many_relations() -> AnalogyDataset:
-    """Thirteen relations of the same capitals."""
-    return dataset(*(relation(f"capital {number}") for number in range(13)))
-
-
 def write_vectors(path: Path, words: tuple[str, ...], *, header: bool = False) -> Path:
     """Vectors in which every capital lies at its country plus one and the same step."""
     lines = [f"{len(words)} 4"] if header else []

@@ -63,14 +63,6 @@ def test_a_folder_that_is_gone_stays_on_the_list_and_can_be_taken_off(tmp_path: 
     assert added_models() == ()
 
 
-def test_a_folder_that_is_no_model_any_more_is_not_here(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "mine")
-    entry = add_model(str(folder))
-    (folder / "config.json").unlink()
-    assert added_models() == (entry,)
-    assert locate(entry) is None
-
-
 @pytest.mark.parametrize("content", ("{", "{}", "[1]", "null", "[" * 100_000))
 def test_a_damaged_list_is_an_entry_that_says_so(content: str, home: Path) -> None:
     path = write_list(home, content)

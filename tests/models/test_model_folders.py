@@ -2,7 +2,7 @@
 
 import json
 import re
-import sys
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from lama_core.errors import UserError
 from lama_core.models import cpu
 from lama_core.models.cache import CACHE, check_and_add_model, load_model
 from lama_core.models.model_folder import MAX_ADDED, check_files
-from lama_core.models.registry import find_kind
 from lama_core.models.sources.catalog import add_model, added_models, find_model, forget_model
 from lama_core.models.sources.locations import folder_digest, locate
 
@@ -30,37 +29,9 @@ def refused(folder: Path) -> str:
     return message
 
 
-@pytest.mark.parametrize("family", ("bert-cased", "modernbert", "gpt2", "smollm2"))
-def test_a_folder_is_opened_as_the_kind_that_it_says(family: str, tmp_path: Path) -> None:
-    folder = save_model_folder(family, tmp_path / family)
-    kind = "masked" if "bert" in family else "causal"
-    assert find_kind(folder) == kind
-    model = load_model(str(folder))
-    assert model.kind == kind
-    assert load_model(str(folder)) is model
-    CACHE.drop(model.name, "fp32")
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert "Neither a model folder" in refused(tmp_path / "none")
-
-
 def test_a_folder_without_a_model_says_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "config.json and *.safetensors, or a GGUF file" in refused(tmp_path / "empty")
-
-
-def test_pickled_weights_beside_safetensors_are_not_read(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "both")
-    (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
-    assert load_model(str(folder)).kind == "masked"
-    CACHE.drop(str(folder), "fp32")
-
-
-def test_a_folder_that_lacks_a_part_of_its_weights_is_not_complete(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "parts")
-    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
-    assert "is incomplete" in refused(folder)
 
 
 def test_an_encoder_without_a_language_model_head_is_refused(tmp_path: Path) -> None:
@@ -70,24 +41,6 @@ def test_an_encoder_without_a_language_model_head_is_refused(tmp_path: Path) -> 
     message = refused(tmp_path / "encoder")
     assert "not a complete masked language model" in message
     assert "cls.predictions" in message
-
-
-@pytest.mark.parametrize("model_type", ("bert", "evil"))
-def test_code_that_a_folder_brings_is_never_run(tmp_path: Path, model_type: str) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "remote")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["model_type"] = model_type
-    config["auto_map"] = {"AutoConfig": "evil.EvilConfig", "AutoModelForMaskedLM": "evil.EvilModel"}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    sentinel = tmp_path / "was-run"
-    (folder / "evil.py").write_text(f"open({str(sentinel)!r}, 'w')", encoding="utf-8")
-    if model_type == "bert":
-        assert load_model(str(folder)).kind == "masked"
-        CACHE.drop(str(folder), "fp32")
-    else:
-        assert "Can't load a model from" in refused(folder)
-    assert not sentinel.exists()
-    assert "evil" not in sys.modules
 
 
 def test_a_model_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
@@ -118,15 +71,6 @@ def test_the_identity_of_a_folder_changes_with_its_weights(tmp_path: Path) -> No
     assert folder_digest(one) == folder_digest(two)
 
 
-def test_the_digest_of_a_folder_knows_a_change_of_one_byte(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "byte")
-    before = folder_digest(folder)
-    data = bytearray((folder / "model.safetensors").read_bytes())
-    data[-1] ^= 1
-    (folder / "model.safetensors").write_bytes(bytes(data))
-    assert folder_digest(folder) != before
-
-
 def _cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
@@ -141,6 +85,13 @@ SPOILT: tuple[tuple[Callable[[Path], object], str], ...] = (
     ),
     (lambda folder: (folder / "config.json").unlink(), "Not a model folder"),
     (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer"),
+    (
+        lambda folder: (folder / "model.safetensors").rename(
+            folder / "model-00001-of-00002.safetensors"
+        ),
+        "is incomplete",
+    ),
+    (shutil.rmtree, "Neither a model folder"),
     (lambda folder: _cut(folder / "model.safetensors"), "Damaged safetensors file"),
     (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "Damaged safetensors"),
     (
@@ -187,7 +138,18 @@ def test_a_name_that_nearly_fits_is_suggested() -> None:
         find_model("bert-base-case")
 
 
-@pytest.mark.parametrize("name", ("../etc/passwd", "a/../b", "https://x/y", "a b/c", "owner/", ""))
+@pytest.mark.parametrize(
+    "name",
+    (
+        "../etc/passwd",
+        "a/../b",
+        "https://x/y",
+        "a b/c",
+        "owner/",
+        "",
+        *(f"lab/tiny@{one}" for one in ("/x", "../x", "a//b", ".", "a/../b")),
+    ),
+)
 def test_what_is_no_name_at_all_is_refused(name: str) -> None:
     with pytest.raises(UserError):
         find_model(name)

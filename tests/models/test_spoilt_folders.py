@@ -51,12 +51,6 @@ def in_parts(folder: Path) -> Path:
     return folder
 
 
-def test_weights_in_several_files_are_read(tmp_path: Path) -> None:
-    folder = in_parts(save_model_folder("gpt2", tmp_path / "parts"))
-    assert load_model(str(folder)).kind == "causal"
-    CACHE.drop(str(folder), "fp32")
-
-
 @pytest.mark.parametrize(
     ("place", "said"),
     (

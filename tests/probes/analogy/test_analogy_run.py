@@ -1,9 +1,7 @@
 """Probe runs: right decisions, saved and found again, taken up where they stopped."""
 
 import json
-import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,10 @@ from analogy_fakes import (
     embed,
     knowing,
     made_up_specs,
-    many_relations,
     relation,
     run_probes,
     write_vectors,
 )
-from killing import files_of, kill_forks
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
@@ -50,7 +46,6 @@ from lama_core.probes.analogy.scorers import PAIR_SCORERS, ModelPairScorer, Vect
 from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.queries.pairs import Pair
-from lama_core.runs.execute import RunStopped
 from lama_core.runs.find import load_run
 from lama_core.runs.info import write_info
 
@@ -137,14 +132,6 @@ def test_a_probe_run_is_read_like_any_run(tmp_path: Path) -> None:
     assert listed == run and listed.details == run.details
 
 
-def test_a_finished_run_is_given_back_without_asking(tmp_path: Path) -> None:
-    work = Work(dataset(), settings=UNSUPERVISED)
-    first = run_probes(knowing()[1], work, folder=tmp_path)
-    model, judge = knowing()
-    assert run_probes(judge, work, folder=tmp_path) == first
-    assert model.asked == []
-
-
 def test_other_options_are_other_runs(tmp_path: Path) -> None:
     base = ProbeOptions()
     others = [
@@ -188,47 +175,6 @@ def test_a_run_from_before_says_what_it_was_made_with(tmp_path: Path) -> None:
     write_info(run.info, run.info.folder)
     (found,) = list_probe_runs([tmp_path]).runs
     assert found.details.options == old
-
-
-def test_a_stopped_probe_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    work = Work(dataset(), settings=UNSUPERVISED)
-    whole = run_probes(knowing()[1], work, folder=tmp_path / "whole")
-    model, judge = knowing()
-
-    def second_begun() -> bool:
-        return any("painter" in text for text in model.asked)
-
-    with pytest.raises(RunStopped):
-        run_probes(judge, work, folder=tmp_path / "cut", stopped=second_begun)
-    assert list_probe_runs([tmp_path / "cut"]).runs == ()
-    model, judge = knowing()
-    taken_up = run_probes(judge, work, folder=tmp_path / "cut")
-    assert model.asked
-    assert not [text for text in model.asked if "Paris" in text]
-    for ours, theirs in zip(taken_up, whole, strict=True):
-        assert ours.details == theirs.details
-        assert ours.rows().equals(theirs.rows())
-    assert not list((tmp_path / "cut").glob("*.part"))
-
-
-@pytest.mark.slow
-def test_probes_killed_ten_times_equal_the_unbroken_runs(tmp_path: Path) -> None:
-    work = Work(many_relations(), options=ProbeOptions(n_seeds=1, hidden=3))
-    whole = run_probes(knowing()[1], work, folder=tmp_path / "whole")
-    first = made_up_specs(knowing()[1], work)[0].run_id
-    out = tmp_path / "killed"
-
-    class Slow(Knowing):
-        def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-            time.sleep(0.02)
-            return super().token_log_probs(texts)
-
-    judge = ModelPairScorer(Slow(), embed, template=TEMPLATES["what-to"], normalise="sum")
-    run = partial(run_probes, judge, work, folder=out)
-    left = kill_forks(run, out / f"{first}.part" / "parts")
-    assert left == sorted(left)
-    for ours, theirs in zip(run(), whole, strict=True):
-        assert files_of(ours.info.folder) == files_of(theirs.info.folder)
 
 
 @pytest.mark.parametrize("probe", PROBES)

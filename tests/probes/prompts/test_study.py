@@ -3,15 +3,13 @@
 import json
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from data_files import write_lama, write_lines
-from killing import files_of, kill_forks
+from data_files import write_lines
 from probe_fakes import hash_model, write_dataset
 
 from lama_core.errors import UserError
@@ -22,8 +20,7 @@ from lama_core.probes.prompts.plan import plan
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, StudySpec, list_studies, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy, study_relation
-from lama_core.progress import Progress
-from lama_core.runs.execute import RunStopped, execute
+from lama_core.runs.execute import execute
 from lama_core.runs.find import load_run
 from lama_core.runs.info import FACTS_FILE, Run, read_info, write_info
 
@@ -101,16 +98,6 @@ def test_what_is_read_back_is_what_was_computed(
     for one, other in zip(loaded.ensembles, study.ensembles, strict=True):
         assert one.weights.tobytes() == other.weights.tobytes()
         assert replace(one, weights=other.weights) == other
-
-
-def test_a_study_of_the_same_request_is_not_made_twice(data: Path, tmp_path: Path) -> None:
-    _study(data, tmp_path / "out")
-    (planned,) = plan(_request(data), load=hash_model)
-
-    def refuse(*_: object, **__: object) -> Any:
-        raise AssertionError("scored again")
-
-    execute(planned, folder=tmp_path / "out", load=refuse)
 
 
 def test_other_limits_are_another_study(data: Path) -> None:
@@ -240,54 +227,6 @@ def test_the_table_averages_relations_and_stands_beside_the_papers(
     assert rows["manual", "top1"].published_micro == 31.1
     others = make_table([study], "hash")
     assert all(row.published_model == "" and row.published_micro is None for row in others)
-
-
-def test_a_stopped_study_keeps_what_was_scored(data: Path, tmp_path: Path) -> None:
-    (planned,) = plan(_request(data), load=hash_model)
-    whole = _study(data, tmp_path / "other")
-    seen: list[Progress] = []
-    with pytest.raises(RunStopped):
-        execute(planned, folder=tmp_path / "out", load=hash_model, on_progress=seen.append,
-                stopped=lambda: seen[-1].done > 100)  # fmt: skip
-    made = Study(execute(planned, folder=tmp_path / "out", load=hash_model))
-    assert made.relation("P19").scores() == whole.scores()
-    assert (seen[-1].unit, seen[-1].total) == ("queries", 9 * (40 + 60))  # 80 % of 50 pairs
-
-
-@pytest.mark.slow
-def test_a_study_killed_ten_times_equals_the_unbroken_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data, prompts = many_relations(tmp_path / "data", 13)
-    request = StudyRequest(
-        dataset=str(data), model="slow", prompts=prompts, recipes=("released", "exact")
-    )
-    spec = plan(request, load=hash_model)[0]
-    whole = execute(spec, folder=tmp_path / "whole", load=hash_model)
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "another home"))
-    run = partial(execute, spec, folder=tmp_path / "killed", load=hash_model)
-    left = kill_forks(run, tmp_path / "killed" / f"{spec.run_id}.part" / "parts")
-    assert left == sorted(left)
-    assert files_of(run().info.folder) == files_of(whole.info.folder)
-
-
-def many_relations(folder: Path, n: int) -> tuple[Path, Path]:
-    """A dataset of n alike relations, and prompts for each."""
-    source = write_dataset(folder / "one", n_facts=40)
-    lines = (source / "TREx" / "P19.jsonl").read_text(encoding="utf-8").splitlines()
-    facts = [json.loads(line) for line in lines]
-    described = json.loads((source / "relations.jsonl").read_text().splitlines()[0])
-    names = [f"P{number + 100}" for number in range(n)]
-    data = write_lama(
-        folder / "many",
-        [described | {"relation": name} for name in names],
-        {name: [fact | {"predicate_id": name} for fact in facts] for name in names},
-    )
-    for name in names:
-        templates = ("[X] , [Y] .", "[Y] 's [X] .")
-        path = folder / "prompts" / "mine" / f"{name}.jsonl"
-        write_lines(path, [{"template": text} for text in templates])
-    return data, folder / "prompts"
 
 
 def test_without_training_pairs_half_of_the_facts_train(data: Path, tmp_path: Path) -> None:

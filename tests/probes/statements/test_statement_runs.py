@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from killing import files_of, kill_forks
-from written_statements import UNKNOWN, StatementTable, hashed, write_bear, write_many
+from killing import files_of
+from written_statements import UNKNOWN, StatementTable, write_bear, write_many
 
 from lama_core.candidates.columns import NOT_A_CANDIDATE
 from lama_core.datasets import load_dataset
@@ -211,20 +211,6 @@ def test_the_identity_changes_with_what_the_numbers_depend_on_and_with_nothing_e
     assert plain == hidden, "nothing stands right of a token to be hidden"
     write_bear(data, FACTS, (*ANSWERS, "Rome"))
     assert specify(data).digest != found[0], "the data's answer space is of the data"
-
-
-@pytest.mark.slow
-def test_a_run_killed_again_and_again_equals_the_unbroken_run(tmp_path: Path) -> None:
-    data = write_many(tmp_path / "many")
-    (spec,) = plan(StatementsRequest(str(data), ("slow",)), load=hashed)
-    whole = execute(spec, folder=tmp_path / "whole", load=hashed)
-    out = tmp_path / "killed"
-    parts = out / f"{spec.run_id}.part" / "parts"
-    killed = kill_forks(lambda: execute(spec, folder=out, load=hashed), parts, times=4)
-    assert killed == sorted(killed)
-    resumed = execute(spec, folder=out, load=hashed)
-    assert files_of(resumed.info.folder) == files_of(whole.info.folder)
-    assert whole.info.n == 2 * 400
 
 
 def test_a_stopped_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:

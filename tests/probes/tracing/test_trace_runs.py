@@ -1,7 +1,5 @@
 """Causal traces of a relation's facts: token roles, averages, excluded facts, resuming."""
 
-from pathlib import Path
-
 import pytest
 from scipy.stats import t
 
@@ -11,7 +9,7 @@ from lama_core.probes.tracing.plan import plan
 from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.roles import ROLES, average_effects, roles_of
 from lama_core.probes.tracing.spec import NOT_FIRST, TraceSpec
-from lama_core.runs.execute import RunStopped, execute
+from lama_core.runs.execute import execute
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.info import FACTS_FILE, Run
 
@@ -84,22 +82,6 @@ def test_a_run_has_the_effects_that_inspect_shows(run: Run) -> None:
             assert row["prob"] == pytest.approx(cell["clean"], abs=1e-4)
     for row in rows:
         assert row["excluded"] in (None, NOT_FIRST) or "candidate" in row["excluded"]
-
-
-def test_a_stopped_run_resumes_with_the_same_rows(run: Run, tmp_path: Path) -> None:
-    spec = planned()
-    asked: list[None] = []
-
-    def after_the_first_part() -> bool:
-        asked.append(None)
-        return any((tmp_path / f"{spec.run_id}.part" / "parts").glob("*"))
-
-    with pytest.raises(RunStopped, match="are kept"):
-        execute(spec, folder=tmp_path, stopped=after_the_first_part)
-    again = execute(spec, folder=tmp_path)
-    assert (again.info.folder / FACTS_FILE).read_bytes() == (
-        run.info.folder / FACTS_FILE
-    ).read_bytes()
 
 
 def test_the_identity_depends_on_what_is_restored_and_on_the_noise() -> None:
