@@ -144,25 +144,6 @@ def test_the_cells_of_a_table_are_read_as_they_were_written(
     assert [row for row in found if any(row)] == [row for row in full if any(row)]
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    rows=st.lists(st.tuples(TEXT, TEXT, TEXT).filter(lambda row: all(map(str.strip, row)))),
-    broken=st.sampled_from(['"a', "a,b", '"a"b,c,d', "a,b,c,d", '"a,"b,c']),
-    at=st.integers(0, 5),
-)
-def test_a_broken_row_is_excluded_alone(
-    rows: list[tuple[str, str, str]], broken: str, at: int
-) -> None:
-    rows = [tuple(cell.replace('"', "x") for cell in row) for row in rows]
-    lines = separated(",", "\n")([HEADER, *rows]).decode().split("\n")[:-1]
-    at = min(at, len(rows))
-    lines.insert(1 + at, broken)
-    reading = Reading(Path("a.csv"), "\n".join(lines).encode())
-    found = [tuple(row.values()) for _, row in read_table(reading).rows]
-    assert [tuple(row) for row in found] == [row for row in rows if all(map(str.strip, row))]
-    assert [dropped.line for dropped in reading.dropped] == [2 + at]
-
-
 @pytest.mark.parametrize(
     ("text", "form"),
     [

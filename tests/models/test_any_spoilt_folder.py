@@ -204,7 +204,7 @@ def test_the_whole_folders_answer(families: tuple[Path, ...], tmp_path: Path) ->
         assert ended.status == 0, ended.said
 
 
-@pytest.mark.parametrize("n", [25, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [25, pytest.param(60, marks=pytest.mark.slow)])
 def test_any_spoilt_folder_answers_or_is_refused(
     n: int, families: tuple[Path, ...], tmp_path: Path
 ) -> None:

@@ -139,22 +139,6 @@ def test_a_plain_text_is_refused(stack: ExitStack) -> None:
         opened(stack, Server()).generate(["The capital of Norway is"], 7)
 
 
-@pytest.mark.parametrize(
-    ("server", "sentence"),
-    [
-        (Server(key="right"), "key.* LAMA_SERVER_KEY"),
-        (Server(status=500, n_faults=99), r"doesn't answer \(it answered 500, 3 times\)"),
-        (Server(status=429, n_faults=99), r"doesn't answer \(it answered 429, 3 times\)"),
-        (Server(models=("other",)), "has no model 'tiny'. It has: other"),
-        (Server(page=True), "it returns a web page"),
-    ],
-)
-def test_every_fault_is_one_sentence(stack: ExitStack, server: Server, sentence: str) -> None:
-    stack.enter_context(serve(server))
-    with pytest.raises(UserError, match=sentence):
-        open_chat(reference(server), QUICK).generate([chat("Norway?")], 7)
-
-
 @pytest.mark.parametrize("choice", [{}, {"message": {"content": 3}}, {"message": "Paris"}])
 def test_an_answer_of_another_form_is_one_sentence(
     stack: ExitStack, choice: dict[str, object]

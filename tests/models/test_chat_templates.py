@@ -16,10 +16,8 @@ from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, check_and_add_model, load_model
-from lama_core.models.generators import template_digest
 from lama_core.models.hf import chat_templates
 from lama_core.models.hf.chat_templates import RENDERER, TRIAL, render_chat
-from lama_core.models.hf.generation import prompt_ids
 from lama_core.models.protocols import Chat, Message
 from lama_core.probes.generation.plan import plan
 from lama_core.probes.generation.request import GenerateRequest
@@ -272,10 +270,3 @@ def test_a_template_is_tried_when_its_model_is_added(home: Path, tmp_path: Path)
     assert "it takes more than" in added.note and "Ask with --plain" in added.note
     change(folder / "tokenizer_config.json", chat_template=GOOD)
     assert not check_and_add_model(str(folder)).note
-
-
-def test_a_tokenizer_without_a_template_has_no_digest(tiny_model: Any) -> None:
-    model = tiny_model("llama")
-    assert template_digest(model) == ""
-    with pytest.raises(UserError, match="has no chat template: ask with --plain"):
-        prompt_ids(model, TRIAL)

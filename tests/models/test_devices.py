@@ -225,12 +225,6 @@ def test_inputs_that_stay_behind_are_seen(
         blanks_of(model, "both")
 
 
-def test_cut_positions_that_stay_behind_are_seen(no_card: list[str]) -> None:
-    states, rows = torch.zeros(2, 3, 4, device="meta"), torch.tensor([[[0]], [[1]]])
-    with pytest.raises(Mixed, match="gather"):
-        states.gather(1, rows)
-
-
 # A batch that doesn't fit.
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from asking import ask_loaded
 from calling import told
 from tiny_models import LATER_T5, SEQ2SEQ, make_model, save_model_folder, sentences, tiny_tokenizer
 
@@ -21,7 +20,6 @@ from lama_core.models.registry import find_kind, open_model
 from lama_core.models.sources.locations import LocatedModel
 from lama_core.probes.prompts.refilling import Refiller
 from lama_core.queries.blank_answers import query_model
-from lama_core.queries.pairs import score_analogies
 from lama_core.scoring.blanks import fill, parse_query
 from lama_core.types import Fact, Query
 
@@ -110,11 +108,6 @@ def test_umt5_with_a_head_of_its_own_is_not_scaled(tiny_model: Models) -> None:
     columns = FULL.columns(model.vocabulary)
     found = model.blank_log_probs([encoded], columns).log_probs[0]
     np.testing.assert_allclose(found, expected[columns.table(AFTER_SPACE).ids[:, 0]], atol=1e-4)
-
-
-@pytest.mark.parametrize("family", SEQ2SEQ)
-def test_a_folder_is_taken_for_what_it_is(family: str, tmp_path: Path) -> None:
-    assert find_kind(save_model_folder(family, tmp_path)) == "seq2seq"
 
 
 def test_bart_stays_a_masked_model() -> None:
@@ -225,15 +218,6 @@ def test_words_in_context_are_read_off_the_encoder(tiny_model: Models, plain_mod
     with torch.no_grad():
         states = plain.encoder(torch.tensor([tokenizer(text)["input_ids"]])).last_hidden_state
     np.testing.assert_allclose(found[0, 0], states[0, 0], atol=1e-4)
-
-
-def test_sides_of_a_pair_rank_by_the_tokens_left_out(tiny_model: Models) -> None:
-    pairs = ("Rome:Italy", "Italy:Rome")
-    found = ask_loaded(score_analogies, [tiny_model("t5")], "Paris:France", pairs)
-    answer = found.to_json()["models"][0]
-    assert answer["measure"] == "pseudo-perplexity"
-    assert answer["kind"] == "seq2seq"
-    assert all(token["log_prob"] < 0 for pair in answer["pairs"] for token in pair["tokens"])
 
 
 @pytest.mark.usefixtures("home")

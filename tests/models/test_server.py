@@ -144,11 +144,6 @@ def test_statements_have_the_models_own_log_probabilities(
         np.testing.assert_allclose(found.log_probs, wanted, atol=2e-4)
 
 
-def test_a_servers_start_token_is_found_by_asking(served: Serve) -> None:
-    assert not served(Server()).scores_first
-    assert served(Server(family="llama")).scores_first
-
-
 def test_a_run_of_statements_is_made_with_a_server_and_equals_the_models_own(
     tmp_path: Path, tiny_model: Models
 ) -> None:
@@ -237,11 +232,6 @@ def test_a_server_beside_another_model_ranks_the_other_ones_words(
     there, here = served(Server()), tiny_model("smollm2")
     both = named_candidates("common", [here.vocabulary, there.vocabulary])
     assert both.words == named_candidates("common", [here.vocabulary]).words
-
-
-def test_where_log_probabilities_stand_is_proved(served: Serve) -> None:
-    assert not served(Server()).is_shifted
-    assert served(Server(shift=True, max_list=1 << 30)).is_shifted
 
 
 FAULTS = {

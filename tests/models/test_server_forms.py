@@ -249,8 +249,15 @@ def test_a_server_without_log_probabilities_of_prompts_is_named_as_such(
     assert f"write chat:{server.address}#{NAME}." in str(error.value)
 
 
-@pytest.mark.parametrize("prefix", ["/v1", "", "/api/paas/v4", "/v1beta/openai"])
-@pytest.mark.parametrize("end", ["", "/chat/completions", "/completions"])
+@pytest.mark.parametrize(
+    ("prefix", "end"),
+    [
+        ("/v1", ""),
+        ("", "/chat/completions"),
+        ("/api/paas/v4", "/completions"),
+        ("/v1beta/openai", ""),
+    ],
+)
 def test_an_address_is_taken_with_its_endpoint_and_without_v1(
     stack: ExitStack, prefix: str, end: str
 ) -> None:

@@ -1,16 +1,18 @@
 """Every benchmark runs to its end with a small workload; its rows come one by one."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from calling import invoke
+from transformers import BertConfig
 
 from lama_core.errors import UserError
 from lama_core.models.cpu import Cpu
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
 from tools.bench import __main__ as command
-from tools.bench import cloze, devices, report
+from tools.bench import cloze, cluster, devices, report
 from tools.bench.measuring import BenchRow
 
 # Arguments of the benchmarks' `run`; each benchmark takes those that it has.
@@ -27,6 +29,8 @@ NEED_SMOLLM2 = ("analogy", "generation", "statements")
 def test_every_benchmark_runs_to_its_end(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cloze, "N_BOTH", 20)
     monkeypatch.setattr(devices, "N_TEXTS", 2)
+    monkeypatch.setattr(cluster, "WORKERS", (2,))
+    monkeypatch.setattr("transformers.BertConfig", partial(BertConfig, num_hidden_layers=1))
     if name in NEED_SMOLLM2 and locate(find_model("smollm2-135m")) is None:
         pytest.skip("SmolLM2 isn't installed")
     rows = list(report.measure(name, **SMALLEST))
