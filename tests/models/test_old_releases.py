@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -218,6 +219,17 @@ def normed(weights: dict[str, np.ndarray], place: str, states: np.ndarray) -> np
     centred = states - states.mean(1, keepdims=True)
     scaled = centred / np.sqrt(states.var(1, keepdims=True) + 1e-5)
     return scaled * weights[f"{place}.layer_norm.weight"] + weights[f"{place}.layer_norm.bias"]
+
+
+def test_a_residual_of_fconv_may_span_two_layers(folders: dict[str, Path], tmp_path: Path) -> None:
+    other = Path(shutil.copytree(folders["fconv"], tmp_path / "other"))
+    config = json.loads((other / "config.json").read_text())
+    config["convolutions"][2][2] = 2
+    (other / "config.json").write_text(json.dumps(config))
+    one, two = (
+        full_log_probs(load_model(str(folder)), TEXTS[0]) for folder in (other, folders["fconv"])
+    )
+    assert np.nanmax(np.abs(one - two)) > 1e-3
 
 
 # What every one of them can do
