@@ -194,17 +194,19 @@ def _relation_of_file(path: Path) -> str:
 def _read_facts(reading: _Reading, source: str, file: Path) -> None:
     lines: dict[str, int] = {}
     n_before = len(reading.facts) + len(reading.dropped)
+    named = _relation_of_file(file) if source != "Google_RE" else file.stem.removesuffix("_test")
     for number, row in reading.objects(file):
         with reading.dropping(file, number):
-            reading.facts.append(_read_fact(reading, source, file, row, lines, number))
+            reading.facts.append(_read_fact(reading, source, named, row, lines, number))
     if len(reading.facts) + len(reading.dropped) == n_before:
         reading.notes.append(f"{reading.shown(file)} has no facts")
 
 
 def _read_fact(
-    reading: _Reading, source: str, file: Path, row: JsonObject, lines: dict[str, int], number: int
+    reading: _Reading, source: str, named: str, row: JsonObject, lines: dict[str, int], number: int
 ) -> Fact:
-    name = _relation_name(source, file, row)
+    """Return the fact of a line. named: the relation that the file's name gives."""
+    name = _relation_name(source, named, row)
     if source == "Squad":
         subject = optional_text(row, "sub_label", "sub") or SQUAD_RELATION
     else:
@@ -238,18 +240,15 @@ def _read_fact(
     )
 
 
-def _relation_name(source: str, file: Path, row: JsonObject) -> str:
+def _relation_name(source: str, named: str, row: JsonObject) -> str:
     if source == "ConceptNet":
         return required_text(row, "pred")
     if source == "Squad":
         return SQUAD_RELATION
-    if source == "Google_RE":
-        return file.stem.removesuffix("_test")
-    name = _relation_of_file(file)
-    stated = optional_text(row, "predicate_id")
-    if stated and stated != name:
-        raise Rejected(f"predicate_id is {stated!r}, but the file is that of {name!r}")
-    return name
+    stated = optional_text(row, "predicate_id") if source == "TREx" else ""
+    if stated and stated != named:
+        raise Rejected(f"predicate_id is {stated!r}, but the file is that of {named!r}")
+    return named
 
 
 def _relation_of(reading: _Reading, source: str, plain: str) -> Relation:

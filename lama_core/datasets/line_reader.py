@@ -261,8 +261,10 @@ def required_text(row: JsonObject, *names: str) -> str:
 
 def optional_text(row: JsonObject, *names: str) -> str:
     """Return the first existing field, stripped; empty if none exists. Raises as `as_text`."""
-    found = ((row[name], name) for name in names if row.get(name) is not None)
-    return next((as_text(value, name) for value, name in found), "")
+    for name in names:
+        if (value := row.get(name)) is not None:
+            return as_text(value, name)
+    return ""
 
 
 def as_text(value: object, name: str) -> str:

@@ -344,10 +344,10 @@ class TokenVocabulary:
         """Return `encode` of each text."""
         if not texts:
             return []
-        ids = self._tokenizer(texts, add_special_tokens=False, split_special_tokens=True)
+        ids = token_ids(self._tokenizer, texts, frame=False, split_special=True)
         return [
             found if self._control_ids.isdisjoint(found) else self._split(self._escaped(text))
-            for text, found in zip(texts, ids["input_ids"], strict=True)
+            for text, found in zip(texts, ids, strict=True)
         ]
 
     def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
@@ -450,3 +450,28 @@ def by_lower_case(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     for text in texts:
         found.setdefault(text.lower(), {})[text] = None
     return {lower: tuple(variants) for lower, variants in found.items()}
+
+
+def token_ids(
+    tokenizer: Any, texts: list[str], *, frame: bool = True, split_special: bool = False
+) -> list[list[int]]:
+    """Return the token ids of texts; transformers' own call takes half as long again.
+
+    It also makes lists of masks, types and positions.
+
+    Args:
+        tokenizer: A tokenizer of transformers, or one with its names.
+        texts: The texts.
+        frame: Whether to add the tokens with which the tokenizer frames a text.
+        split_special: Whether control tokens in the texts are read as text.
+    """
+    backend: Any = getattr(tokenizer, "_tokenizer", None)
+    if not hasattr(backend, "encode_batch_fast"):
+        settings = {"add_special_tokens": frame, "split_special_tokens": split_special}
+        ids: list[list[int]] = tokenizer(texts, verbose=False, **settings)["input_ids"]
+        return ids
+    backend.no_truncation()
+    backend.no_padding()
+    backend.encode_special_tokens = split_special
+    found = backend.encode_batch_fast(texts, add_special_tokens=frame)
+    return [encoding.ids for encoding in found]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns
-from lama_core.candidates.spelling import Place, Vocabulary, places_of
+from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary, places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller, Context, Encoded
 from lama_core.scoring.batches import encode_queries
@@ -274,5 +274,7 @@ def _encode_one(model: BlankFiller, query: Query, context: Context) -> Encoded |
 
 def subword_counts(subjects: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int16]:
     """Return the number of subword tokens of each subject, int16 [subject]."""
-    known = {subject: len(vocabulary.pieces(subject)) for subject in dict.fromkeys(subjects)}
+    distinct = list(dict.fromkeys(subjects))
+    own = zip(distinct, vocabulary.own_tokens(distinct, AFTER_SPACE), strict=True)
+    known = {subject: len(ids or vocabulary.pieces(subject)) for subject, ids in own}
     return np.array([known[subject] for subject in subjects], dtype=np.int16)

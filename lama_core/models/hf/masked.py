@@ -22,6 +22,7 @@ from lama_core.models.devices import to_cpu
 from lama_core.models.hf.both_sides import TokenHidingModel
 from lama_core.models.hf.transformer import pack
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
+from lama_core.models.vocabulary import token_ids
 from lama_core.types import Query
 
 
@@ -96,10 +97,11 @@ class MaskedModel(TokenHidingModel):
             and not any(self._joins(place.right) for place in places[number])
         ]
         texts = [queries[number].text(mask) for number in plain]
-        tokenized = self.tokenizer(texts, verbose=False)["input_ids"] if texts else []
+        tokenized = token_ids(self.tokenizer, texts) if texts else []
         known = dict(zip(plain, tokenized, strict=True))
+        mask_id = self.tokenizer.mask_token_id  # transformers takes 10 µs to look it up
         return [
-            self._encoded(places[number], known.get(number) or self._joined(query))
+            self._encoded(places[number], known.get(number) or self._joined(query), mask_id)
             for number, query in enumerate(queries)
         ]
 
@@ -155,10 +157,9 @@ class MaskedModel(TokenHidingModel):
         spaced, joined = self.tokenizer([f"a {mask}", f"a{mask}"])["input_ids"]
         return spaced == joined
 
-    def _encoded(self, places: tuple[Place, ...], ids: list[int]) -> Encoded:
+    def _encoded(self, places: tuple[Place, ...], ids: list[int], mask_id: int) -> Encoded:
         self.check_window(len(ids))
-        mask = self.tokenizer.mask_token_id
-        positions = tuple(number for number, token in enumerate(ids) if token == mask)
+        positions = tuple(number for number, token in enumerate(ids) if token == mask_id)
         if len(positions) != len(places):
             raise UserError(
                 f"{self.name} finds {len(positions)} blanks in a text with {len(places)}: "
