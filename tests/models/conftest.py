@@ -1,6 +1,8 @@
 """Models of these tests are checked each time they are loaded."""
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -18,3 +20,10 @@ def own_checks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
         return folder if os.environ.get("LAMA_HOME") == shared else cache_dir()
 
     monkeypatch.setattr(passed_checks, "cache_dir", place)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """What is entered into it, such as a server, ends with the test."""
+    with ExitStack() as stack:
+        yield stack

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,6 @@ QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
 pytestmark = pytest.mark.usefixtures("home")
 QUESTION = [Chat((Message("user", "What is the capital of France?"),))]
 Choice = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 def opened(stack: ExitStack, server: Server) -> ChatModel:

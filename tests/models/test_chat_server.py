@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -33,12 +33,6 @@ pytestmark = pytest.mark.usefixtures("home")
 
 def chat(text: str) -> Chat:
     return Chat((Message("user", text),))
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 def opened(stack: ExitStack, server: Server) -> ChatModel:

@@ -6,7 +6,7 @@ of a causal model, each token by a pass over what stands left of it and no more.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 import torch
 from families import WINDOW, families, make_family, tokenizer_of
 from huggingface_hub.errors import StrictDataclassError
+from plain_model import Plain
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import AFTER_SPACE
@@ -23,7 +24,6 @@ from lama_core.models.protocols import Kind
 from lama_core.models.registry import open_model
 from lama_core.models.sources.locations import LocatedModel
 from lama_core.scoring.blanks import parse_query
-from lama_core.types import Query
 
 FULL = Candidates("full", None)
 QUERIES = tuple(
@@ -89,57 +89,21 @@ NOT_MADE: dict[tuple[Kind, str], tuple[type[Exception], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Plain:
-    """transformers' own model and a tokenizer."""
-
-    kind: Kind
-    model: Any
-    tokenizer: Any
-    known: dict[tuple[int, ...], torch.Tensor] = field(default_factory=dict)
-
-    def log_probs(self, ids: Sequence[int]) -> torch.Tensor:
-        """float32 [position, vocabulary] of one text."""
-        if tuple(ids) not in self.known:
-            with torch.no_grad():
-                logits = self.model(input_ids=torch.tensor([list(ids)])).logits
-            self.known[tuple(ids)] = logits[0].float().log_softmax(-1)
-        return self.known[tuple(ids)]
-
-    def next_log_probs(self, ids: Sequence[int]) -> torch.Tensor:
-        """float32 [vocabulary]: what comes after a text that ends here."""
-        return self.log_probs(ids)[-1]
+class Apart(Plain):
+    """Of a causal model, each token by a pass over what stands left of it and no more."""
 
     def chain(self, ids: Sequence[int], first: int) -> list[float]:
-        """The log-probability of each token from `first` on, given those on its left alone."""
-        return [float(self.next_log_probs(ids[:at])[ids[at]]) for at in range(first, len(ids))]
-
-    def ids(self, text: str) -> list[int]:
-        """A text as the tokenizer reads it, with its special tokens."""
-        return list(self.tokenizer(text)["input_ids"])
-
-    def in_turn(self, ids: list[int], targets: Sequence[int], start: int) -> list[float]:
-        """Of a masked model: each target at its place, the ones before it filled in."""
-        ids, found = list(ids), []
-        for at, target in enumerate(targets, start=start):
-            found.append(float(self.log_probs(ids)[at, target]))
-            ids[at] = target
-        return found
-
-
-def blank_rows(plain: Plain, query: Query) -> np.ndarray:
-    """float32 [1, vocabulary] at a query's blank."""
-    if plain.kind == "causal":
-        return plain.next_log_probs(plain.ids(query.parts[0].rstrip()))[None].numpy()
-    ids = plain.ids(query.text(plain.tokenizer.mask_token))
-    return plain.log_probs(ids)[[ids.index(plain.tokenizer.mask_token_id)]].numpy()
+        return [
+            float(self.log_probs(ids[:at])[-1, ids[at]]) if at else np.nan
+            for at in range(first, len(ids))
+        ]
 
 
 def check_blanks(model: Any, plain: Plain) -> None:
     """Alone, and with shorter and longer texts."""
     columns = FULL.columns(model.vocabulary)
     ids = columns.table(AFTER_SPACE).ids[:, 0]
-    expected = np.concatenate([blank_rows(plain, query) for query in QUERIES])[:, ids]
+    expected = torch.cat([plain.at_blanks(query) for query in QUERIES]).numpy()[:, ids]
     encoded = model.encode_all(QUERIES, "left")
     alone = [model.blank_log_probs([one], columns).log_probs for one in encoded]
     close(np.concatenate(alone), expected, "alone")
@@ -172,36 +136,16 @@ def check_both_sides(model: Any, plain: Plain) -> None:
 
 def check_long_word(model: Any, plain: Plain) -> None:
     """A word of several pieces, by the chain rule or mask by mask."""
-    query = QUERIES[0]
-    pieces = plain.ids(f"a {LONG_WORD}")
-    pieces = pieces[plain.kind == "masked" :][1 : -1 if plain.kind == "masked" else None]
+    pieces = plain.tokenizer(f"a {LONG_WORD}", add_special_tokens=False)["input_ids"][1:]
     assert len(pieces) > 1
-    if plain.kind == "causal":
-        left = plain.ids(query.parts[0].rstrip())
-        expected = plain.chain([*left, *pieces], len(left))
-    else:
-        mask = plain.tokenizer.mask_token
-        ids = plain.ids(query.text(" ".join([mask] * len(pieces))))
-        expected = plain.in_turn(ids, pieces, ids.index(plain.tokenizer.mask_token_id))
-    found = model.word_log_prob(query, 0, LONG_WORD, "left")
-    close(found.log_prob, sum(expected), "a word of several pieces")
+    found = model.word_log_prob(QUERIES[0], 0, LONG_WORD, "left")
+    expected = plain.of_word(QUERIES[0], LONG_WORD, pieces)
+    close(found.log_prob, expected, "a word of several pieces")
 
 
 def check_statements(model: Any, plain: Plain) -> None:
     """Each token of texts of which two begin alike, and of one on its own."""
-    expected = []
-    for text in STATEMENTS:
-        ids = plain.ids(text)
-        if plain.kind == "causal":
-            expected.append([np.nan, *plain.chain(ids, 1)])
-            continue
-        mask = plain.tokenizer.mask_token_id
-        expected.append(
-            [
-                float(plain.log_probs([*ids[:at], mask, *ids[at + 1 :]])[at, ids[at]])
-                for at in range(1, len(ids) - 1)
-            ]
-        )
+    expected = [plain.of_tokens(text, None, "original") for text in STATEMENTS]
     for number, text in enumerate(STATEMENTS):
         close(model.token_log_probs([text])[0].log_probs, expected[number], "a statement alone")
     for number, found in enumerate(model.token_log_probs(STATEMENTS)):
@@ -221,7 +165,7 @@ def check_layers(model: Any, plain: Plain) -> None:
         return
     assert family not in UNREAD
     ids = columns.table(AFTER_SPACE).ids[:, 0]
-    close(found[-1], blank_rows(plain, query)[0, ids], "the last layer")
+    close(found[-1], plain.at_blanks(query).numpy()[0, ids], "the last layer")
 
 
 def close(found: Any, expected: Any, what: str) -> None:
@@ -243,7 +187,7 @@ def outcome(kind: Kind, family: str, folder: Path) -> str:
 
     Raises AssertionError if an answer is wrong.
     """
-    plain = Plain(kind, make_family(kind, family), tokenizer_of(kind))
+    plain = Apart(make_family(kind, family), tokenizer_of(kind), kind)
     plain.model.save_pretrained(folder)
     plain.tokenizer.save_pretrained(folder)
     try:

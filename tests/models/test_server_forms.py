@@ -3,7 +3,7 @@
 The refusals have the status and the fields of each server's, with words such as theirs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -89,12 +89,6 @@ OTHER_ERRORS: dict[str, Error] = {
     "a fault": (500, said("out of memory")),
     "a stop": (503, said("loading the model")),
 }
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 def opened(stack: ExitStack, server: Server) -> ServerModel:
