@@ -31,11 +31,6 @@ OTHER_CPU = Path(__file__).with_name("other_cpu") / "sitecustomize.py"
 CPUINFO = Path("/proc/cpuinfo")
 HIDDEN = re.compile(r" (avx512|avx_vnni|amx_|bf16|svebf16)\w*")
 USERS_HOME = "LAMA_TESTS_USERS_HOME"  # LAMA_HOME before the tests; xdist's processes inherit it
-LONGEST = (
-    "test_any_command_ends_with_an_answer_or_one_line[300]",
-    "test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use",
-    "test_every_screen_fits_a_phone",
-)
 UNDIVIDED = ("test_exports.py", "test_documentation.py", "test_ray_executor.py")
 
 
@@ -95,8 +90,8 @@ def _compute_as_another_cpu(config: pytest.Config, seed: int) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of other families slow, and sort the tests.
 
-    The longest come first, then those that fork: a fork takes 10 ms in a new process, and 100 ms
-    once it has loaded many models. Then files whose fixture takes long, so that no process takes
+    Those that fork come first: a fork takes 10 ms in a new process, and 100 ms once it has loaded
+    many models. Then files whose fixture takes long, so that no process takes
     half of such a file from the other.
     """
     for item in items:
@@ -107,8 +102,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: Any) -> int:
-    if item.name in LONGEST:
-        return 0
     if "sandbox" in item.fixturenames:
         return 2
     if hasattr(item.module, "forked"):

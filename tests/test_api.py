@@ -20,14 +20,8 @@ from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.statements.request import StatementsRequest
-from lama_core.queries.analogy import SolveRequest
-from lama_core.queries.answers import RankRequest
-from lama_core.queries.batch import ManyRequest
 from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.lenses.table import InspectRequest
-from lama_core.queries.pairs import ScoreRequest
-from lama_core.queries.sentences import SentencesRequest
-from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Function, Request, arguments, python_call
 from lama_core.runs.find import load_run
 
@@ -38,16 +32,9 @@ MODEL = "minilm-mlm"
 TEXT = "The capital of Norway is ___."
 RUN = "starter-minilm_mlm-manual-9295c55a27"
 FACTS: dict[str, Any] = {"dataset": "starter", "models": (MODEL,), "relations": ("P36",)}
+# Of the other queries, tests/pages/test_every_query.py compares all that they give.
 REQUESTS: tuple[Request, ...] = (
-    ClozeRequest(TEXT, top_k=3, gold="Oslo", candidates="full"),
-    RelationRequest("P36", subject="Norway"),
-    RankRequest(TEXT, ("Oslo", "New York"), part="answer"),
-    InspectRequest(TEXT, gold="Oslo"),
     InspectRequest(TEXT, lens="tokens", method="gradients", answer="Rome", steps=16),
-    ManyRequest(str(ROOT / "tests" / "a few sentences.csv")),
-    SentencesRequest(("The keys are here.", "The keys is here.")),
-    SolveRequest(("Oslo", "Norway", "Paris", "___"), top_k=2),
-    ScoreRequest("Paris:France", ("Rome:Italy", "Italy:Rome")),
     ProbeRequest(**FACTS, limit=3),
     StatementsRequest(**FACTS, limit=2),
     ResultsRequest((RUN,), by="source", k=5),

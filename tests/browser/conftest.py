@@ -56,18 +56,18 @@ def start_app(all_gates: Gates) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture(scope="session")
-def app_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]) -> str:
-    """Address of a running app."""
-    given = os.environ.get("LAMA_APP_URL")
-    return given.rstrip("/") if given else start_app(tmp_path_factory.mktemp("home"))
+def app_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of the app under test, with made-up runs of six models."""
+    home = tmp_path_factory.mktemp("home")
+    make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
+    return home
 
 
 @pytest.fixture(scope="session")
-def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]) -> str:
-    """An app of its own, with made-up runs of six models."""
-    home = tmp_path_factory.mktemp("results")
-    make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
-    return start_app(home)
+def app_url(app_home: Path, start_app: Callable[..., str]) -> str:
+    """Address of a running app: one for all tests of a process that need no other settings."""
+    given = os.environ.get("LAMA_APP_URL")
+    return given.rstrip("/") if given else start_app(app_home)
 
 
 @pytest.fixture(scope="module")

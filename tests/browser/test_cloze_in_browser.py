@@ -18,24 +18,6 @@ MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 pytestmark = pytest.mark.browser
 
 
-def get_smollm2(page: Page, url: str) -> None:
-    """Fetch the third model through the page where it isn't here yet."""
-    page.goto(url)
-    expect(page.locator(".lx-name")).to_have_count(len(MODELS))
-    expect(page.locator("table.lx").first).to_be_visible()
-    button = page.get_by_role("button", name=re.compile("^Get it"))
-    if button.count():
-        button.click()
-        expect(page.locator("table.lx")).to_have_count(len(MODELS), timeout=600_000)
-
-
-def words(page: Page, number: int) -> list[str]:
-    """The answers in one model's column of a drawn page, without the marks beside them."""
-    wait_until_drawn(page)  # preliminary answers come first
-    cells = page.locator("table.lx").nth(number).locator("tbody .word")
-    return [cell.evaluate("cell => cell.firstChild.textContent.trim()") for cell in cells.all()]
-
-
 def test_the_first_screen_answers_its_example(page: Page, app_url: str) -> None:
     n_here = int(os.environ.get("LAMA_APP_MODELS", "2"))  # the tests' own app is without SmolLM2
     page.goto(app_url)
@@ -49,29 +31,8 @@ def test_the_first_screen_answers_its_example(page: Page, app_url: str) -> None:
     expect(buttons).to_have_count(len(MODELS) - n_here)
 
 
-@pytest.mark.slow
-def test_a_typed_query_gets_five_answers_of_each_model(page: Page, app_url: str) -> None:
-    get_smollm2(page, app_url)
-    field = page.get_by_role("textbox", name="Sentence with a blank")
-    field.fill("Tokyo is the capital of ___.")
-    field.press("Enter")
-    expect(page).to_have_url(re.compile("text=Tokyo"))
-    expect(page.locator("table.lx").first.locator("tbody .word").first).to_contain_text("japan")
-    expect(page.locator("table.lx").nth(1).locator("tbody .word").first).not_to_contain_text(
-        "paris"
-    )
-    for number in range(len(MODELS)):
-        answers = page.locator("table.lx").nth(number).locator("tbody .word")
-        expect(answers).to_have_count(5)  # the last model may still be loading
-        assert len(set(words(page, number))) == 5
-
-
-@pytest.mark.parametrize("models", [MODELS[:2], pytest.param(MODELS, marks=pytest.mark.slow)])
-def test_page_and_command_line_give_the_same_numbers(
-    page: Page, app_url: str, models: tuple[str, ...]
-) -> None:
-    if models == MODELS:
-        get_smollm2(page, app_url)
+def test_page_and_command_line_give_the_same_numbers(page: Page, app_url: str) -> None:
+    models = MODELS[:2]
     text = "The Nile is a river in ___."
     page.goto(f"{app_url}/?text={text}&gold=Egypt&models={'&models='.join(models)}")
     expect(page.locator("table.lx")).to_have_count(len(models))
@@ -113,17 +74,6 @@ def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
     wait_until_drawn(page)
     assert page.evaluate("window.harmed") is False
     assert page.locator("img[src=x]").count() == 0
-
-
-def test_a_link_shows_a_colleague_the_same_screen(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/?text=A+pond+is+for+___.&gold=fish&models=minilm-mlm&k=3")
-    expect(page.locator("table.lx tbody tr")).to_have_count(3)
-    expect(page.get_by_role("textbox", name="Right answer (optional)")).to_have_value("fish")
-    expect(page.locator(".lx-gold")).to_contain_text("fish")
-    before = words(page, 0)
-    page.reload()
-    expect(page.locator("table.lx tbody tr")).to_have_count(3)
-    assert words(page, 0) == before
 
 
 @pytest.mark.slow
@@ -175,7 +125,7 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
     word = page.get_by_role("textbox", name="Analogy", exact=True)
     assert entries_of(lambda: choose_example("Adolphe Adam died in")) == 1
     assert entries_of(type_sentence) == 0
-    for tab in ("Analogy", "Question", "Answers", "Wordings", "Grid", "Batch", "Analogy"):
+    for tab in ("Analogy", "Batch", "Analogy"):
         page.keyboard.press("Escape")
         assert entries_of(page.get_by_role("tab", name=tab, exact=True).click) == 1, tab
     first = word.input_value()
@@ -194,25 +144,6 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
     expect(field).to_have_value("Rome is the capital of ___.")
 
 
-@pytest.mark.slow
-def test_a_page_that_is_opened_first_has_the_menu(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/models?model=bert-base-cased")
-    expect(page.get_by_role("heading", name="BERT base, cased")).to_be_visible()
-    expect(page.get_by_test_id("stTopNav").get_by_role("link", name="Ask")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_a_phone_shows_the_columns_below_each_other(page: Page, app_url: str) -> None:
-    page.set_viewport_size({"width": 400, "height": 850})
-    page.goto(app_url)
-    expect(page.locator("table.lx").first).to_be_visible()
-    wait_until_drawn(page)
-    heads = [head.bounding_box() for head in page.locator(".lx-head").all()]
-    assert heads[0] is not None and heads[1] is not None
-    assert heads[1]["y"] > heads[0]["y"] + 50
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-
-
 def test_a_cell_of_the_grid_opens_its_sentence(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/?tab=Grid&models=minilm-mlm")
     cell = page.locator(".js-plotly-plot .scatterlayer .point").nth(1)
@@ -223,13 +154,3 @@ def test_a_cell_of_the_grid_opens_its_sentence(page: Page, app_url: str) -> None
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_url(lambda url: "text=" in url and "tab=Grid" not in url)
     assert "gold=" not in page.url, "a model's word is no right answer"
-
-
-@pytest.mark.slow
-def test_the_answer_replaces_the_preliminary_one(page: Page, app_url: str) -> None:
-    get_smollm2(page, app_url)
-    page.goto(f"{app_url}/?text=At night ___ people drink iced tea.&models=smollm2-135m")
-    expect(page.get_by_text("Preliminary:")).to_be_visible()
-    expect(page.get_by_text("Preliminary:")).to_have_count(0, timeout=120_000)
-    wait_until_drawn(page)
-    expect(page.locator("table.lx")).to_have_count(1)

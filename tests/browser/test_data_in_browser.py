@@ -17,15 +17,15 @@ N_FACTS = 600
 QUERIES_A_PART = BATCHES * MAX_ROWS
 
 
-def facts(n_facts: int, *more: str) -> bytes:
-    """A table in JSON lines, with some lines of another kind."""
+def facts(n_facts: int) -> bytes:
+    """A table in JSON lines."""
     cities = ("Paris", "Rome", "Berlin", "Madrid")
     rows = [
         {"subject": f"country {i}", "relation": "capital", "object": cities[i % len(cities)],
          "template": TEMPLATE}
         for i in range(n_facts)
     ]  # fmt: skip
-    return "\n".join([*map(json.dumps, rows), *more]).encode()
+    return "\n".join(map(json.dumps, rows)).encode()
 
 
 def chosen(page: Page, name: str) -> Locator:
@@ -45,17 +45,6 @@ def upload(page: Page, url: str, name: str, content: bytes) -> None:
     """Choose the file on the tab Import and import it."""
     choose_file(page, url, name, content)
     page.get_by_role("button", name="Import", exact=True).click()
-
-
-def test_uploaded_facts_are_described_with_the_lines_that_were_excluded(
-    page: Page, app_url: str
-) -> None:
-    upload(page, app_url, "../../own.jsonl", facts(4, "no JSON", '{"subject": "Nowhere"}'))
-    expect(page.get_by_text("Imported own: 4 facts.")).to_be_visible()
-    expect(page.get_by_text("2 lines excluded")).to_be_visible()
-    page.get_by_role("button", name="Choose models and options").click()
-    page.wait_for_url(re.compile("tab=New"))
-    expect(page.get_by_placeholder("All 1", exact=True)).to_be_visible()
 
 
 def test_a_file_without_facts_is_refused_by_its_name_and_the_form_stays(
@@ -79,7 +68,7 @@ def scored(page: Page, n_queries: int) -> Locator:
 def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
     page: Page, app_url: str, gates: Gates
 ) -> None:
-    upload(page, app_url, "many.jsonl", facts(N_FACTS))
+    upload(page, app_url, "../../many.jsonl", facts(N_FACTS))
     expect(page.get_by_text("Imported many: 600 facts.")).to_be_visible()
     page.get_by_role("button", name="Choose models and options").click()
     limit = page.get_by_role("spinbutton", name="Facts per relation (at most)")

@@ -1,6 +1,6 @@
 """Every screen: its address shows somebody else the same, and everyone can use it.
 
-Whether everyone can is what axe-core says: of the light theme all, of the dark one the colours.
+Whether everyone can is what axe-core says: on a wide window in light, on a phone in dark.
 """
 
 import os
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from drawn import MAIN, MAX_WAIT, current_run, wait_until_drawn
 from old_addresses import MOVED, Params
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
@@ -32,6 +32,8 @@ TABS = {
     "Models": (),
     "Help": (),
 }
+# Each is a test of its own, so that several processes share them.
+PARTS = (("Ask",), ("Results",), ("Lessons", "Data and runs", "Models", "Help"))
 # Tab -> the views that it offers besides the one that is open.
 VIEWS = {
     "Answers": ("Whole sentences",),
@@ -47,9 +49,11 @@ CHARTS = ("P@k curves", "Rank distribution", "Relation types", "Calibration", "C
 SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
 
-# An address of each old page. Which screen each old address means is tested without a browser, in
+# An address of each old page that has moved. Which screen each one means is tested in
 # tests/pages/test_screens.py; here, that an app leads there and the screen is drawn.
-OF_EACH_PAGE = tuple({row[0]: row for row in MOVED}.values())
+OF_EACH_PAGE = tuple(
+    {row[0]: row for row in MOVED if row[0] == "ask" or row[0] != Path(row[2]).stem}.values()
+)
 
 # The page's width in pixels beyond the window's.
 SIDEWAYS = """(() => { const main = document.querySelector("[data-testid=stMain]")
@@ -96,16 +100,17 @@ def faults(page: Page, rules: Sequence[str] = ()) -> list[str]:
     ]
 
 
-def visit(page: Page, url: str) -> Iterator[Screen]:
-    """Every page, from the menu where it isn't opened on small runs, each of its tabs and views."""
-    for title, tabs in TABS.items():
-        if title in STARTS:
-            page.goto(f"{url}/{STARTS[title]}")
-            yield read(page)
-        else:
-            yield click(page, page.get_by_role("link", name=title, exact=True))
-        for tab in tabs:
-            if tab != tabs[0]:
+def visit(page: Page, url: str, pages: Sequence[str]) -> Iterator[Screen]:
+    """These pages, each of their tabs and views; from the menu where they don't need small runs."""
+    for number, title in enumerate(pages):
+        if title in STARTS or not number:
+            page.goto(f"{url}/{STARTS.get(title, STARTS['Ask'])}")
+            screen = read(page)
+        if title not in STARTS:
+            screen = click(page, page.get_by_role("link", name=title, exact=True))
+        yield screen
+        for tab in TABS[title]:
+            if tab != TABS[title][0]:
                 yield click(page, page.get_by_role("tab", name=tab, exact=True))
             for view in VIEWS.get(tab, ()):
                 yield click(page, page.get_by_role("radio", name=view, exact=True))
@@ -130,27 +135,29 @@ def go_back_and_forward(page: Page, screens: Sequence[Screen]) -> None:
                 page.wait_for_url(lambda url, address=address: url == address)  # written last
 
 
-def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use(
-    browser: Browser, results_url: str
-) -> None:
-    dark = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme="dark")
-    page = dark.new_page()
-    page.set_default_timeout(MAX_WAIT)
-    screens, wrong = [], []
-    for screen in visit(page, results_url):
-        screens.append(screen)
-        wrong += faults(page, ["color-contrast"])  # all that the theme changes
-    go_back_and_forward(page, screens)
-    dark.close()
+def titles(pages: Sequence[str]) -> list[str]:
+    """The documents' titles on a visit."""
     n_views = {tab: len(views) for tab, views in VIEWS.items()} | {"More": len(CHARTS)}
-    titles = [f"{tab} · {name}" if tab else name for name, tabs in TABS.items()
-              for tab in tabs or ("",) for _ in range(1 + n_views.get(tab, 0))]  # fmt: skip
-    assert [screen.title for screen in screens] == [f"{one} · LAMA Explorer" for one in titles]
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    context.set_default_timeout(MAX_WAIT)
+    names = [f"{tab} · {name}" if tab else name for name in pages
+             for tab in TABS[name] or ("",) for _ in range(1 + n_views.get(tab, 0))]  # fmt: skip
+    return [f"{name} · LAMA Explorer" for name in names]
+
+
+@pytest.mark.parametrize("pages", PARTS, ids=lambda pages: pages[0])
+def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use(
+    page: Page, app_url: str, pages: Sequence[str]
+) -> None:
+    asked: set[str] = set()
+    page.on("request", lambda request: asked.add(request.url))
+    screens = list(visit(page, app_url, pages))
+    assert [screen.title for screen in screens] == titles(pages)
+    inside = ("http://localhost", "ws://localhost", "data:", "blob:")
+    assert not [url for url in asked if not url.startswith(inside)], "no other machine is asked"
+    go_back_and_forward(page, screens)
+    wrong = []
     for first in range(0, len(screens), 4):  # a few at a time: the app has other visitors, too
         some = screens[first : first + 4]
-        others = [context.new_page() for _ in some]
+        others = [page.context.new_page() for _ in some]
         for other, screen in zip(others, some, strict=True):
             other.goto(screen.address, wait_until="commit")
         for other, screen in zip(others, some, strict=True):
@@ -159,15 +166,18 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
             assert read(other) == screen, screen.address
             wrong += faults(other)
             other.close()
-    context.close()
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_screen_fits_a_phone(browser: Browser, results_url: str) -> None:
-    page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+@pytest.mark.parametrize("pages", PARTS, ids=lambda pages: pages[0])
+def test_every_screen_fits_a_phone_and_is_readable_in_the_dark(
+    browser: Browser, app_url: str, pages: Sequence[str]
+) -> None:
+    size: ViewportSize = {"width": 390, "height": 844}
+    page = browser.new_context(viewport=size, color_scheme="dark").new_page()
     page.set_default_timeout(MAX_WAIT)
     wrong = []
-    for screen in visit(page, results_url):
+    for screen in visit(page, app_url, pages):
         wrong += faults(page)
         if page.evaluate(SIDEWAYS) or page.locator("[data-testid=stDataFrame]:visible").count():
             wrong.append(f"{screen.title}: wider than the phone, or a table that isn't cards")
@@ -176,28 +186,18 @@ def test_every_screen_fits_a_phone(browser: Browser, results_url: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "params", "there", "now"), OF_EACH_PAGE)
-def test_an_old_address_opens_the_screen_that_shows_the_same(
-    page: Page, results_url: str, name: str, params: Params, there: str, now: Params
+def test_an_old_address_opens_its_screen(
+    page: Page, app_url: str, name: str, params: Params, there: str, now: Params
 ) -> None:
-    page.set_default_timeout(MAX_WAIT)
-    # Small runs, and a model that answers at once.
-    more = {"data": "made-up"} if there == RESULTS and now.get("tab") != "Prompts" else {}
-    more = {"models": "minilm-mlm"} if there == ASK else more
-    more = {} if now.get("chart") == "Analogy probes" else more
-    path = "/" if there == ASK else f"/{Path(there).stem}"
-    page.goto(f"{results_url}{path}?{urlencode(now | more)}")
-    new = read(page)
-    page.goto(f"{results_url}/{name}?{urlencode(params | more)}")
-    page.wait_for_url(lambda url: urlsplit(url).path == path)
-    page.wait_for_function(SHOWS, arg=[MAIN, new.title, new.text], polling=200)
+    page.goto(f"{app_url}/{name}?{urlencode(params | {'models': 'minilm-mlm'})}")
+    page.wait_for_url(lambda url: urlsplit(url).path == f"/{Path(there).stem}".replace("/ask", "/"))
     wait_until_drawn(page)  # the URL is written last
     expect(page.get_by_test_id("stException")).to_have_count(0)
     shown = parse_qs(urlsplit(page.url).query)
     assert {one: shown.get(one) for one in now} == {one: [value] for one, value in now.items()}
-    assert shown == parse_qs(urlsplit(new.address).query)
     (title,) = (title for title, file in PAGE_FILES.items() if file == there)
     tab = now.get("tab", "".join(TABS[title][:1]))
-    assert new.title == " · ".join(filter(None, (tab, title, "LAMA Explorer")))
+    assert page.title() == " · ".join(filter(None, (tab, title, "LAMA Explorer")))
     for one in {"score", "analogy", "view", "prompts_view"} & {*now}:
         expect(page.get_by_role("radio", name=now[one], exact=True)).to_be_checked()
     if "chart" in now:
@@ -205,22 +205,13 @@ def test_an_old_address_opens_the_screen_that_shows_the_same(
 
 
 def test_one_step_back_from_an_old_address_is_where_the_reader_was(
-    page: Page, results_url: str
+    page: Page, app_url: str
 ) -> None:
-    page.goto(f"{results_url}/models")
+    page.goto(f"{app_url}/models")
     before = read(page)
-    page.goto(f"{results_url}/facts?data=made-up&view=Confusion")
+    page.goto(f"{app_url}/facts?data=made-up&view=Confusion")
     page.wait_for_url("**/results?**view=Confusion*")
     read(page)
     page.go_back()
     page.wait_for_url("**/models*")
     assert read(page) == before
-
-
-def test_what_is_shared_is_the_address_of_the_screen(page: Page, results_url: str) -> None:
-    page.goto(f"{results_url}/data")
-    read(page)
-    page.get_by_role("button", name="Share").click()
-    expect(page.get_by_test_id("stPopoverBody").get_by_test_id("stCode")).to_have_text(page.url)
-    expect(page.get_by_test_id("stPopoverBody")).to_contain_text("Works on this computer only")
-    expect(page.get_by_alt_text("QR code of this URL")).to_have_count(0)

@@ -37,7 +37,7 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(
     expect(page.get_by_text("No model is chosen")).to_have_count(0)
     with gates.closed("query"):
         page.goto(f"{app_url}/?text=The+number+{uuid4().int}+is+a+___.")  # no answer is cached
-        expect(page.get_by_text("Waiting for the answers")).to_be_visible()
+        expect(page.get_by_text("Waiting for the answers", exact=True)).to_be_visible()
         expect(page.locator(".st-key-menu")).to_be_hidden()  # the style sheet is loaded
         expect(page.locator("[data-tag]")).to_have_count(N_MODELS)  # the field grows with them
         expect(page.locator(".lx-head")).to_have_count(N_MODELS)

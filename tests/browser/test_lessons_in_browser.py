@@ -57,17 +57,3 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
     assert "In France, the official language is not" in text
     assert "This step was not shown before printing" not in text
     assert "Answer of minilm-mlm: <b>french</b>" in text and "Lines: 95 %" not in text
-
-
-def test_large_type_stands_in_the_address_and_makes_all_letters_larger(
-    page: Page, app_url: str
-) -> None:
-    page.goto(f"{app_url}/lessons?lesson=1-cloze-queries&step=4")
-    expect(page.get_by_text("predict first")).to_be_visible()
-    size = "parseFloat(getComputedStyle(document.documentElement).fontSize)"  # all else is in it
-    before = page.evaluate(size)
-    page.get_by_text("Teacher mode").click()
-    expect(page).to_have_url(re.compile("large=true"))
-    page.wait_for_function(f"{size} > 1.3 * {before}")
-    page.reload()
-    page.wait_for_function(f"{size} > 1.3 * {before}")

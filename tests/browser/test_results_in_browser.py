@@ -26,10 +26,10 @@ def click_bar(page: Page, number: int) -> None:
     page.mouse.click(box["x"] + box["width"] / 8, box["y"] + box["height"] / 2)
 
 
-def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, results_url: str) -> None:
+def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_url: str) -> None:
     # Two masked and causal models that this machine has, or offers to fetch, so that Cloze opens.
     chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
-    open_page(page, f"{results_url}/results?{chosen}")
+    open_page(page, f"{app_url}/results?{chosen}")
     click_bar(page, 17)  # five rows a model with the source's, and two traces of whiskers on them
     page.wait_for_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
     wait_until_drawn(page)
@@ -58,8 +58,8 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
 
 
 @pytest.mark.slow
-def test_dragging_zooms_a_chart_and_a_double_click_resets_it(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2")
+def test_dragging_zooms_a_chart_and_a_double_click_resets_it(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
     chart = page.locator(".js-plotly-plot").nth(1)
     ends = "chart => chart._fullLayout.xaxis.range.map(end => Math.round(100 * end))"
     chart.scroll_into_view_if_needed()
@@ -79,24 +79,10 @@ def test_dragging_zooms_a_chart_and_a_double_click_resets_it(page: Page, results
 
 
 @pytest.mark.slow
-def test_wrong_answers_opens_on_the_most_confident_ones(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2")
-    page.get_by_role("tab", name="Wrong answers").click()
-    expect(page.get_by_text(re.compile(f"{OF_FACTS} · wrong in GPT-2 small"))).to_be_visible()
-    expect(page).to_have_url(re.compile("wrong=GPT-2.*sort=most.confident.first"))
-    page.get_by_role("button", name="Show all").click()
-    expect(page.get_by_text(re.compile(f"{OF_FACTS}$"))).to_be_visible()
-    open_page(page, page.url)
-    expect(page.get_by_text(re.compile(f"{OF_FACTS}$"))).to_be_visible()
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Wrong+answers")
-    expect(page.get_by_text(re.compile(f"{OF_FACTS} · wrong in GPT-2 small"))).to_be_visible()
-
-
-@pytest.mark.slow
 def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
-    page: Page, results_url: str
+    page: Page, app_url: str
 ) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2")
+    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
     page.get_by_test_id("data-grid-canvas").last.focus()
     page.keyboard.press("ArrowDown")
     way = page.get_by_role("button", name=re.compile("Facts: P10[01] .*, GPT-2 small"))
@@ -108,10 +94,10 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
 
 
 @pytest.mark.slow
-def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: str) -> None:
+def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, app_url: str) -> None:
     open_page(
         page,
-        f"{results_url}/results?tab=Wrong+answers&data=made-up&models=gpt2&view=Confusion&words=10",
+        f"{app_url}/results?tab=Wrong+answers&data=made-up&models=gpt2&view=Confusion&words=10",
     )
     # The first gold is right most often: its first cell, clicked beside its middle.
     cells = page.locator(".heatmaplayer image").first
@@ -127,28 +113,18 @@ def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: 
 
 
 @pytest.mark.slow
-def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url: str) -> None:
-    open_page(
-        page, f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution"
-    )
-    click_bar(page, 2)
-    page.wait_for_url(FACTS)
-    wait_until_drawn(page)
-    expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
-    expect(page.get_by_text(re.compile("rank 3 to 5 in GPT-2 small"))).to_be_visible()
-
-
-@pytest.mark.slow
-def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url: str) -> None:
+def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app_url: str) -> None:
     open_page(
         page,
-        f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7",
+        f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7",
     )
     page.wait_for_url(re.compile("among="))
     before, entries = page.url, page.evaluate("history.length")
     click_bar(page, 2)
     page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
     wait_until_drawn(page)
+    expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
+    expect(page.get_by_text(re.compile("rank 3 to 5 in GPT-2 small"))).to_be_visible()
     assert page.evaluate("history.length") == entries + 1
     page.go_back()
     expect(page.get_by_role("heading", name="Results")).to_be_visible()
@@ -156,13 +132,3 @@ def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url:
     wait_until_drawn(page)
     page.get_by_role("button", name="More options").click()
     expect(page.get_by_role("spinbutton", name="k")).to_have_value("7")
-
-
-@pytest.mark.slow
-def test_the_page_asks_no_other_machine(page: Page, results_url: str) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    for name in ("results", "results?tab=Wrong+answers", "data"):
-        open_page(page, f"{results_url}/{name}")
-    inside = ("http://localhost", "ws://localhost", "data:", "blob:")
-    assert [url for url in asked if not url.startswith(inside)] == []

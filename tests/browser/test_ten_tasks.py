@@ -1,19 +1,19 @@
 """Tasks of new users in a real browser, by the shortest path that the pages show.
 
-Of the first ten, one is in test_data_in_browser.py: to cancel and resume a run (5 clicks: the page,
-its tab, Start, Cancel, Start). Each test's docstring counts its clicks: typing counts 1, a choice
-from a list 2, a file 2. The first ten together: 48; the last two: 8.
+Task 4 is in test_data_in_browser.py, to cancel and resume a run (5 clicks: the page, its tab,
+Start, Cancel, Start), and task 11 in test_poll_in_browser.py. Each test's docstring counts its
+clicks: typing counts 1, a choice from a list 2, a file 2. The first ten together: 48; the last
+two: 8.
 """
 
 import csv
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from drawn import wait_until_drawn
 from picking import pick_row
-from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -38,21 +38,9 @@ models = ["minilm-mlm"]
 """
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The app's data folder."""
-    return tmp_path_factory.mktemp("ten")
-
-
-@pytest.fixture(scope="module")
-def url(home: Path, start_app: Callable[..., str]) -> str:
-    """Address of an app whose data these tests change."""
-    return start_app(home)
-
-
-def open_page(page: Page, url: str, name: str, tab: str = "") -> None:
+def open_page(page: Page, app_url: str, name: str, tab: str = "") -> None:
     """Open a page from the first one, by the menu, and a tab of it."""
-    page.goto(url)
+    page.goto(app_url)
     page.get_by_test_id("stTopNav").get_by_text(name, exact=True).click()
     if tab:
         page.get_by_role("tab", name=tab, exact=True).click()
@@ -80,9 +68,9 @@ def choose_relation(page: Page, name: str) -> None:
     page.keyboard.press("Escape")
 
 
-def test_1_the_best_model_on_capitals_with_interval_and_export(page: Page, url: str) -> None:
+def test_1_the_best_model_on_capitals_with_interval_and_export(page: Page, app_url: str) -> None:
     """5: Results, the relation (2), Export, CSV."""
-    open_page(page, url, "Results")
+    open_page(page, app_url, "Results")
     choose_relation(page, "P36 capital")
     head = page.get_by_text(
         re.compile(r"is (?:clearly )?ahead on P36 capital: [\d.]+ % \([\d.]+ to [\d.]+\)")
@@ -92,9 +80,9 @@ def test_1_the_best_model_on_capitals_with_interval_and_export(page: Page, url: 
     assert all(float(row["low"]) <= float(row["p_at_1"]) <= float(row["high"]) for row in rows)
 
 
-def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, url: str) -> None:
+def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, app_url: str) -> None:
     """9: Inspect, the filter, two ticks, the tag (2), Add and show, Share and its copy button."""
-    page.goto(url)
+    page.goto(app_url)
     shown_button(page, "Read wrong answers").click()
     shown_button(page, re.compile("Only .* is right")).click()
     expect(page.get_by_text(re.compile("· right in"))).to_be_visible()
@@ -111,9 +99,9 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ur
         page.goto(page.url)
 
 
-def test_3_an_own_prompt_against_the_manual_one(page: Page, url: str) -> None:
+def test_3_an_own_prompt_against_the_manual_one(page: Page, app_url: str) -> None:
     """3: Results, Prompts, the prompt."""
-    open_page(page, url, "Results", "Prompts")
+    open_page(page, app_url, "Results", "Prompts")
     prompt = page.get_by_role("textbox", name="Prompt", exact=True)
     prompt.fill("[X] lies on the continent of [Y] .")
     prompt.press("Enter")
@@ -122,9 +110,9 @@ def test_3_an_own_prompt_against_the_manual_one(page: Page, url: str) -> None:
     expect(page.get_by_text("[X] lies on the continent of [Y] .").last).to_be_visible()
 
 
-def test_5_own_facts_without_a_template_are_imported_and_probed(page: Page, url: str) -> None:
+def test_5_own_facts_without_a_template_are_imported_and_probed(page: Page, app_url: str) -> None:
     """7: Data and runs, Import, the file (2), the template, Import, Ask MiniLM-MLM."""
-    open_page(page, url, "Data and runs", "Import")
+    open_page(page, app_url, "Data and runs", "Import")
     lines = [f"{country},{city}\n" for country, city in list(CAPITALS.items())[:10]]
     content = "".join(["subject,object\n", *lines]).encode()
     file = FilePayload(name="capitals.csv", mimeType="text/csv", buffer=content)
@@ -135,9 +123,9 @@ def test_5_own_facts_without_a_template_are_imported_and_probed(page: Page, url:
     expect(page.get_by_text(re.compile(r"\d+ of 10 first answers are right"))).to_be_visible()
 
 
-def test_6_phrase_answers_are_ranked(page: Page, url: str) -> None:
+def test_6_phrase_answers_are_ranked(page: Page, app_url: str) -> None:
     """4: Answers, the sentence, the answers, and their end."""
-    page.goto(url)
+    page.goto(app_url)
     page.get_by_role("tab", name="Answers", exact=True).click()
     page.get_by_role("textbox", name="Sentence with one blank").fill("The largest planet is ___.")
     answers = page.get_by_role("textbox", name="Answers, one per line")
@@ -146,31 +134,35 @@ def test_6_phrase_answers_are_ranked(page: Page, url: str) -> None:
     expect(page.get_by_text("MiniLM-MLM: the planet Jupiter")).to_be_visible()
 
 
-def test_7_a_lesson_in_large_type_with_a_blank_handout(page: Page, url: str) -> None:
+def test_7_a_lesson_in_large_type_with_a_blank_handout(page: Page, app_url: str) -> None:
     """4: Lessons, For teachers, the sheet, Start in teacher mode."""
-    open_page(page, url, "Lessons")
+    open_page(page, app_url, "Lessons")
     shown_button(page, re.compile("For teachers")).click()
     with page.expect_download() as taken:
         page.get_by_text("Student sheet, with blanks").filter(visible=True).click()
     assert "___" in Path(taken.value.path()).read_text(encoding="utf-8")
     shown_button(page, "Start in teacher mode").click()
-    page.wait_for_function("parseFloat(getComputedStyle(document.documentElement).fontSize) > 20")
+    large = "parseFloat(getComputedStyle(document.documentElement).fontSize) > 20"
+    page.wait_for_function(large)
+    expect(page).to_have_url(re.compile("large=true"))
+    page.reload()
+    page.wait_for_function(large)
 
 
-def test_8_an_own_lesson_file(page: Page, url: str, home: Path) -> None:
+def test_8_an_own_lesson_file(page: Page, app_url: str, app_home: Path) -> None:
     """4: the file (2), Lessons, Start the lesson."""
-    folder = home / "data" / "lessons"
+    folder = app_home / "data" / "lessons"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "north.toml").write_text(LESSON, encoding="utf-8")
-    open_page(page, url, "Lessons")
+    open_page(page, app_url, "Lessons")
     expect(page.get_by_text("Capitals of the north")).to_be_visible()
     page.get_by_role("button", name="Start the lesson").last.click()
     expect(page.get_by_text("MiniLM-MLM: oslo (correct)")).to_be_visible()
 
 
-def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, url: str) -> None:
+def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, app_url: str) -> None:
     """3: Results, the bar, Wrong answers."""
-    open_page(page, url, "Results")
+    open_page(page, app_url, "Results")
     chart = page.locator(".js-plotly-plot").first
     expect(chart.locator(".point path").first).to_be_visible()
     wait_until_drawn(page)
@@ -184,9 +176,9 @@ def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, url: str) -> None
     ).to_be_visible()
 
 
-def test_10_twenty_sentences_are_filtered_and_exported(page: Page, url: str) -> None:
+def test_10_twenty_sentences_are_filtered_and_exported(page: Page, app_url: str) -> None:
     """5: Batch, the sentences, wrong, Export, CSV."""
-    page.goto(f"{url}/?models=minilm-mlm")
+    page.goto(f"{app_url}/?models=minilm-mlm")
     page.get_by_role("tab", name="Batch", exact=True).click()
     lines = [f"The capital of {country} is ___.\t{city}" for country, city in CAPITALS.items()]
     page.get_by_role("textbox", name="Sentences, one per line").fill("\n".join(lines))
@@ -198,27 +190,9 @@ def test_10_twenty_sentences_are_filtered_and_exported(page: Page, url: str) -> 
     assert all(row["minilm-mlm gold_rank"] != "1" for row in rows)
 
 
-def test_11_a_class_poll_from_start_to_reveal(page: Page, browser: Browser, url: str) -> None:
-    """2: Class poll, Reveal. A student, who opens the link: the answer and Send."""
-    page.goto(url)
-    shown_button(page, "Class poll").click()
-    link = page.get_by_test_id("stCode").first
-    expect(link).to_contain_text("/poll?room=")
-    with browser.new_context(viewport={"width": 390, "height": 844}) as student:
-        phone = student.new_page()
-        phone.goto(link.inner_text())
-        answer = phone.get_by_role("textbox", name="Your answer")
-        expect(answer).to_be_visible()
-        answer.fill("Oslo")
-        shown_button(phone, "Send").click()
-        expect(page.get_by_text("1 answer of 1 participant")).to_be_visible()
-        shown_button(page, "Reveal").click()
-        expect(phone.get_by_text("probability of each answer").first).to_be_visible()
-
-
-def test_12_a_figure_for_a_paper_as_pdf(page: Page, url: str) -> None:
+def test_12_a_figure_for_a_paper_as_pdf(page: Page, app_url: str) -> None:
     """6: Results, Compare, Export, the format (2), the figure."""
-    open_page(page, url, "Results", "Compare")
+    open_page(page, app_url, "Results", "Compare")
     shown_button(page, re.compile("Export")).click()
     inside = page.get_by_test_id("stPopoverBody")
     inside.get_by_role("combobox", name=re.compile("Format")).click()

@@ -6,8 +6,10 @@ surroundings changed. What follows `|` keeps it small, or harmless, and stays as
 
 import json
 import shlex
+from contextlib import suppress
 
 import pytest
+from cyclopts.exceptions import MissingArgumentError
 from forked import check, look
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -130,7 +132,7 @@ def strict(text: str) -> object:
     return json.loads(text, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("n", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [30, pytest.param(100, marks=pytest.mark.slow)])
 def test_any_command_ends_with_an_answer_or_one_line(n: int, sandbox: Sandbox) -> None:
     @settings(max_examples=n, suppress_health_check=list(HealthCheck))
     @given(words=typed(), around=AROUND)
@@ -152,12 +154,10 @@ def test_any_command_ends_with_an_answer_or_one_line(n: int, sandbox: Sandbox) -
 
 
 @pytest.mark.parametrize("words", [one.replace("|", "") for one in COMMANDS])
-@pytest.mark.slow
-def test_every_command_of_the_list_is_one(words: str, sandbox: Sandbox) -> None:
-    sandbox.start_anew()
-    ended = sandbox.run(words)
-    check(ended, words)
-    assert "Unknown option" not in ended.said and "Unexpected" not in ended.said, ended.said
+def test_every_command_of_the_list_is_one(words: str) -> None:
+    """An option or an argument that there isn't is an error; some lack one on purpose."""
+    with suppress(MissingArgumentError):
+        cli.make_app().parse_args(shlex.split(words), exit_on_error=False, print_error=False)
 
 
 def test_the_list_holds_every_command_that_can_be_tried() -> None:

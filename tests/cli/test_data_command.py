@@ -37,12 +37,6 @@ def test_the_list_names_what_can_be_had_with_licence_and_citation(run: Run) -> N
     assert all(by_name[name]["licence"] and by_name[name]["citation"] for name in published)
 
 
-def test_a_mistake_is_one_line_and_status_2(run: Run) -> None:
-    assert run("get", "lpaka") == (
-        2, "", "Error: unknown published source 'lpaka' (did you mean 'lpaqa'?)\n"
-    )  # fmt: skip
-
-
 def test_a_table_is_imported_by_its_columns_with_a_template(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "cities.csv"
     path.write_text("Country,City\nPeru,Lima\nChile,Santiago\n")

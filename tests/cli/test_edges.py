@@ -1,4 +1,4 @@
-"""Paths and options that a command can't use: one sentence, and exit status 2."""
+"""Paths that are gone, are devices or have no room: one sentence, and exit status 2."""
 
 import errno
 import os
@@ -13,32 +13,11 @@ import lama_core as lama
 from lama_core.cli import exit_codes
 from lama_core.downloads import transfer
 from lama_core.errors import UserError, reason_of
-from lama_core.files import MAX_FOLDERS
 from lama_core.models.sources.catalog import add_model
 from lama_core.probes.cloze.request import ProbeRequest
 
 pytestmark = pytest.mark.usefixtures("home")
-DEEP = " inside each other; the maximum is"
-EXCLUDE = "exclude each other: choose one."
 PROBE = ("probe", "--dataset", "starter", "--relation", "P36", "--model", "minilm-mlm", "--limit=1")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((*PROBE, "--out", ""), "The path is empty: name a file or folder."),
-        (("reproduce", "wiland2024", "--html="), "The path is empty: name a file or folder."),
-        ((*PROBE, "--out", "/tmp" + "/a" * 980), f"982 folders{DEEP} {MAX_FOLDERS}."),
-        (("models", "info", os.devnull), f"Not a model folder: {os.devnull}."),
-        (("results", "--series", "--slices"), f"--slices and --series {EXCLUDE}"),
-        (("results", "--ways", "--wording"), f"--wording and --ways {EXCLUDE}"),
-        (("results", "--published", "--slices"), f"--slices and --published {EXCLUDE}"),
-    ],
-)
-def test_what_cannot_be_used_is_one_sentence(words: tuple[str, ...], said: str) -> None:
-    status, out, errors = call(*words)
-    assert (status, out) == (2, "")
-    assert errors.startswith("Error: ") and said in errors and errors.count("\n") == 1
 
 
 def test_python_refuses_the_same() -> None:

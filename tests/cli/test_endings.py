@@ -141,20 +141,6 @@ def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
     assert ended.stderr.count(b"\n") == 1 and b"not in UTF-8" in ended.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--model", "n" * 300),
-        ("--model", "~no-such-user/x"),
-        ("--candidates", "file:~no-such-user/x"),
-    ],
-)
-def test_names_that_no_file_can_have_are_refused(words: tuple[str, ...]) -> None:
-    status, _, said = call("cloze", "Rome is a [MASK] .", *words)
-    lines = [line for line in said.splitlines() if line]
-    assert status == 2 and len(lines) == 1 and lines[0].startswith("Error: ")
-
-
 def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
     for words in ("models list", "models list --json"):
         command = f"{sys.executable} -m lama_core {words} > /dev/full"
@@ -208,13 +194,3 @@ def test_signs_that_the_output_lacks_are_written_by_their_numbers(home: Path) ->
     done = start(home, "compare", *runs, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert b"\\xeb" in done.stdout or b"\\xe9" in done.stdout
-
-
-def test_a_path_that_is_no_folder_to_write_into_is_named(tmp_path: Path) -> None:
-    device = tmp_path / "device"
-    device.write_text("a file")
-    words = ("prompts", "paraphrase", "--relation", "P36", "--out", str(device), "[X] is in [Y] .")
-    status, _, said = call(*words)
-    said = said.strip()
-    assert status == 2 and "\n" not in said
-    assert str(device) in said and "a part of the path isn't a folder" in said

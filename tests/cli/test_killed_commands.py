@@ -66,7 +66,7 @@ def run(sandbox: Sandbox, words: str, home: Path, **around: float) -> Ended:
     ("killed", "before", "once", "n"),
     [
         *((*one, 2) for one in (KILLED[0], KILLED[4])),
-        *(pytest.param(*one, 6, marks=pytest.mark.slow) for one in KILLED),
+        *(pytest.param(*one, 3, marks=pytest.mark.slow) for one in KILLED),
     ],
 )
 def test_a_killed_command_ends_as_if_it_never_was(

@@ -78,25 +78,3 @@ def test_analyse_reads_what_fit_saved(data: Path) -> None:
           "--set", "man+para")  # fmt: skip
     found = told("prompts", "analyse", "lama-hash", "--set", "man+para")
     assert found["divergence"]["n_pairs"] == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["fit", "--set", "mine+mann"], "did you mean 'mine\\+man'"),
-        (["fit", "--recipe", "releasd"], "did you mean 'released'"),
-        (["fit", "--ranking", "rawest"], 'Choose from: "filtered", "raw". Did you mean "raw"'),
-        (["fit", "--template", "[X] a [Y]"], "apply to a single relation"),
-        (["paraphrase", "[X] and [X] in [Y]"], "has 2 \\[X\\]"),
-        (["analyse", "none"], "There is no study 'none'"),
-    ],
-)
-def test_a_mistake_is_one_sentence(data: Path, words: list[str], said: str) -> None:
-    more = ["--dataset", str(data), "--model", "hash"] if words[0] == "fit" else []
-    with pytest.raises(UserError, match=said):
-        printed("prompts", *words, *more)
-
-
-def test_asking_back_no_object_is_refused() -> None:
-    with pytest.raises(UserError, match="objects can't be 0"):
-        printed("prompts", "both-ways", "any-study", "--objects", "0")

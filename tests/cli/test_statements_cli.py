@@ -57,23 +57,6 @@ def test_options_choose_what_is_ranked_and_how(data: Path) -> None:
     assert info.n == n_asked, "the others' objects are not among the answers"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--answers", "common"), "Unknown answers 'common': choose relation, or file:PATH."),
-        (("--part", "half"), "Choose from"),
-        (("--limit", "0"), "limit can't be 0"),
-    ],
-)
-def test_a_mistake_is_one_line_and_status_2(
-    data: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
-) -> None:
-    command = ("statements", "--dataset", str(data), "--model", "one", *options)
-    status, out, error = call(*command)
-    assert (status, out) == (2, "")
-    assert said in error and error.strip().startswith("Error: ") and "\n" not in error.strip()
-
-
 def test_data_without_a_usable_template_are_refused_with_the_reason(data: Path) -> None:
     bad = write_bear(data.parent / "bad", [("Peru", "Lima")], ["Lima"], templates=["[X] is it."])
     command = ("statements", "--dataset", str(bad), "--model", "one")

@@ -8,6 +8,27 @@ from pages.ui.shared import screens
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 300  # a first answer loads the model; a busy machine is slow, not wrong
+# Screens of every page, as `open_page` takes them.
+SCREENS: list[tuple[str, dict[str, str]]] = [
+    ("cloze", {}),
+    ("cloze", {"view": "Subject and relation"}),
+    ("cloze", {"view": "Rank my answers"}),
+    ("cloze", {"view": "Compare sentences"}),
+    ("analogy", {}),
+    ("analogy", {"view": "Probes"}),
+    ("results", {}),
+    ("results", {"tab": "New run"}),
+    ("facts", {}),
+    ("prompts", {}),
+    ("data", {}),
+    ("data", {"tab": "Import"}),
+    ("data", {"tab": "New study"}),
+    ("data", {"tab": "Runs"}),
+    ("models", {}),
+    ("method", {}),
+    ("lessons", {}),
+    ("lessons", {"lesson": "1-cloze-queries", "step": "10"}),
+]
 
 
 def open_page(name: str, /, **params: str | list[str]) -> AppTest:

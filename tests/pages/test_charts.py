@@ -1,6 +1,5 @@
 """Charts and exports: what is clicked says what it stands for, and what is taken says how made."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +27,6 @@ from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
 from pages.ui.shared import charts, figures
-from pages.ui.shared.export import json_of, to_csv
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
@@ -324,17 +322,6 @@ def test_the_texts_of_axes_can_be_read(
         assert contrast(part.tickfont.color, page) >= 4.5
         assert contrast(part.title.font.color, page) >= 4.5
     assert contrast(layout.legend.font.color, page) >= 4.5
-
-
-def test_json_says_how_it_was_made_and_has_null_for_the_unknown() -> None:
-    table = pd.DataFrame({"n": np.array([3], np.int64), "p": np.array([np.nan], np.float32)})
-    read = json.loads(json_of(table, {"runs": {"a": "starter-a"}}))
-    assert read["rows"] == [{"n": 3, "p": None}]
-    assert read["made_with"]["runs"] == {"a": "starter-a"}
-
-
-def test_csv_keeps_formulas_as_text() -> None:
-    assert to_csv(pd.DataFrame({"word": ["=1+1"]})) == b"word\r\n'=1+1\r\n"
 
 
 def test_a_model_is_shown_by_its_run_on_most_facts(

@@ -49,8 +49,6 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
     assert shown == sections()
     assert any(text.strip().startswith("Differences between this project") for text in texts)
     assert not opened(app)
-    (paper,) = opened(open_page("help", paper="LPAQA"))
-    assert paper.startswith(plain("LPAQA:"))
     heads = [one.value for one in open_page("help", paper="LPAQA").subheader]
     assert heads[:2] == ["From a sentence to P@1", "Departures from the papers"]
     assert opened(open_page("help", doc="hosting")) == ["Hosting"]
@@ -82,31 +80,14 @@ def test_the_pictures_show_a_finished_run() -> None:
     assert html.count('class="lx-fact"') == 10 and "rank" in html
 
 
-@pytest.mark.parametrize(
-    ("name", "params", "paper"),
-    [
-        ("", {}, "LAMA"),
-        ("", {"tab": "Batch"}, "LAMA"),
-        ("", {"tab": "Analogy"}, "Analogy probes"),
-        ("results", {}, "LAMA"),
-        ("results", {"tab": "Prompts"}, "LPAQA"),
-        ("results", {"tab": "More", "chart": "P@k curves"}, "LAMA"),
-        ("results", {"tab": "More", "chart": "Analogy probes"}, "Analogy probes"),
-        ("data", {}, None),
-        ("help", {}, None),
-    ],
-)
-def test_a_screen_with_numbers_links_to_the_departures_from_its_paper(
-    name: str, params: dict[str, str], paper: str | None
-) -> None:
-    app = open_page(name, models="bert-base-cased", **params)  # not here: nothing is scored
-    links = [one.proto for one in app.get("page_link") if "measured" in one.proto.label]
-    assert [(link.page, parse_qs(link.query_string)) for link in links] == [
-        ("help", {"paper": [paper]}) for _ in range(paper is not None)
-    ]
-    if paper:
-        (label,) = opened(open_page("help", paper=paper))
-        assert label.startswith(plain(f"{paper}:"))
+def test_a_screen_with_numbers_links_to_the_departures_from_its_paper() -> None:
+    """Which paper is each screen's: tests/pages/test_screens.py."""
+    for name, paper in (("prompts", "LPAQA"), ("data", None)):
+        links = [one.proto for one in open_page(name).get("page_link")]
+        found = [(one.page, parse_qs(one.query_string)) for one in links if "measured" in one.label]
+        assert found == [("help", {"paper": [paper]})] * (paper is not None)
+    (label,) = opened(open_page("help", paper="LPAQA"))
+    assert label.startswith(plain("LPAQA:"))
 
 
 @pytest.fixture

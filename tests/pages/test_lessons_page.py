@@ -114,13 +114,6 @@ def test_the_summary_shows_the_answers_to_questions_without_a_prediction() -> No
     assert "canberra" in html(app) and "not shown" not in html(app)
 
 
-@pytest.mark.parametrize("step", ["0", "00010000", "0001" + "9" * 5000, "9999", "-1", "²", "x"])
-def test_a_step_that_is_none_is_the_first(step: str) -> None:
-    app = open_page("lessons", lesson=FIRST, step=step)
-    assert not app.error
-    assert parse_qs(urlsplit(app.code[0].value).query)["step"] == ["1"]
-
-
 def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     app = open_page("lessons", lesson=FIRST, step="3")
     assert "predict first" in app.info[0].value
@@ -266,7 +259,7 @@ def test_the_handout_marks_right_answers_as_the_page_does(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "shown"), [("4", "4"), ("0", "1"), ("99", "1"), ("x", "1"), ("²", "1"), ("", "1")]
+    ("step", "shown"), [("4", "4"), ("0", "1"), ("0001" + "9" * 5000, "1"), ("²", "1")]
 )
 def test_the_address_holds_lesson_step_and_large_type(step: str, shown: str) -> None:
     app = open_page("lessons", lesson="3-negation", step=step, large="true")

@@ -123,20 +123,14 @@ def test_the_next_question_is_answered_by_the_same_participants() -> None:
     assert room.tally() == (("Italy", 1),) and room.n_participants() == 1
 
 
-def test_equally_frequent_answers_are_not_one_answer() -> None:
+@pytest.mark.parametrize(
+    ("answers", "said"), [(("Rome", "Lyon"), "tied"), (("Lyon", "paris"), "tied, one right")]
+)
+def test_equally_frequent_answers_are_tied(answers: tuple[str, str], said: str) -> None:
     room = opened()
-    answer(room, "Rome")
-    phone = answer(room, "Lyon")
+    *_, phone = (answer(room, one) for one in answers)
     room.reveal(())
-    assert "Class, tied: <b>Rome, Lyon</b>" in html(phone.run())
-
-
-def test_of_equally_frequent_answers_one_can_be_right() -> None:
-    room = opened()
-    answer(room, "Lyon")
-    phone = answer(room, "paris")
-    room.reveal(())
-    assert "Class, tied, one right: <b>Lyon, paris</b><" in html(phone.run())
+    assert f"Class, {said}: <b>{', '.join(answers)}</b><" in html(phone.run())
 
 
 def test_the_same_page_is_the_same_participant() -> None:

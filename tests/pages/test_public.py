@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 import streamlit as st
-from opening import open_page, said
+from opening import SCREENS, open_page, said
 from slow import slow_but
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
@@ -43,27 +43,6 @@ DOING = {
     "Import", "Add", "Unload", "Start", "Remove from the list", "Delete permanently", "Rename it",
     "Save the name", "Replace it",
 }  # fmt: skip
-SCREENS: list[tuple[str, dict[str, str]]] = [
-    ("cloze", {}),
-    ("cloze", {"view": "Subject and relation"}),
-    ("cloze", {"view": "Rank my answers"}),
-    ("cloze", {"view": "Compare sentences"}),
-    ("analogy", {}),
-    ("analogy", {"view": "Probes"}),
-    ("results", {}),
-    ("results", {"tab": "New run"}),
-    ("facts", {}),
-    ("prompts", {}),
-    ("data", {}),
-    ("data", {"source": "lama"}),
-    ("data", {"tab": "Import"}),
-    ("data", {"tab": "New study"}),
-    ("data", {"tab": "Runs"}),
-    ("models", {"model": "bert-base-cased"}),
-    ("method", {}),
-    ("lessons", {}),
-    ("lessons", {"lesson": "1-cloze-queries", "step": "10"}),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +61,9 @@ def public(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "set_option", lambda *_: None)
 
 
-@pytest.mark.parametrize(("page", "params"), SCREENS)
+@pytest.mark.parametrize(
+    ("page", "params"), [*SCREENS, ("data", {"source": "lama"}), ("models", {"model": "gpt2"})]
+)
 @pytest.mark.usefixtures("public")
 def test_a_visitor_of_a_public_app_can_start_nothing(page: str, params: dict[str, str]) -> None:
     app = open_page(page, **params)

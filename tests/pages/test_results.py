@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from calling import told
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics import compare
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import SLICINGS, WORDING_SEEN
-from lama_core.requests import arguments
 from lama_core.rounding import percentage, rounded
 from lama_core.runs.alignment import align
 from lama_core.runs.find import list_runs, load_run, runs_dir
@@ -47,19 +45,6 @@ def here(home: Path, runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch) -> 
 
 def tables(app: AppTest) -> list[pd.DataFrame]:
     return [frame.value for frame in app.dataframe]
-
-
-@pytest.mark.usefixtures("here")
-def test_the_page_and_the_command_line_give_the_same_numbers(runs: tuple[Run, ...]) -> None:
-    ids = [run.info.id for run in runs]
-    lines = told("results", *ids, "--by", "relation")
-    app = open_page("results", data="made-up")
-    totals, by_relation = tables(app)[:2]
-    for run in runs:
-        expected = [line["p_at_1"] for line in lines if line["run"] == run.info.id]
-        title = title_of(run.info.model)
-        assert by_relation[title].tolist() == list(map(percentage, expected))
-        assert totals[title].iloc[-1] == percentage(sum(expected) / 6)
 
 
 @pytest.mark.usefixtures("here")
@@ -312,32 +297,6 @@ def test_the_data_page_counts_the_starter_facts_by_source() -> None:
     for source in ("Google_RE", "TREx", "ConceptNet", "Squad"):
         assert re.search(rf"\*\*{source}\*\*: [\d,]+ facts of \d+ relations?", text)
     assert "[X]" in tables(app)[2]["template"].iloc[0]
-
-
-def test_the_form_asks_the_command_line_for_the_same_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from calling import invoke
-    from probe_fakes import hash_model, write_dataset
-
-    from lama_core.probes.cloze.request import ProbeRequest
-    from lama_core.probes.plan import plan
-    from lama_core.runs.execute import execute
-
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.setattr("lama_core.models.cache.load_model", lambda name, **_: hash_model(name))
-    request = ProbeRequest(
-        str(write_dataset(tmp_path / "facts", n_facts=30)), ("hash",), ("P19", "P47"),
-        prompts="paraphrases", candidates="full", limit=9,
-    )  # fmt: skip
-    said = invoke([*arguments(request), "--json"])
-    assert said.exit_code == 0, said.output
-    spec = plan(request, load=hash_model)[0]
-    made = {path.name for path in (tmp_path / "data" / "runs").iterdir() if path.is_dir()}
-    assert made == {spec.run_id}
-    again = execute(spec, folder=tmp_path / "again", load=hash_model)
-    command_line = runs_dir() / spec.run_id / "facts.parquet"
-    assert command_line.read_bytes() == (again.info.folder / "facts.parquet").read_bytes()
 
 
 @pytest.mark.usefixtures("here")

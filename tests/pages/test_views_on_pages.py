@@ -30,7 +30,8 @@ def test_the_page_exports_what_command_and_function_give(
     taken: list[Any] = []
     monkeypatch.setattr(draw_view, "draw_export", lambda *given, **_: taken.append(given))
     title = function.view.title
-    params: dict[str, Any] = {"models": list(MODELS), "relations": ["P36 capital", "P19"]}
+    params: dict[str, Any] = {"models": list(MODELS), "relations": ["P36 capital", "P19"],
+                              "p_at": "5", "ranking": "raw"}  # fmt: skip
     app = open_page("results", tab="More", chart=title, **params | PARAMS.get(title, {}))
     assert not app.error and not app.exception
     _, make_table, _, (request, *_) = next(

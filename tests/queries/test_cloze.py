@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from asking import ask_loaded
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
@@ -17,7 +16,6 @@ from lama_core.queries.blank_answers import (
     query_in_batches,
     query_model,
 )
-from lama_core.queries.cloze import fill
 from lama_core.queue import PASSES
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.blanks import parse_query
@@ -253,31 +251,6 @@ def test_each_blank_has_its_own_gold(tiny_model: Models) -> None:
 def test_a_number_of_answers_out_of_range_is_refused(top_k: int, tiny_model: Models) -> None:
     with pytest.raises(UserError, match="choose a number from 1 to 100"):
         query_model(tiny_model("bert-cased"), parse_query(TEXT), FULL, top_k=top_k)
-
-
-def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
-    models = [tiny_model("bert-uncased"), tiny_model("gpt2")]
-    candidates = common_vocabulary([model.vocabulary for model in models])
-    told = ask_loaded(fill, models, TEXT, top_k=2, gold="Paris").to_json()
-    assert set(told) == {"text", "candidates", "models"}
-    assert candidates.words is not None
-    assert told["candidates"] == {"name": "common", "size": len(candidates.words)}
-    masked, causal = told["models"]
-    assert (masked["kind"], masked["context"]) == ("masked", "both")
-    assert (causal["kind"], causal["context"]) == ("causal", "left")
-    for model in told["models"]:
-        (blank,) = model["blanks"]
-        assert set(blank["gold"]) == {"word", "rank", "log_prob", "pieces", "in_candidates"}
-        assert [set(item) for item in blank["predictions"]] == [
-            {"rank", "token", "log_prob", "prob", "begins"}
-        ] * 2
-        assert set(blank) == {
-            "predictions", "gold", "over", "n_over", "asked", "outside", "first", "with_full_stop",
-        }  # fmt: skip
-    without = query_model(models[0], parse_query(TEXT), candidates)
-    answer = ask_loaded(fill, models[:1], TEXT).to_json()
-    assert "gold" not in answer["models"][0]["blanks"][0]
-    assert without.blanks[0].gold is None
 
 
 LONG = "[MASK] is a city in France, said Ann (the painter) in 1911."

@@ -1,12 +1,10 @@
 """Solving gives what the Cloze page gives, less the query's own words, beside vector arithmetic."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from asking import ask_loaded
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
@@ -15,7 +13,6 @@ from lama_core.errors import UserError
 from lama_core.queries.analogy import (
     Solution,
     SolveRequest,
-    analogy,
     arithmetic_scores,
     note_on,
     solve,
@@ -23,7 +20,6 @@ from lama_core.queries.analogy import (
 )
 from lama_core.queries.analogy_templates import make_analogy_question, parse_analogy
 from lama_core.queries.blank_answers import query_model
-from lama_core.queries.cloze import fill
 
 Models = Callable[..., Any]
 QUESTION = make_analogy_question(("Paris", "France", "Rome", "___"), "to-as")
@@ -138,22 +134,3 @@ def test_a_free_sentence_is_answered_without_arithmetic(tiny_model: Models) -> N
     assert len(solution.answer.blanks[0].predictions) == 5
     assert solution.baselines == ()
     assert "none of the six templates" in note_on(question)
-
-
-def test_the_json_is_that_of_cloze_with_the_baselines_besides(tiny_model: Models) -> None:
-    models = [tiny_model("bert-cased"), tiny_model("gpt2")]
-    words = ("Paris", "France", "Rome", "___")
-    solution = ask_loaded(analogy, models, words, gold="Italy")
-    printed = json.loads(json.dumps(solution.to_json(), allow_nan=False))
-    cloze = ask_loaded(fill, models, QUESTION.query.text(), gold="Italy").to_json()
-    assert list(printed)[:3] == list(cloze) == ["text", "candidates", "models"]
-    for ours, theirs in zip(printed["models"], cloze["models"], strict=True):
-        assert ours.keys() == theirs.keys()
-        assert ours["blanks"][0].keys() == theirs["blanks"][0].keys()
-        assert (
-            ours["blanks"][0]["predictions"][0].keys()
-            == theirs["blanks"][0]["predictions"][0].keys()
-        )
-    assert [(one["name"], one["method"]) for one in printed["baselines"]] == [
-        (model.name, method) for model in models for method in ("3CosAdd", "3CosMul")
-    ]

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import invoke
 from data_files import write_lines
 from probe_fakes import TableFiller
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
 from lama_core.errors import UserError
 from lama_core.queries.blank_answers import query_model
@@ -187,31 +185,3 @@ def test_batched_wordings_get_the_numbers_of_single_sentences(
             assert one.gold.rank == blank.gold.rank
         told = [one.note for one in together.answers]
         assert told == ["", "", note if model.kind == "causal" else "", ""]
-
-
-def test_the_command_says_what_is_known_and_how_far_the_wordings_agree() -> None:
-    words = ["relation", "P37", "--subject", "Switzerland"]
-    said = invoke(words).stdout
-    assert "P37 official language of Switzerland, gold answer: " in said
-    objects = [
-        fact.object for fact in load_dataset("starter").facts_of("P37")
-        if fact.subject == "Switzerland"
-    ]  # fmt: skip
-    assert f"objects in starter: {', '.join(objects)}" in said
-    assert "wordings, not counting" in said and "not counting the negated wording" in said
-    assert said.count("paraphrase (starter)") == 3 and said.count("negated (starter)") == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "fault"),
-    (
-        (("relation",), "RELATION is missing"),
-        (("relation", "P36"), "--subject is missing"),
-        (("relation", "P36", "--subject", "France", "--top-k", "3"), "Unknown option: --top-k"),
-        (("cloze", "x ___", "--mined"), "Unknown option: --mined"),
-    ),
-)
-def test_a_text_and_a_relation_are_two_commands(words: tuple[str, ...], fault: str) -> None:
-    said = invoke(words)
-    assert isinstance(said.exception, UserError)
-    assert fault in str(said.exception)

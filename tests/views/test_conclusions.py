@@ -4,7 +4,10 @@ import pytest
 from calling import printed
 from test_every_view import STEPS
 
+from lama_core.cli.output import print_parts
+from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 from lama_core.rounding import counted, percent
+from lama_core.views.analogies import AnalogiesRequest, analogies
 from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare
 from lama_core.views.conclusions import as_share, listed
@@ -188,3 +191,25 @@ def test_mentions_of_few_facts_are_not_drawn() -> None:
 def test_the_command_prints_the_conclusion_first() -> None:
     shown = show(ranks.view, ranks.request(runs=(A,)))
     assert printed("results", "ranks", A).startswith(f"{shown.conclusion}\n\n")
+
+
+def test_the_frequency_test_is_printed_of_random_and_its_halves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def line(probe: str, name: str, p_value: float | None) -> ProbeAccuracy:
+        return ProbeAccuracy("r", "m", "d", "supervised", probe, name, "k", 0.5, None, 8, 0,
+                        p_value=p_value)  # fmt: skip
+
+    lines = (
+        line("random-head", "one", 0.04), line("random-tail", "one", 0.9),
+        line("random-head", "two", 0.06), line("random-tail", "two", None),
+        line("random", "one", 0.2), line("random", "two", 0.05), line("type", "one", 0.001),
+    )  # fmt: skip
+    print_parts(analogies.view.tables(Shown(analogies.view, AnalogiesRequest(), (), lines, {})))
+    printed = capsys.readouterr().out
+    rows = [row.split() for row in printed.partition("Kolmogorov")[2].splitlines()]
+    assert ["one", "m", "0.200", "0.040", "0.900"] in rows
+    assert ["two", "m", "0.050", "0.060"] in rows
+    assert "m, random: p is above 0.05 in 1 of 2 relations" in printed
+    assert "m, random-head: p is above 0.05 in 1 of 2 relations" in printed
+    assert "m, random-tail: p is above 0.05 in 1 of 1 relations" in printed
