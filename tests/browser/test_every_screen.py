@@ -115,15 +115,16 @@ def visit(page: Page, url: str, pages: Sequence[str]) -> Iterator[Screen]:
             for view in VIEWS.get(tab, ()):
                 yield click(page, page.get_by_role("radio", name=view, exact=True))
             for chart in CHARTS if tab == "More" else ():
+                if chart != CHARTS[0]:
+                    click(page, page.get_by_role("button", name="All charts"))
                 yield click(page, page.get_by_role("button", name=chart))
-                click(page, page.get_by_role("button", name="All charts"))
 
 
 def go_back_and_forward(page: Page, screens: Sequence[Screen]) -> None:
     """Go back through all that the visit opened, and a part of it forward again."""
     opened: list[Screen | None] = []
     for before, screen in zip((None, *screens), screens, strict=False):
-        if before and "chart=" in before.address:
+        if before and "chart=" in before.address and "chart=" in screen.address:
             opened.append(None)  # the menu of charts, which a visit clicks without yielding it
         opened.append(screen)
     for go, way in ((page.go_back, opened[-2::-1]), (page.go_forward, opened[1:6])):

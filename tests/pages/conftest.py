@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any, NoReturn
 
 import pytest
+import streamlit as st
 from opening import ROOT
 from streamlit.components.v2 import manifest_scanner
+
+from pages.ui.shared import links
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,3 +26,16 @@ def at_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The visitor is whoever runs the app, in the project's root."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: True)
+
+
+@pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Where clicks lead, instead of going there: `page` and the parameters of the URL."""
+    found: list[dict[str, Any]] = []
+
+    def go(there: str, params: dict[str, Any], **_: Any) -> NoReturn:
+        found.append({"page": there, **params})
+        st.stop()
+
+    monkeypatch.setattr(links, "go", go)
+    return found

@@ -4,6 +4,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,7 +23,7 @@ from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import WHOLE_ANSWERS
-from pages.ui.shared import jobs, links, screens, visitors
+from pages.ui.shared import jobs, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.messages import counted
 from tools.bench.made_up import make_runs
@@ -120,7 +121,7 @@ def test_each_relation_without_a_template_has_a_field(
 
 
 def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
-    tmp_path: Path, started: list[tuple[str, Request, object]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, started: list[tuple[str, Request, object]], gone: list[dict[str, Any]]
 ) -> None:
     path = tmp_path / "cities.csv"
     path.write_text("subject,object\nPeru,Lima\nUSA,New York\nChile\n")
@@ -136,11 +137,9 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
     ]
     (note,) = [one.value for one in app.info]
     assert note.startswith("1 of 2 objects is more than one token in MiniLM") and "New York" in note
-    gone: list[object] = []
-    monkeypatch.setattr(links, "go", lambda *where, **_: gone.append(where))
     button(app, "Rank whole answers").click().run()
     there = {**screens.NEW_RUN, "data": "cities", "run_rank": WHOLE_ANSWERS}
-    assert gone[-1] == (screens.DATA, there)
+    assert gone[-1] == {"page": screens.DATA, **there}
 
 
 def test_a_running_job_is_in_the_header_of_every_page_for_those_who_may_see_it(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opening import open_page
@@ -80,10 +81,8 @@ def test_a_zero_answer_says_that_nothing_was_found(tmp_path: Path) -> None:
 
 
 def test_a_fact_is_opened_in_cloze_with_the_models_alone(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, gone: list[dict[str, Any]]
 ) -> None:
-    gone: list[dict[str, object]] = []
-    monkeypatch.setattr("pages.ui.shared.links.go", lambda _, params: gone.append(params))
     app = opened("facts", run.info.id, BUNDLED, fact=f"{run.facts.iloc[0]['fact_id']}#0")
     next(one for one in app.button if one.label == "Ask it").click().run()
     assert [one["models"] for one in gone] == [("minilm-mlm",)]

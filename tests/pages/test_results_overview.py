@@ -2,10 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
-import streamlit as st
 from old_addresses import MOVED
 from opening import open_page
 from streamlit.testing.v1 import AppTest
@@ -16,7 +15,7 @@ from lama_core.runs.alignment import align
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from pages.ui.results.more import CHARTS, GROUPS
-from pages.ui.shared import links, screens
+from pages.ui.shared import screens
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
 
@@ -38,19 +37,6 @@ def runs(home: Path) -> dict[str, Run]:
 @pytest.fixture(autouse=True)
 def here(home: Path, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", str(home))
-
-
-@pytest.fixture
-def gone(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The parameters of the addresses that clicks lead to."""
-    found: list[dict[str, Any]] = []
-
-    def go(there: str, params: dict[str, Any], **_: Any) -> NoReturn:
-        found.append({"page": there, **params})
-        st.stop()
-
-    monkeypatch.setattr(links, "go", go)
-    return found
 
 
 def headline(app: AppTest) -> str:

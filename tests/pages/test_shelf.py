@@ -1,7 +1,6 @@
 """History and pinned answers: what they keep, where they lead, and what they don't trust."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +21,7 @@ from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request
 from lama_core.types import Query
 from pages.ui.queries import history, pins
-from pages.ui.shared import links, screens, visitors
+from pages.ui.shared import screens, visitors
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -46,14 +45,6 @@ ASKED: tuple[history.Entry, ...] = (
     history.Entry(ScoreRequest(query="a:b", pairs=("c:d", "e:f"), models=M, template="she-as",
                                normalise="mean")),
 )  # fmt: skip
-
-
-@pytest.fixture
-def gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Where the pages went, instead of going there."""
-    found: list[Any] = []
-    monkeypatch.setattr(links, "go", lambda there, params: found.append((there, dict(params))))
-    yield found
 
 
 def shared(app: AppTest) -> dict[str, list[str]]:
@@ -86,7 +77,9 @@ def test_an_entry_whose_data_are_gone_is_a_sentence() -> None:
     assert app.text_input(key="text").value == "Rome is in ___."
 
 
-def test_history_is_newest_first_bounded_and_holds_the_same_once(gone: list[Any]) -> None:
+def test_history_is_newest_first_bounded_and_holds_the_same_once(
+    gone: list[dict[str, Any]],
+) -> None:
     app = open_page("cloze", models=MODEL, text="Rome is in ___.", gold="")
     for text in ("Oslo is in ___.", "<b>Rome</b> *is* in ___.", "Oslo is in ___."):
         app.text_input(key="text").set_value(text).run()
@@ -96,8 +89,8 @@ def test_history_is_newest_first_bounded_and_holds_the_same_once(gone: list[Any]
         plain(text) for text in ("Oslo is in ___.", "<b>Rome</b> *is* in ___.", "Rome is in ___.")
     ]
     rows[2].click().run()
-    (there, params), *_ = gone
-    assert (there, params["text"]) == (screens.ASK, "Rome is in ___.")
+    params, *_ = gone
+    assert (params["page"], params["text"]) == (screens.ASK, "Rome is in ___.")
     assert "tab" not in params, "the tab Sentence is the first"
     asked = app.session_state[history.HISTORY]
     assert asked[0].request.top_k == 2, "the same with other options stands there once"

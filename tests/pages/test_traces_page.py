@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 import pytest
-import streamlit as st
 from opening import open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
@@ -73,15 +72,8 @@ def test_every_role_has_a_line_and_a_band() -> None:
 
 
 def test_a_point_shows_its_facts_and_a_fact_is_traced_on_ask(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone: list[dict[str, Any]] = []
-
-    def go(there: str, params: dict[str, Any], **_: Any) -> NoReturn:
-        gone.append({"page": there, **params})
-        st.stop()
-
-    monkeypatch.setattr(links, "go", go)
     monkeypatch.setattr(charts, "draw_chart", lambda *_, **__: [{"customdata": [1, "blank"]}])
     drawn = tables.draw_table
 

@@ -1,17 +1,16 @@
 """The chart Training on Results, on made-up checkpoints."""
 
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
-import streamlit as st
 from opening import open_page, said
 from series_fakes import STEPS, make_series
 from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics.training import training_of
 from lama_core.runs.info import Run
-from pages.ui.shared import charts, links, screens
+from pages.ui.shared import charts, screens
 
 
 @pytest.fixture
@@ -44,15 +43,8 @@ def test_every_measure_and_line_can_be_drawn(runs: tuple[Run, ...]) -> None:
 
 
 def test_a_point_leads_to_the_facts_at_its_step(
-    runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch
+    runs: tuple[Run, ...], gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone: list[dict[str, Any]] = []
-
-    def go(there: str, params: dict[str, Any], **_: Any) -> NoReturn:
-        gone.append(params)
-        st.stop()
-
-    monkeypatch.setattr(links, "go", go)
     mark = {"customdata": [STEPS.index(4)]}  # of the first relation
     monkeypatch.setattr(charts, "draw_chart", lambda *_, **__: [mark])
     open_training(lines="relation")

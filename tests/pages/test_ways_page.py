@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opening import html, open_page, said
@@ -10,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
-from pages.ui.shared import links, screens
+from pages.ui.shared import screens
 from pages.ui.wrong_answers.tags import AS_MATCHED
 
 TEXT = "generated answer"
@@ -144,11 +145,9 @@ def test_visitors_read_verdicts_and_set_none(
 
 
 def test_runs_of_all_kinds_open_together(
-    runs: tuple[Run, Run, Run], monkeypatch: pytest.MonkeyPatch
+    runs: tuple[Run, Run, Run], gone: list[dict[str, Any]]
 ) -> None:
-    gone: list[tuple[str, dict[str, object]]] = []
-    monkeypatch.setattr(links, "go", lambda there, params: gone.append((there, dict(params))))
     app = open_fact(runs[2], 2, *runs[:2])
     assert "In Rome." in html(app)
     next(one for one in app.button if one.label == "Ask it").click().run()
-    assert gone[0][1]["tab"] == "Question" and gone[0][1]["right_texts"] == "Rome"
+    assert gone[0]["tab"] == "Question" and gone[0]["right_texts"] == "Rome"
