@@ -155,6 +155,7 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
     inside = ("http://localhost", "ws://localhost", "data:", "blob:")
     assert not [url for url in asked if not url.startswith(inside)], "no other machine is asked"
     go_back_and_forward(page, screens)
+    page.context.set_default_timeout(MAX_WAIT)
     wrong = []
     for first in range(0, len(screens), 4):  # a few at a time: the app has other visitors, too
         some = screens[first : first + 4]

@@ -7,6 +7,7 @@ from opening import html, open_page, said
 from streamlit.testing.v1 import AppTest
 
 from lama_core.queries.cloze import ClozeRequest, fill
+from pages.ui.poll.lecturer import N_SHOWN
 from pages.ui.poll.rooms import ROOMS, ModelAnswers, Question, Room
 from pages.ui.shared import screens, share, visitors
 
@@ -24,7 +25,7 @@ def no_polls() -> Iterator[None]:
 
 
 def opened(**more: object) -> Room:
-    query = (fill.kind, ClozeRequest(TEXT, models=(MODEL,), gold="Paris"))
+    query = (fill.kind, ClozeRequest(TEXT, models=(MODEL,), gold="Paris", top_k=2))
     given = {"text": TEXT, "gold": "Paris", "query": query, "back": (screens.ASK, {})}
     return ROOMS.open(Question(**given | more), "")  # type: ignore[arg-type]
 
@@ -92,6 +93,7 @@ def test_a_class_answers_and_sees_the_models_after_the_reveal() -> None:
     assert "2 (67 %)" in html(lecturer) and "&lt;b&gt;*Rome*" in html(lecturer)
     assert 'class="gold"' not in html(lecturer) and "right" not in html(lecturer)
     press(lecturer, "Reveal")
+    assert room.models and [len(one.rows) for one in room.models] == [N_SHOWN]
     for app in (lecturer, phones[2].run()):
         assert "67 % right" in html(app).replace("\N{NO-BREAK SPACE}", " ")
         assert "MiniLM-MLM" in html(app)
