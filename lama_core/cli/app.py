@@ -53,7 +53,9 @@ def open_app(
         address = address or "0.0.0.0"
     if address:
         words += ["--server.address", address]
-    named = [name.strip() for name in os.environ.get("LAMA_HOSTS", "").split(",") if name.strip()]
+    # SPACE_HOST is set on Hugging Face Spaces.
+    hosts = os.environ.get("LAMA_HOSTS") or os.environ.get("SPACE_HOST", "")
+    named = [name.strip() for name in hosts.split(",") if name.strip()]
     for name in (*LOCAL_HOSTS, *named, *(_own_hosts() if public else ())):
         words += ["--server.allowedHosts", name]
     if public:

@@ -145,11 +145,18 @@ def test_an_address_never_holds_all_slots_and_another_comes_first() -> None:
     assert queue.n_running == 4
 
 
-@pytest.mark.usefixtures("started")
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"LAMA_HOSTS": "lama.example.org, www.example.org", "SPACE_HOST": "me-lama.hf.space"},
+        {"SPACE_HOST": "lama.example.org,www.example.org"},  # on Hugging Face Spaces
+    ],
+)
 def test_a_public_app_answers_under_its_own_names(
-    monkeypatch: pytest.MonkeyPatch, started: list[str]
+    monkeypatch: pytest.MonkeyPatch, started: list[str], named: dict[str, str]
 ) -> None:
-    monkeypatch.setenv("LAMA_HOSTS", "lama.example.org, www.example.org")
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(command, "_own_hosts", lambda: ["machine", "192.0.2.1"])
     command.open_app(public=True)
     hosts = {started[n + 1] for n, word in enumerate(started) if word == "--server.allowedHosts"}
