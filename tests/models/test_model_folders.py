@@ -376,10 +376,14 @@ def test_the_identity_of_a_folder_changes_with_its_weights(tmp_path: Path) -> No
     assert folder_digest(one) == folder_digest(two)
 
 
-def test_a_folder_is_added_once_and_forgotten(tmp_path: Path) -> None:
+def test_a_folder_is_added_once_and_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "mine")
-    for _ in range(2):
-        entry = add_model(str(folder))
+    monkeypatch.chdir(tmp_path)
+    for name in (str(folder), "mine"):
+        entry = add_model(name)
+    assert find_model("mine").name == entry.name == str(folder)
     assert [model.name for model in added_models()] == [entry.name]
     assert locate(find_model(entry.name)) is not None
     forget_model(entry.name)

@@ -55,6 +55,8 @@ def run(home: Path, tmp_path: Path) -> Run:
 def test_the_facts_own_questions_are_asked_and_aliases_count(run: Run) -> None:
     assert list(run.facts["query"]) == [question for _, question, _, _ in ROWS]
     assert list(run.facts["contains"]) == [True, False, True, True]
+    (relation,) = run.info.relations
+    assert (relation.n, relation.n_excluded) == (4, 0)
 
 
 def test_popularity_is_a_column_and_a_slicing(run: Run) -> None:
