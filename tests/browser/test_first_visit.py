@@ -85,7 +85,7 @@ def test_the_tables_of_ask_show_the_models_answers_without_scrolling(
 ) -> None:
     for tab in ("Wordings", "Batch"):
         page.goto(f"{app_url}/?tab={tab}")  # with the default models
-        expect(page.get_by_text("Choose a row to ask its sentence alone")).to_be_visible()
+        expect(page.get_by_text("to ask its sentence alone")).to_be_visible()
         expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
         wait_until_drawn(page)
         assert page.evaluate(HIDDEN_PART) == 0, tab

@@ -11,7 +11,7 @@ HEIGHT = 430  # maximum height of a chart in pixels: a 900-pixel screen minus ti
 # Streamlit sizes everything relative to the root font size, except charts.
 _CSS = f"""
 <style>
-html {{ font-size: {ENLARGED}px !important; }}
+@media (min-width: 641px) {{ html {{ font-size: {ENLARGED}px !important; }} }}
 .stMainBlockContainer {{ max-width: 100rem; padding-top: 1rem; }}
 header[data-testid="stHeader"], div:has(> .st-key-share), .st-key-menu {{ display: none; }}
 [data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; }}

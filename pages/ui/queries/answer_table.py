@@ -53,7 +53,9 @@ def draw_answer_table(
         height=580 if len(table) > 15 else "content",
         **options,
     )
-    st.caption("Choose a row to ask its sentence alone, with all answers of each model.")
+    st.caption(
+        "Tick a row, or tap a card, to ask its sentence alone, with all answers of each model."
+    )
     if picked.rows:
         text, gold = sentences[picked.rows[0]]
         links.go(screens.ASK, links.params_without(PARAMS) | {"text": text, "gold": gold})

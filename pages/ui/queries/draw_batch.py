@@ -273,7 +273,7 @@ def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
         [(lines[row].text, lines[row].gold or "") for row in rows],
         [model.name for model in answer.models],
         columns={
-            "line": number("line", format="localized", width="small"),
+            "line": number("line", format="localized", width=60),
             "sentence": text("sentence", width="large"),
             "gold": text("right answer"),
         },

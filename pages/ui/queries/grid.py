@@ -192,6 +192,8 @@ def _draw_below(answer: GridAnswer, _: object) -> None:
     sizes = [model.answers[0].n_candidates for model in answer.models]
     firsts = (one.blanks[0].predictions[0] for model in answer.models for one in model.answers)
     arrow = f"{predictions.CONTINUES} " * any(first.begins for first in firsts)
+    if any(model.kind == "causal" for model in answer.models):
+        arrow += "A causal model's word can be the beginning of a longer one. "
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
         + f" Rows: the {MOST_ROWS} words with the best ranks, or with All words the first "

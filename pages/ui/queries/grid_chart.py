@@ -86,7 +86,7 @@ def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> Grid
         zmin=math.log10(1 / N_KNOWN if by_rank else look.least),
         zmax=0,
         textfont_color=charts.ink(),
-        textfont_size=12 if len(names) <= MOST_LARGE else 9,
+        textfont_size=13 if len(names) <= MOST_LARGE else 9,
         showscale=False,
     )
     cells = [

@@ -388,9 +388,16 @@ def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str
     if old.log_prob is not None and new.log_prob is not None:
         change = f": <b>{fixed(new.log_prob - old.log_prob, 2, signed=True)}</b>"
     shown = [f"{gold.shown_log_prob()} (rank {gold.rank:,})" for gold in (old, new)]
-    return table + (
-        f'<div class="lx-gold">Log-prob. of <b>{escape(old.word)}</b>: {escape(shown[0])} '
-        f"before, {escape(shown[1])} after{change}</div>"
+    goes = f"goes from rank {old.rank:,} to {new.rank:,}"
+    goes = f"stays at rank {old.rank:,}" if old.rank == new.rank else goes
+    said = f'<div class="lx-conclusion"><b>{escape(old.word)}</b> {goes}.</div>'
+    return (
+        said
+        + table
+        + (
+            f'<div class="lx-gold">Log-prob. of <b>{escape(old.word)}</b>: {escape(shown[0])} '
+            f"before, {escape(shown[1])} after{change}</div>"
+        )
     )
 
 

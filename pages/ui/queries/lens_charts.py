@@ -21,6 +21,7 @@ from pages.ui.shared.tables import draw_table
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
 ATTENTION, MLP = "#7a68a6", "#b9a7d6"  # colours of no model
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
+SHORT = {"embedding": "<br>emb.", "remainder": "<br>rest"}  # below the numbers next to them
 
 
 def draw_trace(found: ModelTrace, title: str) -> None:
@@ -189,6 +190,7 @@ def part_bars(found: ModelLogit) -> go.Figure:
     axis = {
         "title": "layer",
         "tickvals": [number for number, _ in shown],
-        "ticktext": [name for _, name in shown],
+        "ticktext": [SHORT.get(name, name) for _, name in shown],
+        "tickangle": 0,
     }
     return figure.update_layout(xaxis=axis, yaxis_title="adds to the logit", height=300)

@@ -46,8 +46,9 @@ def draw_address(address: str) -> None:
         if not address:
             hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
             st.caption(
-                "Works on this computer only, so there is no QR code. `lama-explorer app --public` "
-                f"opens the app to others; see [Hosting]({hosting})."
+                "Works on this computer only, so there is no QR code.",
+                help=f"`lama-explorer app --public` opens the app to others; see "
+                f"[Hosting]({hosting}).",
             )
             return
         st.caption("Works on this computer only. Others in the network open:")

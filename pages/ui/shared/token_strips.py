@@ -26,7 +26,8 @@ def colour_scale(low: str, colours: Sequence[str], high: str, middle: str = "") 
     """HTML of a bar of colours between the texts of its ends. middle: the text on the bar."""
     gradient = f"linear-gradient(to right, {', '.join(colours)})"
     bar = f'<span style="background:{gradient}">{middle}</span>'
-    return f'<div class="lx-scale lx-muted">{low}{bar}{high}</div>'
+    ends = [f'<div class="lx-muted">{text}</div>' for text in (low, high)]
+    return f'<div class="lx-scale">{bar.join(ends)}</div>'
 
 
 def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
