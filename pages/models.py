@@ -66,16 +66,22 @@ def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
 
 def draw_list(entries: list[Entry]) -> str:
     """Draw models as a table; return the name of the model that was clicked last."""
+    can_run = [status_of(entry) != IMPOSSIBLE for entry in entries]  # else sizes don't matter
     table = pd.DataFrame(
         {
             "model": [entry.title for entry in entries],
             "kind": [entry.kind or "known once loaded" for entry in entries],
             "parameters (M)": [
-                round(entry.n_parameters / 1e6) if entry.n_parameters else None for entry in entries
+                round(entry.n_parameters / 1e6) if entry.n_parameters and can else None
+                for entry, can in zip(entries, can_run, strict=True)
             ],
-            "download (GB)": [None if is_here(entry) else _size_of(entry) for entry in entries],
+            "download (GB)": [
+                None if is_here(entry) or not can else _size_of(entry)
+                for entry, can in zip(entries, can_run, strict=True)
+            ],
             "why it can't run": [
-                entry.source.why if status_of(entry) == IMPOSSIBLE else None for entry in entries
+                None if can else entry.source.why
+                for entry, can in zip(entries, can_run, strict=True)
             ],
         }
     ).dropna(axis="columns", how="all")

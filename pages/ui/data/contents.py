@@ -131,8 +131,11 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
         {
             "subject": [fact.subject for fact in shown],
             "object": [fact.object for fact in shown],
-            "sentence": [fact.sentences[0] if fact.sentences else None for fact in shown],
-            "sentences": [len(fact.sentences) or None for fact in shown],
+            "evidence sentence": [
+                fact.sentences[0].replace("[MASK]", "___") if fact.sentences else None
+                for fact in shown
+            ],
+            "evidence sentences": [len(fact.sentences) or None for fact in shown],
             "origin": [fact.origin or None for fact in shown],
         }
     )

@@ -11,7 +11,7 @@ import streamlit as st
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
 from lama_core.metrics.comparison import Difference, paired_difference
-from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals
+from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals, share_intervals
 from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
 from lama_core.probes.prompts.ensemble import PAPER
 from lama_core.probes.prompts.study import RelationStudy, Score
@@ -99,6 +99,7 @@ def draw_ensembles(choice: PromptsChoice) -> None:
         key="average",
         first="micro",
         place=left,
+        format_func={"micro": "micro (over facts)", "macro": "macro (over answers)"}.__getitem__,
         help=explain("Micro and macro average"),
     )
     scope = pick("Facts", SCOPES, key="scope", place=right)
@@ -271,6 +272,12 @@ def _draw_curve(choice: PromptsChoice) -> None:
         key="headline curve",
     )
     figure = go.Figure()
+    hits = np.round(np.array(log_linear or linear) * len(choice.study.test)).astype(np.int64)
+    ends = share_intervals(hits, np.full_like(hits, len(choice.study.test)))
+    band = pd.DataFrame(
+        {"at": range(1, len(hits) + 1), "low": 100 * ends.low, "high": 100 * ends.high}
+    )
+    charts.add_band(figure, band, mean, choice.colour)
     for kind, dash in (("log-linear", "solid"), ("linear", "dot")):
         values = curves.get(kind, ())  # type: ignore[call-overload]
         figure.add_scatter(
@@ -279,6 +286,7 @@ def _draw_curve(choice: PromptsChoice) -> None:
             y=[100 * value for value in values],
             hovertext=list(map(percent, values)),
             mode="lines+markers",
+            legendgroup=kind,
             line={"color": choice.colour, "dash": dash},
             hovertemplate=f"K = %{{x}}, {kind}: %{{hovertext}} %"
             f"<br>{len(choice.study.test):,} test facts<extra></extra>",
@@ -294,3 +302,4 @@ def _draw_curve(choice: PromptsChoice) -> None:
         title=f"P@1 by number of prompts, {choice.study.relation.name}",
         footnote=choice.footnote,
     )
+    st.caption(f"Band: 95 % intervals of the {mean} mean, over the test facts.")

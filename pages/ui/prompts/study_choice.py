@@ -76,7 +76,7 @@ class PromptsChoice:
         return (
             f"{title_of(info.model)} on {info.dataset}, {study.relation.name}: "
             f"{len(study.train):,} training and {len(study.test):,} test facts, "
-            f"{study.n_candidates:,} candidates ({info.candidates}), ranking {info.ranking}"
+            f"{study.n_candidates:,} candidates ({info.candidates}), {info.ranking} ranking"
         )
 
     def made(self) -> dict[str, object]:

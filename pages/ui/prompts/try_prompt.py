@@ -186,7 +186,8 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
         keep_trial(choice, growth, facts)
     _draw_result(choice, growth, facts, running=state["running"])
     if not state["running"]:  # a new chart for each batch would flicker
-        _draw_curve(choice, growth)
+        with st.expander("P@1 by number of facts queried", icon=":material/show_chart:"):
+            _draw_curve(choice, growth)
 
 
 def _draw_result(

@@ -194,6 +194,12 @@ def _choose() -> RunSettings | None:
     silent = [title_of(name) for name in models if not can_generate(name)]
     if silent and REQUESTS[way] is GenerateRequest:
         show_note(f"{', '.join(silent)} can't generate text. Choose causal models or chat servers.")
+        if usual := [name for name in visitors.models_here() if can_generate(name)]:
+            st.button(
+                f"Choose {plain(title_of(usual[0]))}",
+                on_click=st.session_state.update,
+                args=({"new models": usual[:1]},),
+            )
         return None
     if any(options.get(name, "") is None for name in ("prompts", "candidates")):
         show_note("No prompts or candidates work with these data. Choose other data.")

@@ -81,7 +81,7 @@ def draw_table(
     picks: Picks | None = None,
     on_pick: Callable[[Picked], None] | None = None,
     place: DeltaGenerator | None = None,
-    n_cards: int = 10,
+    n_cards: int = 5,
     **options: Any,
 ) -> Picked:
     """Draw a table without its index; return what the user picked.
