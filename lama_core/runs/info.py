@@ -34,6 +34,7 @@ from lama_core.models.protocols import Context
 from lama_core.models.sources.checkpoints import Checkpoint
 from lama_core.paths import ASSETS
 from lama_core.requests import StoredRequest
+from lama_core.rounding import counted
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
 from lama_core.types import Relation, RelationType
@@ -236,6 +237,18 @@ class RunInfo:
         if self.imported and not self.n_candidates:
             return "unknown"
         return f"{'at most ' * (self.candidates == OWN_WORDS)}{self.n_candidates:,}"
+
+    @property
+    def prompts_said(self) -> str:
+        """The prompts in words, such as `whole answers, template 0`; `manual` stays."""
+        words = re.sub("^statements template", "whole answers, template", self.prompts)
+        words = re.sub("^trace ", "causal traces, ", words)
+        shots = re.match(r"questions, (\d+)-shot", words)
+        return (
+            words.replace(shots[0], f"questions, {counted(int(shots[1]), 'example')}")
+            if shots
+            else words
+        )
 
     @property
     def label(self) -> str:

@@ -3,6 +3,7 @@
 Source: Rezaee and Camacho-Collados 2022, Tables 1 and 2.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -37,6 +38,17 @@ from lama_core.views.view import Shown, View, ViewFunction
 if TYPE_CHECKING:
     import pandas as pd
 
+# BATS' abbreviations -> in words.
+ABBREVIATIONS = {
+    "_irreg$": ", irregular",
+    "_reg$": "",
+    r"\bverb_inf\b": "infinitive",
+    r"\bverb_": "",
+    r"\b3pSg\b": "3rd person",
+    r"\bVing\b": "ing-form",
+    r"\bVed\b": "past form",
+    r"\badj\b": "adjective",
+}
 Accuracies = tuple[ProbeAccuracy, ...]
 
 
@@ -138,6 +150,13 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
             yield ""
 
 
+def in_words(relation: str) -> str:
+    """Return a relation's name without BATS' abbreviations: `infinitive - past form`."""
+    for short, words in ABBREVIATIONS.items():
+        relation = re.sub(short, words, relation)
+    return relation.replace("_", " ")
+
+
 def accuracy_figure(
     shown: Shown[AnalogiesRequest, Accuracies],
     probe: str,
@@ -160,7 +179,7 @@ def accuracy_figure(
     for line in lines:
         key = f"{line.model} (published)" if line.published else line.run.split(", ")[0]
         names.setdefault(key, key)
-        label = f"{line.name} {line.mark}".strip()
+        label = f"{in_words(line.name)} {line.mark}".strip()
         spread = line.spread
         rows.append(
             {

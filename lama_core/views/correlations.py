@@ -181,7 +181,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         info = next(one for one in shown.infos if one.id == line["run"])
         ranking, data = shown.request.ranking_of(info), info.dataset
         return triangle(
-            frame.set_index("measure")[list(MEASURES)],
+            frame.set_index("measure")[[one for one in MEASURES if frame[one].notna().any()]],
             title=f"{shown.names[line['run']]}, {about} of {source}",
             caption=f"Pearson's correlation over {about} of {data}, {source}, {ranking} ranking. "
             f"Mentions: {line['mentions']}",

@@ -78,14 +78,16 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
         known = shown.frame[shown.frame["p_at_k"].notna()]
         if known.empty:
             return ""
-        best = known.loc[known.groupby("k")["p_at_k"].idxmax()].set_index("k")
+        best = known.loc[known.groupby("k")["p_at_k"].idxmax()].set_index("k", drop=False)
         first, last = (best.loc[k] for k in (best.index.min(), best.index.max()))
         name = shown.names[first["run"]]
+        near_first, near_last = (_overlapping(shown, known, line) for line in (first, last))
         often = " most often" * (known["run"].nunique() > 1)
         other = f", {shown.names[last['run']]}" if first["run"] != last["run"] else " and"
         return (
-            f"{name}{often} has the right answer first ({as_share(first['p_at_k'])}){other} among "
-            f"the first {best.index.max()} ({as_share(last['p_at_k'])}), on average over relations"
+            f"{name}{often} has the right answer first ({as_share(first['p_at_k'])}{near_first})"
+            f"{other} among the first {best.index.max()} ({as_share(last['p_at_k'])}{near_last}), "
+            "on average over relations"
         )
 
     def figure(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Figure:
@@ -104,6 +106,15 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
         """Return the facts whose right answer is among the first k, or all facts for `n`."""
         fields = {"relations": tuple(shown.request.relations)}
         return Facts(line["run"], fields if column == "n" else fields | {"rank_max": line["k"]})
+
+
+def _overlapping(
+    shown: Shown[CurvesRequest, "pd.DataFrame"], known: "pd.DataFrame", best: Line
+) -> str:
+    """Return which other runs' intervals overlap the interval of the best at this k."""
+    near = known[(known["k"] == best["k"]) & (known["high"] >= best["low"])]
+    names = [shown.names[run] for run in near["run"] if run != best["run"]]
+    return f"; interval overlaps that of {' and '.join(names)}" if names else ""
 
 
 def lines_figure(

@@ -29,7 +29,6 @@ INCH, POINT = 2.54, 1 / 72  # cm in an inch, inches in a point
 GREY, DARK, FAINT = "#808080", "#1b2430", "#d9dce0"
 LOW, HIGH = "#a8431f", "#1f6aa5"  # the ends of the colours of heat maps
 EDGE = 0.1  # inches of white around everything
-WHISKERS_APART = 1.06  # the factor between places of lines with whiskers on a log axis
 MOST_POINTS = 30  # of a line that shows its points
 MOST_NAMES = 0.38  # of the width, for the names of rows
 SYMBOLS = ("D", "s", "^", "o")  # of published series
@@ -506,8 +505,6 @@ def _lines(chart: _Chart) -> None:
         if len(rows) > MOST_POINTS:
             axes.fill_between(x, rows["low"], rows["high"], color=ink, alpha=0.18, linewidth=0)
         elif rows["high"].notna().any():
-            if figure.by.log:  # beside each other, as they would hide each other
-                x = x * WHISKERS_APART ** (list(chart.inks).index(name) - (len(chart.inks) - 1) / 2)
             ends: Style = {"colors": ink, "linewidth": 0.9, "zorder": 2}
             axes.vlines(x, rows["low"], rows["high"], **ends)
         for baseline in figure.baselines:

@@ -161,7 +161,7 @@ class Figure:
 def relation_label(name: str, label: str) -> str:
     """Return a relation's label for readers, beginning with its name: `P19 place of birth`."""
     same = label.lower() in ("", name.lower().replace("_", " "))
-    return name if same else f"{name} {label}"
+    return (label or name) if same else f"{name} {label}"
 
 
 def right_title(k: int) -> str:

@@ -9,6 +9,7 @@ from lama_core.errors import choose
 from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
 from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.slices import (
+    NO_TYPE,
     ORIGIN,
     PAIR_SEEN,
     WORDING_SEEN,
@@ -79,6 +80,8 @@ def slice_label(by: str, name: str) -> str:
     """Return a slice for readers, with the titles of models and without versions of sources."""
     if by == ORIGIN:
         return re.sub(r" \(.*|, which .*| from nationality| World(?= Factbook)", "", name)
+    if name == NO_TYPE:
+        return f"no {by.removesuffix(' of relation')}"
     if by in (PAIR_SEEN, WORDING_SEEN):
         titles = {entry.name: entry.title for entry in known_models()}
         for model in sorted(titles, key=len, reverse=True):
@@ -190,7 +193,11 @@ class SlicesView(View[SlicesRequest, Slices]):
         table = shown.frame
         best = best_run(table)
         way = most_different(table, best)
-        ours = table[(table["by"] == way) & (table["run"] == best) & (table["n"] >= LEAST_FACTS)]
+        ours = table[(table["by"] == way) & (table["n"] >= LEAST_FACTS)]
+        if shown.request.slice_by and len(ours):  # the run that depends most on this way
+            by_run = ours.groupby("run")["p_at_k"]
+            best = str((by_run.max() - by_run.min()).idxmax())
+        ours = ours[ours["run"] == best]
         ends = ours.sort_values("p_at_k", ascending=False, kind="stable")
         if len(ends) < 2:
             return ""

@@ -239,7 +239,9 @@ class Shown(Generic[R, Found]):
     def caption(self) -> str:
         """Data, prompts, relations, number of facts and ranking, for the end of a chart."""
         about = [", ".join(dict.fromkeys(info.dataset for info in self.infos))]
-        about.append("prompts: " + ", ".join(dict.fromkeys(info.prompts for info in self.infos)))
+        about.append(
+            "prompts: " + ", ".join(dict.fromkeys(info.prompts_said for info in self.infos))
+        )
         if not isinstance(self.request, RunsRequest):
             return "; ".join(about)
         names = self.request.relations

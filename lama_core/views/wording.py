@@ -11,7 +11,7 @@ from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
-from lama_core.views.conclusions import listed
+from lama_core.views.conclusions import as_share, listed
 from lama_core.views.figure import RELATION, Axis, Figure, right_title, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -138,19 +138,20 @@ class WordingView(View[WordingRequest, Wordings]):
             )
 
     def conclusion(self, shown: Shown[WordingRequest, Wordings]) -> str:
-        """Return how often the first answer stays the same, over relations that all runs have."""
-        parts = (
-            ("the plain and the altered query", in_all(shown.found.altered), "overlap", "facts"),
-            ("two wordings", in_all(shown.found.agreement), "consistency", "pairs"),
-        )
-        said = "; ".join(
-            f"{what} give the same first answer for "
-            f"{listed(shown.names, table.groupby('run')[name].mean())} of the {of} of "
-            f"{counted(table['relation'].nunique(), 'relation')}"
-            for what, table, name, of in parts
-            if len(table)
-        )
-        return said[:1].upper() + said[1:]
+        """Return the means of the chart, over relations that all runs have."""
+        altered, agreement = map(in_all, (shown.found.altered, shown.found.agreement))
+        found = []
+        if len(altered):
+            found.append(
+                f"The object is named first by {_means(shown, altered, 'altered')} of the altered "
+                f"queries, and by {_means(shown, altered, 'plain')} of the plain ones"
+            )
+        if len(agreement):
+            found.append(
+                f"Every wording is right for {_means(shown, agreement, 'consistent_accuracy')} of "
+                f"the facts; one wording, on average, for {_means(shown, agreement, 'accuracy')}"
+            )
+        return ". ".join(found)
 
     def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
         """Return both tables by their names."""
@@ -200,6 +201,13 @@ class WordingView(View[WordingRequest, Wordings]):
         """Return the facts of a relation, or of all for the mean."""
         names = [line["relation"]] if line["relation"] else shown.request.relations
         return Facts(line["run"], {"relations": tuple(names)})
+
+
+def _means(shown: Shown[WordingRequest, Wordings], table: "pd.DataFrame", name: str) -> str:
+    """Return the mean of each run, or of all runs if they are the same."""
+    means = table.groupby("run", sort=False)[name].mean()
+    same = set(map(as_share, means))
+    return same.pop() if len(same) == 1 else listed(shown.names, means)
 
 
 def _short(label: str) -> str:

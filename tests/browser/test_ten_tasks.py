@@ -73,7 +73,7 @@ def test_1_the_best_model_on_capitals_with_interval_and_export(page: Page, app_u
     open_page(page, app_url, "Results")
     choose_relation(page, "P36 capital")
     head = page.get_by_text(
-        re.compile(r"is (?:clearly )?ahead on P36 capital: [\d.]+ % \([\d.]+ to [\d.]+\)")
+        re.compile(r"is (?:clearly )?ahead on P36 capital: [\d.]+\s% \([\d.]+ to [\d.]+\)")
     )
     expect(head).to_be_visible()
     rows = export(page)

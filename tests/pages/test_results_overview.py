@@ -40,7 +40,7 @@ def here(home: Path, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def headline(app: AppTest) -> str:
-    return str(app.subheader[0].value).replace("\\", "")
+    return str(app.subheader[0].value).replace("\\", "").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def click(app: AppTest, label: str) -> None:

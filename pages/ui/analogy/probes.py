@@ -247,17 +247,15 @@ def _draw_kinds(
             "decisions."
         )
     if UNMARKED in order:
-        caption += f" *{UNMARKED}*: only relations that are neither one-to-many nor bidirectional."
+        caption += (
+            f" *{UNMARKED}*: only encyclopedic and lexicographic relations that are neither "
+            "one-to-many nor bidirectional; published only for RoBERTa-large, supervised."
+        )
     st.caption(caption)
     with st.expander("As a table", icon=":material/table:"):
         pinned = st.column_config.TextColumn(pinned=True)
         wide = _wide(table, [*dict.fromkeys(names.values()), *published], order)
         draw_table(wide, width="stretch", column_config={"model": pinned, "probe": pinned})
-    if UNMARKED in order:
-        st.caption(
-            f"*{UNMARKED}* covers encyclopedic and lexicographic relations. The paper prints this "
-            "average only for RoBERTa-large, supervised."
-        )
     if published:
         _draw_differences(runs)
     requests = dict.fromkeys(request_of(run.info) for run in runs)
@@ -310,15 +308,19 @@ def _cell(line: pd.Series) -> str:
 
 def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting) -> None:
     """Draw one probe by relation as in the paper's Table 2, with marks and frequency test."""
-    title, box = st.columns([4, 3], vertical_alignment="bottom")
-    title.markdown(
+    st.markdown(
         "### Accuracy by relation",
         help="*p* comes from a "
         "Kolmogorov-Smirnov test: do the pairs that a model gets wrong have rarer or more frequent "
         "words than those it gets right?",
     )
-    with box:
-        probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP)
+    first = {one: run.info.id for run in runs[::-1] for one in run.details.probe.split("-")}
+    first |= {run.details.probe: run.info.id for run in runs[::-1]}
+
+    def follow() -> None:  # the decisions below are of the chart's probe
+        st.session_state["run"] = first.get(st.session_state["probe"])
+
+    probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP, on_change=follow)
     shown = _accuracies(runs, "relation")
     all_lines = shown.found
     lines = [line for line in all_lines if line.probe == probe]
@@ -357,6 +359,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         key="run",
         bind=BOUND,
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
+        help=PROBE_HELP,
     )
     run = by_id[run_id]
     relations = run.details.relations

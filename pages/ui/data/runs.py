@@ -146,7 +146,7 @@ def _choose_run(runs: list[KeptRun]) -> str:
 def _prompts(info: RunInfo) -> str:
     """A run's prompts for display; of an ensemble how it combines which prompts."""
     if info.kind != ENSEMBLE:
-        return info.prompts
+        return info.prompts_said
     combination, _, method = info.prompts.partition(" ")
     method, comma, drawn = method.partition(",")
     words = METHODS_IN_WORDS.get(method, method)
@@ -180,7 +180,9 @@ def _model_title(info: RunInfo) -> str:
 def _titles(runs: list[KeptRun]) -> dict[str, str]:
     """Name of a run -> its title in the field; runs with the same title end with their digest."""
     titles = {
-        run.name: f"{_title(run)}, {run.info.dataset}, {run.info.prompts}" if run.info else run.name
+        run.name: f"{_title(run)}, {run.info.dataset}, {_prompts(run.info)}"
+        if run.info
+        else run.name
         for run in runs
     }
     n_runs = Counter(titles.values())

@@ -198,7 +198,6 @@ def draw_correlates(choice: RunChoice) -> None:
         draw_figure(choice, published_triangle(), "published correlations")
     st.caption(
         "Pearson's correlation over facts, from -1 to 1. "
-        + "Similar vectors are empty until you switch them on. " * (is_model and not with_vectors)
         + "; ".join(f"**{NAMES[short]}**: {LABELS[short]}" for short in EXPLAINED)
         + f". {plain(' '.join(shown.view.notes(shown)))}",
         help="In the paper: "

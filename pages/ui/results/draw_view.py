@@ -82,15 +82,18 @@ def draw_figure(
     *,
     zooms: bool = False,
     least_height: int = 0,
+    legend: bool | None = None,
 ) -> dict[Any, Any] | None:
     """Draw a figure; return the row of its frame of the clicked mark, if any.
 
     inks: series -> colour; by default the colours of the chosen runs. zooms: whether dragging
-    zooms, and a double click resets it. least_height: in pixels.
+    zooms, and a double click resets it. least_height: in pixels. legend: whether there is a legend;
+    by default if there are several series.
     """
     from pages.ui.shared import charts, figures  # Plotly takes longer than the first answer
 
     drawn = figures.plot(figure, choice.inks_of_runs if inks is None else inks)
+    drawn.layout.showlegend = legend
     if drawn.layout.height < least_height:  # the gaps become wider, not the bars
         gap = drawn.layout.bargap or 0
         drawn.layout.bargap = 1 - (1 - gap) * drawn.layout.height / least_height
@@ -316,7 +319,8 @@ def draw_whole(
     for number, (figure, box) in enumerate(zip(drawn, st.columns(len(drawn)), strict=True)):
         with box:
             key = f"{name} chart" + f" {number}" * (number > 0)
-            mark = draw_figure(choice, figure, key) or mark
+            legend = True if len(drawn) > 1 else None  # plots at the same height
+            mark = draw_figure(choice, figure, key, legend=legend) or mark
     notes = " ".join(function.view.notes(shown))
     st.caption(f"{caption} {plain(notes)}")
     columns = shown.chosen(shown_columns)

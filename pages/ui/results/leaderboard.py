@@ -119,7 +119,7 @@ def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFram
         ours.append(
             {
                 "model": run.title or title_of(run.model),
-                "asked": run.prompts,
+                "asked": run.prompts_said,
                 "P@1": percentage(figures.accuracy),
                 "chance": percentage(figures.chance),
                 "facts": figures.n,

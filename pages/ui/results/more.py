@@ -106,7 +106,7 @@ def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
 
 
 def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
-    by = pick("By", ("all", "source", "relation"), key="known_by")
+    by = pick("Rows of the table", ("all", "source", "relation"), key="known_by")
     known = f"the right answer is among its first {choice.k}"
     known = "its first answer is right" if choice.k == 1 else known
     draw_whole(
@@ -207,6 +207,10 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
 
 
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
+    has_manual = any(run.dataset == choice.data and run.prompts == "manual" for run in listing)
+    if has_manual and not choice.exact and choice.prompts != "manual":
+        back = links.params_without(["prompts"]) | {"tab": "More", "models": []}
+        links.draw_link("Back to manual prompts", "undo", screens.RESULTS, back)
     chart = CHARTS.get(name)
     if chart is None:
         _draw_menu(choice, listing)

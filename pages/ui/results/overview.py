@@ -120,7 +120,7 @@ def _measure_help(label: str, measure: Measure) -> str:
 def _heading(choice: RunChoice, measure: Measure) -> str:
     """Return the measure as a heading, with the prompts if they aren't the manual ones."""
     title = measure.label[0].upper() + measure.label[1:]
-    kinds = list(dict.fromkeys(run.prompts for run in choice.runs))
+    kinds = list(dict.fromkeys(run.prompts_said for run in choice.runs))
     if kinds == ["manual"]:
         return title
     return f"{title} ({plain(', '.join(kinds))}{' prompts' * choice.all_words})"

@@ -142,8 +142,8 @@ def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) 
     )
     st.caption(
         "Effect: the right answer's probability with the layer restored at tokens of this role, "
-        "minus its probability with noise alone. Bands: 95 % intervals over facts. Click a point "
-        "to see its facts."
+        "minus its probability with noise alone. Bands: 95 % intervals over facts. Lines at 0 "
+        "hide each other. Click a point to see its facts."
     )
     if points:
         layer, role = points[-1]["customdata"][:2]

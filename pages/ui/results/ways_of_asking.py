@@ -100,7 +100,8 @@ def _choose_runs(
 def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
     """Draw the choice of a way's run, listed by title (or prompts) and number of facts."""
     names = {
-        run.id: f"{run.title or run.prompts}, {counted(run.n, run.counts[:-1])}" for run in runs
+        run.id: f"{run.title or run.prompts_said}, {counted(run.n, run.counts[:-1])}"
+        for run in runs
     }
     if len(set(names.values())) < len(names):
         names = {run.id: f"{names[run.id]}, {run.digest[:6]}" for run in runs}

@@ -12,6 +12,8 @@ from lama_core.runs.info import RunInfo
 from lama_core.tables import count, number
 from lama_core.views.wording import in_all, wording
 from pages.ui.results.draw_view import draw_rows, draw_shown, draw_view_export, open_behind
+from pages.ui.results.new_run import WORDS_AT_BLANK
+from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
 
@@ -37,7 +39,13 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
     titled = zip(choice.runs, choice.titles, strict=True)
     without = [title for run, title in titled if run.model not in found]
     if without:
-        st.caption(plain(f"Models without such a run: {', '.join(without)}."))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(plain(f"Models without such a run: {', '.join(without)}."), width="content")
+            if st.button("Start a run", icon=":material/play_arrow:", type="tertiary"):
+                lacking = [run.model for run in choice.runs if run.model not in found]
+                st.session_state["new models"] = lacking
+                form = {"data": choice.data, "run_rank": WORDS_AT_BLANK, "run_prompts": ALTERED[0]}
+                links.go(screens.DATA, {**screens.NEW_RUN, **form})
     title = "Negated and misprimed queries compared with plain ones"
     if altered:
         st.markdown(f"### {title}", help=explain("Agreement with altered queries"))

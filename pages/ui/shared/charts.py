@@ -42,8 +42,7 @@ MOST_WHISKERS = 4  # lines over training steps with intervals; more would overla
 # Training steps from early to late, visible on dark and on white pages.
 STEPS = [[0.0, "#b9a7d6"], [0.5, "#5a93cf"], [1.0, "#1aa179"]]
 LINE = 90  # characters per line of a title in a picture
-FOOT = 62  # characters per line of a footnote
-FOOT_OF_CELLS = 40  # the same of a heat map, whose names leave less room on a phone
+FOOT = 140  # characters per line of a footnote in a picture
 TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 11  # pixels
 ASCENT = 0.7  # height of letters above the baseline, as Plotly estimates it
 PICTURE = 900  # the width of a saved picture, in pixels
@@ -79,10 +78,10 @@ def draw_chart(
         The clicked marks as dictionaries with `customdata`.
     """
     named = figure.layout.showlegend is not False and (
-        sum(trace.showlegend is not False for trace in figure.data) > 1
+        bool(figure.layout.showlegend)
+        or sum(trace.showlegend is not False for trace in figure.data) > 1
     )
-    letters = FOOT_OF_CELLS if any(trace.type == "heatmap" for trace in figure.data) else FOOT
-    under = _wrapped(footnote if len(footnote) < 160 else footnote[:157] + "...", letters)
+    under = _wrapped(footnote, FOOT)
     below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(under))) if under else 0
     height = enlarged * (figure.layout.height or 400) + below
     room = _add_title(figure, title, height, enlarged, named=named)
@@ -108,15 +107,15 @@ def draw_chart(
     figure.update_layout(legend={"font": font | {"color": ink()}})
     if enlarged != 1:
         figure.update_layout(hoverlabel={"font": {"size": enlarged * TEXT_SIZE}})
-    if under:
-        note, size = "<br>".join(map(escape, under)), enlarged * FOOT_SIZE
+    if under:  # hidden on the page (`style.css`), whose own line is as wide as the chart
+        size = enlarged * FOOT_SIZE
+        note = f'<span style="font-size:{size}px">{"<br>".join(map(escape, under))}</span>'
         if _has_named_rows(figure):  # at the right edge, because the names leave little room
             place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper"}
             place |= {"xanchor": "right", "yanchor": "top", "yshift": -58 * enlarged}
             place |= {"align": "right", "showarrow": False}
-            figure.add_annotation(text=note, font={"size": size, "color": muted_ink()}, **place)
+            figure.add_annotation(text=note, font_color=muted_ink(), **place)
         else:  # below the axis title, wherever long tick labels put it
-            note = f'<span style="font-size:{size}px">{note}</span>'
             title_text = "<br>".join(filter(None, (figure.layout.xaxis.title.text, note)))
             figure.update_layout(xaxis_title_text=title_text)
     saved: Style = {
@@ -142,6 +141,10 @@ def draw_chart(
                 "toImageButtonOptions": saved | {"format": picture},
             },
         )
+        if under:
+            up = 0 if figure.layout.xaxis.side == "top" else below - 12
+            style = f"font-size:{size}px;margin-top:-{up}px"
+            st.html(f'<div class="lx-foot" style="{style}">{escape(footnote)}</div>')
     return list(event.selection.points)
 
 
@@ -271,7 +274,7 @@ def add_whiskers(
     """Add whiskers with an edge, so that they are visible on bars; give the bars' `orientation`."""
     horizontal = style.get("orientation") == "h"
     marker = {"color": CLEAR, "line": {"width": 0}}
-    for line, thickness in zip(_line_inks(), (4.5, 1.7), strict=True):
+    for line, thickness in zip(line_inks(), (4.5, 1.7), strict=True):
         if error := whiskers(rows, x if horizontal else y, line, thickness):
             style |= {"hoverinfo": "skip", "showlegend": False, "marker": marker}
             style["error_x" if horizontal else "error_y"] = error
@@ -314,7 +317,7 @@ def add_marks(
     Draws a trace in the page's ink on a wider trace with the opposite brightness.
     """
     shown = style.pop("legend", True)
-    edge, line = _line_inks()
+    edge, line = line_inks()
     for ink, width in ((edge, 5), (line, 2)):
         style |= {"marker_color": ink, "marker_line_width": width, "legendgroup": style["name"]}
         style |= {"hoverinfo": "skip" if ink == edge else None, "mode": "markers"}
@@ -330,7 +333,7 @@ def add_marks(
         )
 
 
-def _line_inks() -> tuple[str, str]:
+def line_inks() -> tuple[str, str]:
     """The colours of the edge and of the line of marks on bars, for the page's theme."""
     return (DARK, EDGE) if theme() == "dark" else (EDGE, DARK)
 

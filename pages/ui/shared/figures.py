@@ -117,21 +117,23 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         style["by_row"] = {"marker_size": "mark size"}
     else:
         style["marker_size"] = 7 if figure.low else 5
-    for name, rows in _beside(figure, table, colours).items():
-        one = {name: colours[name]}
+    whiskered = table[np.isfinite(table["high"])]["name"].nunique() <= charts.MOST_WHISKERS
+    for name in colours:
+        rows, one = table[table["name"] == name], {name: colours[name]}
         if dense:
-            charts.add_band(drawn, table[table["name"] == name], name, colours[name])
-        elif error := charts.whiskers(rows, "value", colours[name], 1):
+            charts.add_band(drawn, rows, name, colours[name])
+        elif whiskered and (error := charts.whiskers(rows, "value", colours[name], 1)):
             bars: Style = {"error_y": error, "mode": "markers", "marker_opacity": 0}
             bars |= {"showlegend": False, "hoverinfo": "skip"}
             charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", **bars)
-        rows = table[table["name"] == name]
         charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", MARK, **style)
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline)
-        names = {name: f"{name}, {baseline.name}" for name in colours}
+        same = rows.round({"line": 9}).groupby("at")["line"].nunique().max() == 1
+        drawn_for = {next(iter(colours)): charts.GREY} if same else colours
+        names = {name: baseline.name if same else f"{name}, {baseline.name}" for name in colours}
         style = {"mode": "lines", "line_width": 1.5, "line_dash": "dot"}
-        for name, ink in colours.items():
+        for name, ink in drawn_for.items():
             part = rows[rows["name"] == name].assign(name=names[name])
             charts.add_runs(
                 drawn, go.Scatter, part, {names[name]: ink}, "at", "line", MARK, **style
@@ -148,25 +150,6 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
 def _areas(figure: Figure, n: Any) -> Any:
     """The diameters of points in pixels, whose areas grow with n; a legend shows up to 16."""
     return 4 + 12 * np.sqrt(n / max(1.0, float(figure.frame[figure.size].max())))
-
-
-def _beside(figure: Figure, table: pd.DataFrame, colours: Colours) -> dict[str, pd.DataFrame]:
-    """The whiskers of each series; on a log axis shifted, as they would hide each other.
-
-    With many series there are none.
-    """
-    series = {name: table[table["name"] == name] for name in colours}
-    n_whiskered = sum(np.isfinite(rows["high"]).any() for rows in series.values())
-    if n_whiskered > charts.MOST_WHISKERS:
-        return {name: rows.assign(low=np.nan, high=np.nan) for name, rows in series.items()}
-    if n_whiskered < 2 or not figure.by.log:
-        return series
-    width = 0.008 * float(np.log10(table["at"].max() / table["at"].min()))
-    middle = (len(series) - 1) / 2
-    return {
-        name: rows.assign(at=rows["at"] * 10 ** (width * (number - middle)))
-        for number, (name, rows) in enumerate(series.items())
-    }
 
 
 def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
@@ -245,10 +228,11 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
             drawn.update_traces(
                 offsetgroup=next(iter(ours)), selector=lambda one: one.offsetgroup is None
             )
+    edge, line = charts.line_inks()
     for name, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
         rows = table[table["name"] == name]
         look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
-        look |= {"marker_color": "white", "marker_line": {"width": 1.6, "color": charts.DARK}}
+        look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": line}}
         charts.add(drawn, go.Scatter, rows, "value", "label", MARK, name=escape(name), **look)
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])

@@ -98,7 +98,7 @@ class RunChoice:
         Prompts that all of several runs have aren't repeated: a line above the results names them.
         """
         titles = run_titles(self.runs)
-        prompts = {run.prompts for run in self.runs}
+        prompts = {run.prompts_said for run in self.runs}
         if len(titles) > 1 == len(prompts):
             short = tuple(title.removesuffix(f" {one}") for title in titles for one in prompts)
             titles = short if len(set(short)) == len(short) else titles
@@ -259,14 +259,16 @@ class RunChoice:
 def _describe_prompts(run: RunInfo) -> str:
     """The prompts of a run and their meaning."""
     if run.ranks_statements and not run.imported:
-        return f"{run.prompts} (whole answers, ranked by the likelihood of the sentence with each)"
+        return f"{run.prompts_said} (ranked by the likelihood of the sentence with each)"
     if run.imported:
         return f"imported (from {run.imported.source})"
     if run.generates:
-        return f"{run.prompts} (generated answers; a text that contains a right answer is right)"
+        return (
+            f"{run.prompts_said} (generated answers; a text that contains a right answer is right)"
+        )
     if run.prompts in PROMPT_SETS:
         return f"{run.prompts} ({PROMPT_SETS[run.prompts].meaning})"
-    return f"{run.prompts} prompts"
+    return f"{run.prompts_said} prompts"
 
 
 def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
@@ -311,12 +313,12 @@ def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
 def run_titles(runs: Sequence[RunInfo]) -> tuple[str, ...]:
     """A unique title for each run: as its name, with what differs between runs of the same name."""
     titles = [
-        run.title or title_of(run.model) + f" {run.prompts}" * (run.prompts != "manual")
+        run.title or title_of(run.model) + f" {run.prompts_said}" * (run.prompts != "manual")
         for run in runs
     ]
     tells: tuple[Callable[[RunInfo], str], ...] = (
         lambda run: run.dataset,
-        lambda run: f"{run.prompts} prompts",
+        lambda run: f"{run.prompts_said} prompts",
         _facts_of,
         lambda run: run.digest[:6],
     )
@@ -377,13 +379,15 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
         links.drop_infinite("p_at")
         k = st.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=explain("P@k"))
-        sets = list(dict.fromkeys(run.prompts for run in every if run.dataset == data))
+        sets = {run.prompts: run.prompts_said for run in every if run.dataset == data}
+        links.replace_values("prompts", sets)
         prompts = st.selectbox(
             "Prompts",
-            sets,
-            index=sets.index("manual") if "manual" in sets else 0,
+            list(sets),
+            index=list(sets).index("manual") if "manual" in sets else 0,
             key="prompts",
             bind=BOUND,
+            format_func=sets.__getitem__,
             help="The prompts of the runs; **manual** is each relation's own template.",
         )
         ranking = pick(

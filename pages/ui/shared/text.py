@@ -49,7 +49,8 @@ def draw_headline(text: str, *, help: str | None = None, key: str = "headline") 
     """
     if text:
         with st.container(key=key):
-            st.subheader(plain(text), anchor=False, help=help)
+            unbroken = text.replace(" %", "\N{NO-BREAK SPACE}%")
+            st.subheader(plain(unbroken), anchor=False, help=help)
 
 
 def name_value_lines(facts: Mapping[str, str | None], *, links: bool = False) -> str:
