@@ -162,6 +162,15 @@ def test_what_the_operator_types_is_taken_and_what_a_link_brought_is_not(home: P
     assert len(refused) == 1 and "/from/a/link" in refused[0].replace("\\", "")
 
 
+def test_only_who_may_type_paths_has_a_field_for_a_file_of_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for may in (True, False):
+        monkeypatch.setattr(visitors, "may", lambda right, may=may: may or right != "paths")
+        app = open_page("data", tab="New run", run_rank="whole answers")
+        assert ("new answers" in {one.key for one in app.text_input}) == may
+
+
 @pytest.mark.parametrize(
     ("environment", "here", "rights"),
     [
