@@ -282,6 +282,7 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (TWIN, "10,240 steps of about 2,048 tokens in one run"),
         (DEPARTURES, "Numbers of MiniLM-MLM are of its current weights, except"),
         (HOSTING, "This also downloads SmolLM2 into"),
+        (HOSTING, "The container runs `lama-explorer app --public` as user 1000"),
         (HOSTING, "72 connections of one address each query SmolLM2"),
         ("README.md", "SmolLM2 135M Instruct, Hugging Face's causal model"),
         ("README.md", "`.ci/install` downloads it (93 MB"),

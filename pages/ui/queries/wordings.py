@@ -75,8 +75,8 @@ def _choose_data(_: Values) -> str:
 def _label(relation: Relation) -> str:
     """A relation in words: `P19 place of birth`, or `place of birth (Google-RE)`."""
     label = relation_label(relation.name, relation.label)
-    if label == relation.name and "_" in label:
-        label = f"{label.replace('_', ' ')} ({relation.source.replace('_', '-')})"
+    if "_" in relation.name and relation.name not in label:  # beside those of T-REx
+        return f"{label} ({relation.source.replace('_', '-')})"
     return label
 
 
