@@ -40,8 +40,10 @@ Ints = NDArray[np.int64]
 
 _UNKNOWN = np.float32(np.nan)
 _BLOCK = 1 << 20  # rows whose texts are Python objects at the same time
-_WORDS = ("relation", "source", "type", "subject", "object", "origin")
-_BASE = ("fact_id", *_WORDS, "prompt", "query", "n_valid", "object_count", "subject_tokens")
+_WORDS = ("relation", "source", "type", "object", "origin")
+_BASE = (
+    "fact_id", *_WORDS, "subject", "prompt", "query", "n_valid", "object_count", "subject_tokens"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ class JoinedAnswers:
         found = np.zeros(len(golds), bool)
         for start in range(0, len(golds), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            some = subjects.iloc[rows].astype("str").tolist()
+            some = subjects.iloc[rows].tolist()
             found[rows] = [gold in one.lower() for one, gold in zip(some, golds[rows], strict=True)]
         return found
 
@@ -289,11 +291,12 @@ class JoinedAnswers:
 
     def _holds(self, text: str) -> Bools:
         """Whether subject, gold answer, query or an answer contain a text, bool [row]."""
-        queries = pa.array(self.facts["query"], pa.string())
-        found = pc.match_substring(queries, text, ignore_case=True)
-        holds: Bools = found.fill_null(False).to_numpy(zero_copy_only=False)
+        holds = np.zeros(len(self.facts), bool)
+        for texts in (self.facts["subject"], self.facts["query"]):
+            found = pc.match_substring(pa.array(texts, pa.string()), text, ignore_case=True)
+            holds |= found.fill_null(False).to_numpy(zero_copy_only=False)
         answers = [run.answer for run in self.runs]
-        for words in (self.facts["subject"].array, self.facts["object"].array, *answers):
+        for words in (self.facts["object"].array, *answers):
             holds = holds | by_word(words, lambda word: text.lower() in word.lower(), False)
         return holds
 
@@ -393,7 +396,7 @@ def _base(run: Run) -> pd.DataFrame:
 
 
 def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    texts = dict.fromkeys(("relation", "source", "subject", "object"), "str")
+    texts = dict.fromkeys(("relation", "source", "object"), "str")
     frame = pd.concat([piece.astype(texts) for piece in pieces], ignore_index=True)
     return frame.astype(dict.fromkeys(_WORDS, "category"))
 

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 # zstd's level for rows: half as fast at 9, where files are 3 % smaller (`tools.bench rows`).
 LEVEL = 5
+# Columns that differ in almost every row: as categories, pandas compares all their words.
+TEXTS = ("subject",)
 ROW_GROUP = 1 << 16  # rows that can be loaded without the rest of the file
 BATCH_ROWS = 1024  # rows in memory at a time when a single row is read
 MAX_ROWS = 20_000_000
@@ -208,6 +210,8 @@ def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
     if pa.types.is_dictionary(column.type):
         # Not `to_pandas`, which makes a Python object of each word.
         words = whole(column)
+        if name in TEXTS:
+            return pd.Series(pd.array(words.dictionary_decode(), "str"), name=name)
         kind = pd.CategoricalDtype(pd.Index(pd.array(words.dictionary, "str")))
         codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return pd.Series(pd.Categorical.from_codes(codes, dtype=kind), name=name)

@@ -420,14 +420,15 @@ class Run:
         """Return the codes of a column of words, int64 [row]; -1 where the word is missing."""
         from lama_core.runs.facts_table import whole
 
-        codes = whole(self.table([name])[name]).indices.fill_null(-1)
+        codes = whole(self.table([name])[name]).dictionary_encode().indices.fill_null(-1)
         return codes.to_numpy(zero_copy_only=False).astype(np.int64)
 
     def words_of(self, name: str) -> list[str]:
         """Return the distinct words of a column; `codes` are indices into them."""
         from lama_core.runs.facts_table import whole
 
-        words: list[str] = whole(self.table([name])[name]).dictionary.to_pylist()
+        found = whole(self.table([name])[name]).dictionary_encode()
+        words: list[str] = found.dictionary.to_pylist()
         return words
 
     @property

@@ -38,7 +38,8 @@ def move_last_digits(functional: ModuleType) -> None:
         width = out.shape[-1]
         if width not in factors:
             generator = torch.Generator().manual_seed(int(os.environ[SEED]) * 1_000_003 + width)
-            factors[width] = 1 + SIZE * torch.randn(width, generator=generator)
+            with torch.inference_mode(False):  # the same factor is used where gradients are needed
+                factors[width] = 1 + SIZE * torch.randn(width, generator=generator)
         return out * factors[width]
 
     functional.linear = linear  # type: ignore[attr-defined]

@@ -167,7 +167,7 @@ def test_single_columns_equal_those_of_all_rows(tmp_path: Path) -> None:
         for name, column in whole.facts.items():
             assert single.column(str(name)).equals(column)
         for name in ("relation", "subject", "object", "excluded"):
-            words = [*single.column(name).cat.categories, None]
+            words = [*single.words_of(name), None]
             assert [words[code] for code in single.codes(name)] == [
                 None if word != word else word for word in whole.facts[name].tolist()
             ]
