@@ -61,7 +61,8 @@ CLOZE = asked(ClozeRequest("Dante was born in ___.", models=(EMBEDDED,), gold="F
 def scorer() -> Iterator[ScoringProcess]:
     """A scoring process, which the end of the tests ends."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(service_fakes.__file__).parent))
+        folder = str(Path(service_fakes.__file__).parent)
+        patch.setenv("PYTHONPATH", folder, prepend=os.pathsep)
         found = ScoringProcess()
         yield found
         found.stop()
