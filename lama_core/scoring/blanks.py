@@ -4,6 +4,7 @@ A blank is `[MASK]`, `<mask>`, `[Y]`, or three or more underscores.
 """
 
 import re
+from collections.abc import Callable
 
 from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError
@@ -50,9 +51,13 @@ def fill(prompt: Prompt | str, subject: str) -> Query:
 
     The subject is inserted unchanged; a [Y] in it doesn't become a blank.
     """
-    template = prompt if isinstance(prompt, str) else prompt.template
+    return filler(prompt if isinstance(prompt, str) else prompt.template)(subject)
+
+
+def filler(template: str) -> Callable[[str], Query]:
+    """Return `fill` for the subjects of one template."""
     left, right = check_template(template).split("[Y]")
-    return Query((left.replace("[X]", subject), right.replace("[X]", subject)))
+    return lambda subject: Query((left.replace("[X]", subject), right.replace("[X]", subject)))
 
 
 def follows_only_punctuation(query: Query, blank: int = 0) -> bool:

@@ -83,19 +83,15 @@ def prepare(
     Raises:
         NoFactCounts: If no question remains, and these are all questions.
     """
-    known = kinds_of_places(questions, candidates) if kinds is None else kinds
     groups: dict[str, list[int]] = {}
     for row, question in enumerate(questions):
         groups.setdefault(_segment_name(question, candidates), []).append(row)
     kept = list(questions)
     segments = []
     for name, rows in groups.items():
-        asked = {
-            row: places_of(question.query)[0]
-            for row in rows
-            if (question := kept[row]).excluded is None and question.query is not None
-        }
-        columns = _columns(name, knowledge, candidates, model, known.get(name, ()))
+        asked = {row: place for row in rows if (place := _place(kept[row])) is not None}
+        here = {place.kind for place in asked.values()} if kinds is None else kinds.get(name, ())
+        columns = _columns(name, knowledge, candidates, model, here)
         if columns is None:  # excludes the facts of this relation only
             for row in rows:
                 kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
@@ -113,10 +109,16 @@ def kinds_of_places(questions: Sequence[Question], candidates: Candidates) -> di
     """
     kinds: dict[str, set[Place]] = {}
     for question in questions:
-        if question.excluded is None and question.query is not None:
-            place = places_of(question.query)[0].kind
-            kinds.setdefault(_segment_name(question, candidates), set()).add(place)
+        if (place := _place(question)) is not None:
+            kinds.setdefault(_segment_name(question, candidates), set()).add(place.kind)
     return kinds
+
+
+def _place(question: Question) -> Place | None:
+    """Return the place of a question's blank; None if it isn't asked."""
+    if question.excluded is not None or question.query is None:
+        return None
+    return places_of(question.query)[0]
 
 
 def _segment_name(question: Question, candidates: Candidates) -> str:

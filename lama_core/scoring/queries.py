@@ -23,7 +23,7 @@ from operator import attrgetter
 from lama_core.datasets import Dataset
 from lama_core.datasets.variants import misprime, wrong_word
 from lama_core.errors import NotFetchedError, Unavailable, UserError
-from lama_core.scoring.blanks import fill
+from lama_core.scoring.blanks import fill, filler
 from lama_core.scoring.prompt_choice import (
     LPAQA_SETS,
     PROMPT_SETS,
@@ -234,12 +234,13 @@ def _by_templates(
     rows = []
     for number, template in enumerate(source.templates):
         seen: set[tuple[str, str]] = set()
+        query_of = filler(template)
         for fact in source.facts:
             excluded = _excluded_by_judges(fact)
             if excluded is None:
                 excluded = DUPLICATE if (fact.subject, fact.object) in seen else None
                 seen.add((fact.subject, fact.object))
-            query = fill(template, fact.subject)
+            query = query_of(fact.subject)
             rows.append(Question(fact, source.relation, number, query, excluded))
     return rows
 
