@@ -6,7 +6,7 @@ Backends return log-probabilities as numpy arrays, with the natural logarithm.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,8 @@ class Scores:
     n_listed: int64 [blank], number of tokens that a server returned if it returns only the most
         likely ones, else None. Other candidates have -inf, except `Encoded.rescored`.
     floor: float32 [blank], log-probability of the last returned token; None if `n_listed` is None.
+    prefix: the text left of the blank as a causal model has read it, to continue from there; None
+        if the texts differ.
     """
 
     log_probs: NDArray[np.float32]
@@ -120,6 +122,7 @@ class Scores:
     first_log_probs: NDArray[np.float32] | None = None
     n_listed: NDArray[np.int64] | None = None
     floor: NDArray[np.float32] | None = None
+    prefix: Any = None
 
 
 OnScores = Callable[[Scores], object]
@@ -391,13 +394,14 @@ class WordContinuer(Protocol):
     """A model that completes words from the first token of an answer."""
 
     def continue_words(
-        self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
+        self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]], prefix: Any = None
     ) -> list[str | None]:
         """Return each answer's whole word or name; None if its first token is the whole word.
 
         All are None if the time (`Encoded.until`) is over.
 
         firsts: for each text, the tokens that can write its answer; the most likely one is used.
+        prefix: `Scores.prefix` of the texts, if they are the same.
         """
 
 

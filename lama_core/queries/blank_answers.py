@@ -566,7 +566,7 @@ class _BlankScorer:
         forms = [[form for form in row if form >= 0] for row in table[best].tolist()]
         if answer.first and scores.first is not None:
             forms.append([int(scores.first[0])])
-        words = self.model.continue_words([encoded] * len(forms), forms)
+        words = self.model.continue_words([encoded] * len(forms), forms, scores.prefix)
         items = tuple(replace(item, begins=word) for item, word in zip(items, words, strict=False))
         first = replace(answer.first, begins=words[-1]) if answer.first else None
         return replace(answer, predictions=items + answer.predictions[N_CONTINUED:], first=first)
@@ -738,4 +738,6 @@ def _model_answer(
 def _row(scores: Scores, row: int) -> Scores:
     """Return one row of the scores, as `Scores` with a single row."""
     parts: dict[str, Any] = {field.name: getattr(scores, field.name) for field in fields(Scores)}
-    return Scores(**{name: part[row : row + 1] for name, part in parts.items() if part is not None})
+    prefix = parts.pop("prefix")
+    rows = {name: part[row : row + 1] for name, part in parts.items() if part is not None}
+    return Scores(**rows, prefix=prefix)

@@ -286,9 +286,10 @@ def test_another_fault_of_a_pass_is_none_of_the_memory(
     def broken(*_: object) -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
+    model = tiny_model("llama")
     monkeypatch.setattr(Transformer, "_on_device", broken)
     with pytest.raises(RuntimeError, match="mat1"):
-        blanks_of(tiny_model("llama"), "left")
+        blanks_of(model, "left")
 
 
 # Which device.

@@ -13,7 +13,8 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models import generators
 from lama_core.models.cache import load_model
-from lama_core.models.hf.generation import generate, prompt_ids, shared_prefixes
+from lama_core.models.hf.continuation import shared_prefixes
+from lama_core.models.hf.generation import generate, prompt_ids
 from lama_core.models.protocols import Chat, GeneratedText, Message
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate

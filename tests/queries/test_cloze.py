@@ -10,6 +10,8 @@ import torch
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
+from lama_core.models.hf.causal import MAX_PIECES
+from lama_core.models.hf.continuation import CausalBatch
 from lama_core.queries.blank_answers import (
     MAX_TOP_K,
     ModelAnswer,
@@ -197,13 +199,13 @@ def test_a_first_token_is_continued_to_the_word_or_name_that_it_begins(
     stop = tokens[".", False]
     script: dict[int, int] = {}
 
-    def follow(rows: Any) -> Any:
-        for row in rows:
-            logits = torch.zeros(vocabulary.size)
-            logits[script.get(row[-1], stop)] = 20.0 if sure else 1.0
-            yield logits
+    def follow(_: Any, ids: torch.Tensor) -> torch.Tensor:
+        logits = torch.zeros(len(ids), vocabulary.size)
+        for row, last in zip(logits, ids[:, -1].tolist(), strict=True):
+            row[script.get(last, stop)] = 20.0 if sure else 1.0
+        return logits
 
-    monkeypatch.setattr(model, "_next", follow)
+    monkeypatch.setattr(CausalBatch, "_pass", follow)
     encoded = [model.encode(parse_query(TEXT), "left")]
     sure = True
     assert model.continue_words(encoded, [[start]]) == [None]
@@ -216,6 +218,43 @@ def test_a_first_token_is_continued_to_the_word_or_name_that_it_begins(
     script.update({start: start})
     sure = False  # another name, less likely than not
     assert model.continue_words(encoded, [[start]]) == [None]
+
+
+@pytest.mark.parametrize("family", ("gpt2", "llama", "bloom"))
+@pytest.mark.parametrize("caches", (True, False))
+def test_words_are_completed_as_by_passes_of_whole_texts(
+    family: str, caches: bool, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model(family)
+    monkeypatch.setattr(model, "caches", caches)
+    # Without a limit on the probability, random models make long words, too.
+    entry = model.vocabulary.entry
+    monkeypatch.setattr(
+        model, "_continuation", lambda word, token, prob: entry(token)[0] if token % 4 else ""
+    )
+
+    def slowly(ids: tuple[int, ...], token: int) -> str | None:
+        row, word = [*ids, token], entry(token)[0]
+        for _ in range(MAX_PIECES):
+            best = int(model.plain_logits(row)[-1].argmax())
+            if not (more := model._continuation(word, best, 0.0)):
+                break
+            row, word = [*row, best], word + more
+        return word.rstrip("-") if word != entry(token)[0] else None
+
+    texts = (TEXT, "The poet was born in ___.", "Paris and ___")
+    encoded = [model.encode(parse_query(text), "left") for text in texts]
+    tokens = sorted(model.vocabulary.tokens())[5:40]
+    for query in encoded:
+        expected = [slowly(query.token_ids, token) for token in tokens]
+        assert len({word and len(word) for word in expected}) > 2
+        prefix = model.blank_log_probs([query], FULL.columns(model.vocabulary)).prefix
+        same, forms = [query] * len(tokens), [[token] for token in tokens]
+        assert model.continue_words(same, forms) == expected
+        assert model.continue_words(same, forms, prefix) == expected
+    together = model.continue_words([*encoded, encoded[0]], [[token] for token in tokens[:4]])
+    rows = zip((*encoded, encoded[0]), tokens[:4], strict=True)
+    assert together == [slowly(query.token_ids, token) for query, token in rows]
 
 
 def test_a_missing_full_stop_is_pointed_out_where_it_changes_the_first_answer(

@@ -54,7 +54,7 @@ PIPELINE = "fill-mask pipeline"
 WARM_TEXT = "The capital of France is [MASK]."
 
 
-def run(*, n_queries: int = 512, repetitions: int = 5) -> Iterator[BenchRow]:
+def run(*, n_queries: int = 256, repetitions: int = 3) -> Iterator[BenchRow]:
     """Measure everything; the causal model's rows only if it is on this machine.
 
     Raises:

@@ -21,6 +21,7 @@ import torch
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.models.devices import map_distinct, run_in_parts, run_or_refuse, to_cpu
+from lama_core.models.hf.continuation import CausalBatch, Prefix, batches_to_continue
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.hf.prefix_tree import MASKS_PER_PASS, Tree, padded, plan_trees
 from lama_core.models.hf.transformer import (
@@ -45,7 +46,6 @@ from lama_core.models.protocols import (
 )
 from lama_core.types import Query
 
-ROWS_PER_PASS = 25
 # Words rescored together: each pass reads all weights, and its logits take at most 128 MB.
 WORDS_PER_PASS = 100
 FEWEST_WORDS = 10
@@ -123,8 +123,13 @@ class CausalModel(InspectableModel):
         self, batch: Sequence[Encoded], columns: Columns, on_first: OnScores | None = None
     ) -> Scores:
         places: list[Place] = [query.places[0] for query in batch]
-        logits = self.logits(*pack(batch))
-        picked = self.pick(logits, places, columns)
+        prefix = None
+        if len({query.token_ids for query in batch}) == 1:
+            prefix = self._read(batch[0].token_ids)
+            logits = prefix.logits.expand(len(batch), -1)
+        else:
+            logits = self.logits(*pack(batch))
+        picked = replace(self.pick(logits, places, columns), prefix=prefix)
         if not any(query.suffix for query in batch):
             return picked
         left = picked.log_probs
@@ -161,6 +166,7 @@ class CausalModel(InspectableModel):
                 list(query.token_ids),
                 [[form] for form in forms],
                 suffix,
+                prefix=prefix,
                 n_last=len(more),
                 until=query.until,
             ):
@@ -171,7 +177,10 @@ class CausalModel(InspectableModel):
         return scores()
 
     def continue_words(
-        self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
+        self,
+        encoded: Sequence[Encoded],
+        firsts: Sequence[Sequence[int]],
+        prefix: Prefix | None = None,
     ) -> list[str | None]:
         """Return the word that begins with each first token, completed by the most likely tokens.
 
@@ -181,42 +190,56 @@ class CausalModel(InspectableModel):
         """
         if self.vocabulary.marks_ends:
             return [None] * len(firsts)  # each token shows whether it ends its word
-        pairs = list(zip(encoded, firsts, strict=True))
-        several = {query.token_ids for query, forms in pairs if forms[1:]}
-        after = dict(zip(several, map(to_cpu, self._next(list(several))), strict=True))
-        tokens = [
-            forms[int(after[query.token_ids][list(forms)].argmax())] if forms[1:] else forms[0]
-            for query, forms in pairs
-        ]
-        begun = [self.vocabulary.entry(token)[0] for token in tokens]
-        rows = [(*query.token_ids, token) for query, token in zip(encoded, tokens, strict=True)]
-        words = list(begun)
-        going = [number for number, word in enumerate(words) if word.strip()]
+        texts = sorted({query.token_ids for query in encoded}, key=len, reverse=True)
+        words: dict[int, str | None] = {}
+
+        def run(some: Sequence[tuple[int, ...]]) -> dict[int, str | None]:
+            batch = CausalBatch(self, some, read=prefix if len(texts) == 1 else None)
+            numbers = [number for number, query in enumerate(encoded) if query.token_ids in some]
+            after = batch.first()
+            places = [some.index(encoded[number].token_ids) for number in numbers]
+            tokens = [
+                forms[int(to_cpu(after[place, list(forms)].argmax()))] if forms[1:] else forms[0]
+                for place, forms in zip(places, (firsts[number] for number in numbers), strict=True)
+            ]
+            batch.choose(places)
+            return dict(zip(numbers, self._completed(batch, tokens, until), strict=True))
+
         until = min((query.until for query in encoded), default=math.inf)
+        for some in batches_to_continue(self, texts, 1 + MAX_PIECES):
+            for part in run_in_parts(run, some):
+                words |= part
+        if time.monotonic() > until:
+            return [None] * len(firsts)
+        return [words[number] for number in range(len(firsts))]
+
+    def _completed(
+        self, batch: CausalBatch, tokens: Sequence[int], until: float
+    ) -> list[str | None]:
+        """Return the completed word after each text of a batch; None if it is the first token.
+
+        tokens: the first token of each word.
+        """
+        begun = [self.vocabulary.entry(token)[0] for token in tokens]
+        words = list(begun)
+        running = list(range(len(words)))  # the words of the batch's texts
+        kept = [number for number, word in enumerate(words) if word.strip()]
+        new = list(tokens)
         for _ in range(MAX_PIECES):
-            if going and time.monotonic() > until:
-                return [None] * len(firsts)
-            going = [number for number in going if len(rows[number]) < self.max_tokens]
-            nexts = [logits.softmax(0).max(0) for logits in self._next([rows[n] for n in going])]
-            still = []
-            for number, best in zip(going, nexts, strict=True):
-                token, prob = int(to_cpu(best.indices)), float(to_cpu(best.values))
-                more = self._continuation(words[number], token, prob)
-                if more:
+            kept = [place for place in kept if len(batch.rows[place]) + 1 < self.max_tokens]
+            if not kept or time.monotonic() > until:
+                break
+            logits = batch.next(new, kept)
+            running = [running[place] for place in kept]
+            best = logits.softmax(1).max(1)
+            new, probs = to_cpu(best.indices).tolist(), to_cpu(best.values).tolist()
+            kept = []
+            for place, number in enumerate(running):
+                if more := self._continuation(words[number], new[place], probs[place]):
                     words[number] += more
-                    rows[number] = (*rows[number], token)
-                    still.append(number)
-            going = still
+                    kept.append(place)
         words = [word.rstrip("-") for word in words]
         return [word if word != start else None for word, start in zip(words, begun, strict=True)]
-
-    def _next(self, rows: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
-        """Yield the next-token logits of each row, float32 [vocabulary], a few rows at a time."""
-        longest = max(map(len, rows), default=1)
-        size = max(1, min(ROWS_PER_PASS, self.tokens_per_pass // longest))
-        for first in range(0, len(rows), size):
-            chunk = rows[first : first + size]
-            yield from self.logits(chunk, [[len(row) - 1] for row in chunk])
 
     def _continuation(self, word: str, token: int, prob: float) -> str:
         """Return the text that the next token adds to a word; empty if the word ends before it."""
@@ -259,7 +282,7 @@ class CausalModel(InspectableModel):
             until: Time (`time.monotonic`) after which only the last `n_last` words are scored, and
                 at most `FEWEST_WORDS` of the first if no word was scored in time.
         """
-        *_, found = self._suffix_parts(left, words, suffix, n_last=n_last, until=until)
+        *_, found = self._suffix_parts(left, words, suffix, prefix=None, n_last=n_last, until=until)
         return found
 
     def _suffix_parts(
@@ -268,14 +291,16 @@ class CausalModel(InspectableModel):
         words: Sequence[Sequence[int]],
         suffix: list[int],
         *,
+        prefix: Prefix | None,
         n_last: int,
         until: float,
     ) -> Iterator[np.ndarray]:
         """Yield the values of `suffix_log_probs` after each pass; the array is the same.
 
-        The first pass has `FIRST_RESCORED` words, the others as many as fit.
+        The first pass has `FIRST_RESCORED` words, the others as many as fit. prefix: the left
+        context, if the model has read it.
         """
-        cache = self._prefix_cache(left)
+        cache = (prefix or self._read(left)).cache if self.caches else None
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
         most = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
         size = min(most, FIRST_RESCORED)
@@ -293,15 +318,17 @@ class CausalModel(InspectableModel):
             if time.monotonic() > until:
                 first = max(first, len(words) - n_last)
 
-    def _prefix_cache(self, left: list[int]) -> Any:
-        """Return the model's cache of a prefix; None if it can't continue from one."""
+    def _read(self, left: Sequence[int]) -> Prefix:
+        """Return the logits after a text, and the cache to continue it from."""
         if not self.caches:
-            return None
+            return Prefix(self.logits([left], [[len(left) - 1]]), None)
+        ids, mask = self.padded([left])
         where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
-        ids = torch.tensor([left])
-        _, output = run_or_refuse(lambda: self.forward(where, input_ids=ids, use_cache=True))
+        logits, output = run_or_refuse(
+            lambda: self.forward(where, input_ids=ids, attention_mask=mask, use_cache=True)
+        )
         cache = getattr(output, "past_key_values", None)
-        return cache if hasattr(cache, "batch_repeat_interleave") else None
+        return Prefix(logits, cache if hasattr(cache, "batch_repeat_interleave") else None)
 
     def _continue(
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]

@@ -8,11 +8,9 @@ models read the prompt with their encoder. The result is that of `transformers.g
 probability, the batch can decide which one is chosen.
 """
 
-import inspect
 import math
 import time
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,15 +20,9 @@ from lama_core.errors import ControlTokenError, UserError
 from lama_core.models.answers import find_answer
 from lama_core.models.devices import to_cpu
 from lama_core.models.hf.chat_templates import render_chat
+from lama_core.models.hf.continuation import CausalBatch, batches_to_continue
 from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, Ending, GeneratedText
-
-ROWS_PER_BATCH = 64
-# A batch's cache may hold at least this many tokens. After the prompts, each pass computes only one
-# token per text, so smaller batches would take many more passes.
-CACHED_TOKENS = 8192
-# Minimum number of tokens of a shared beginning; copying a shorter one costs more than it saves.
-SHORTEST_PREFIX = 8
 
 
 def generate(
@@ -58,11 +50,11 @@ def generate(
     if not shares:
         different.sort(key=len, reverse=True)
     found: dict[tuple[int, ...], GeneratedText] = {}
-    for some in _batches(model, different, max_tokens):
+    for some in batches_to_continue(model, different, max_tokens):
         batch = (
             _Seq2SeqBatch(model, some)
             if model.kind == "seq2seq"
-            else _CausalBatch(model, some, shares)
+            else CausalBatch(model, some, shares=shares)
         )
         found |= zip(some, _greedy(model, batch, max_tokens, until), strict=True)
     return [found[tuple(ids)] for ids in rows]
@@ -112,25 +104,8 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False).input_ids)
 
 
-def _batches(
-    model: Any, rows: Sequence[tuple[int, ...]], max_tokens: int
-) -> list[list[tuple[int, ...]]]:
-    """Group consecutive rows into batches; if the model can't pad, by equal length."""
-    batches: list[list[tuple[int, ...]]] = []
-    for row in rows:
-        batch = batches[-1] if batches else []
-        longest = max(map(len, [*batch, row]))
-        most = max(model.tokens_per_pass, CACHED_TOKENS) // (longest + max_tokens)
-        fits = len(batch) < min(ROWS_PER_BATCH, most)
-        if batch and fits and (model.pads or len(batch[0]) == len(row)):
-            batch.append(row)
-        else:
-            batches.append([row])
-    return batches
-
-
 def _greedy(
-    model: Any, batch: "_CausalBatch | _Seq2SeqBatch", max_tokens: int, until: float
+    model: Any, batch: "CausalBatch | _Seq2SeqBatch", max_tokens: int, until: float
 ) -> list[GeneratedText]:
     """Generate until every text of the batch has ended, or the time is over."""
     ends = _end_tokens(model)
@@ -206,119 +181,6 @@ def _end_tokens(model: Any) -> set[int]:
             "number of the token that ends a text, or a list of such numbers."
         )
     return set(found)
-
-
-class _CausalBatch:
-    """Prompts of a causal model that are continued together.
-
-    A model that can't continue from a cached prefix reads all tokens at each step.
-    """
-
-    def __init__(self, model: Any, rows: Sequence[tuple[int, ...]], shares: bool) -> None:
-        """Prepare a batch. shares: whether to compute shared prefixes once, for sorted rows."""
-        self.model, self.rows, self.size = model, [list(row) for row in rows], len(rows)
-        self.shares = shares and self.size > 1
-        self.cache: Any = None
-        accepted = inspect.signature(model.model.forward).parameters
-        self.takes_positions = "position_ids" in accepted
-        self.mask = torch.zeros((self.size, 0), dtype=torch.int64)
-
-    def first(self) -> torch.Tensor:
-        """Return the logits after each prompt, float32 [prompt, vocabulary]."""
-        if not self.model.caches:
-            return self._uncached()
-        prefixes = shared_prefixes(self.rows) if self.shares else [[]] * self.size
-        if prefixes[0]:
-            different = list(dict.fromkeys(map(tuple, prefixes)))
-            ids, self.mask = self._padded(different)
-            self._pass(ids)
-            self._choose([different.index(tuple(one)) for one in prefixes])
-        rests = [row[len(one) :] for row, one in zip(self.rows, prefixes, strict=True)]
-        ids, mask = self._padded(rests)
-        self.mask = torch.cat([self.mask, mask], dim=1)
-        return self._pass(ids)
-
-    def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
-        """Add a token to each kept prompt, drop the others, and return the logits after it.
-
-        Args:
-            tokens: The new token of each prompt of the batch.
-            kept: Indices of the prompts that continue.
-        """
-        self.rows = [[*self.rows[place], tokens[place]] for place in kept]
-        if not self.model.caches:
-            return self._uncached()
-        if len(kept) < len(tokens):
-            self._choose(kept)
-        self.mask = torch.cat([self.mask, torch.ones((len(kept), 1), dtype=torch.int64)], dim=1)
-        return self._pass(torch.tensor([[tokens[place]] for place in kept]))
-
-    def _choose(self, places: Sequence[int]) -> None:
-        """Keep these rows of the cache and of the mask; a row may be chosen several times."""
-        chosen = torch.tensor(places)
-        self.mask = self.mask[chosen]
-        self.cache.batch_select_indices(chosen.to(self.model.device))
-
-    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return rows of token ids, padded on the left, and their attention mask."""
-        width = max(map(len, rows))
-        padding = self.model.padding_id
-        ids = [[padding] * (width - len(row)) + list(row) for row in rows]
-        mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
-        return torch.tensor(ids), torch.tensor(mask)
-
-    def _pass(self, ids: torch.Tensor) -> torch.Tensor:
-        """Read tokens after those in the cache; return the logits after the last ones."""
-        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": self.mask, "use_cache": True}
-        if self.cache is not None:
-            inputs["past_key_values"] = self.cache
-        if self.takes_positions:
-            positions = (self.mask.cumsum(1) - 1).clamp(min=0)
-            inputs["position_ids"] = positions[:, -ids.shape[1] :]
-        where = (torch.arange(len(ids)), torch.full((len(ids),), ids.shape[1] - 1))
-        logits, output = self.model.forward(where, **inputs)
-        self.cache = output.past_key_values
-        return logits
-
-    def _uncached(self) -> torch.Tensor:
-        return self.model.logits(self.rows, [[len(row) - 1] for row in self.rows])
-
-
-def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
-    """Return, for each row, the beginning that is computed once for all rows that share it.
-
-    Rows are divided into groups where neighbours share fewer tokens than a threshold; a group's
-    beginning is what all of its rows share. The threshold is chosen that needs the fewest computed
-    tokens, including padding: beginnings are padded to the longest beginning, and the rests of the
-    rows to the longest rest.
-
-    Args:
-        rows: At least two prompts as token ids, sorted.
-
-    Returns:
-        The beginnings; all are empty if no threshold saves tokens with all beginnings at least
-        `SHORTEST_PREFIX` tokens long.
-    """
-    alike = [len(_common_beginning(pair)) for pair in pairwise(rows)]
-    best, fewest = [list[int]()] * len(rows), len(rows) * max(map(len, rows))
-    for least in sorted({0, *alike}):
-        starts = [0, *(at for at, n in enumerate(alike, start=1) if n < least)]
-        prefixes = []
-        for first, end in pairwise([*starts, len(rows)]):
-            prefixes += [_common_beginning(rows[first:end])] * (end - first)
-        sizes = list(map(len, prefixes))
-        rests = max(len(row) - size for row, size in zip(rows, sizes, strict=True))
-        cost = len(starts) * max(sizes) + len(rows) * rests
-        if cost < fewest and min(sizes) >= SHORTEST_PREFIX:
-            best, fewest = prefixes, cost
-    return best
-
-
-def _common_beginning(rows: Sequence[list[int]]) -> list[int]:
-    """Return the tokens that all rows begin with, not including the last token of a row."""
-    first, last = min(rows)[:-1], max(rows)[:-1]  # what these two share is shared by all
-    n = min(len(first), len(last))
-    return first[: next((at for at in range(n) if first[at] != last[at]), n)]
 
 
 class _Seq2SeqBatch:

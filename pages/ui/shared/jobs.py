@@ -22,10 +22,8 @@ import psutil
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from lama_core.api.imported import ImportRunRequest
-from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError, reason_of
-from lama_core.models.sources.catalog import ModelRequest, known_models
+from lama_core.models.sources.catalog import known_models
 from lama_core.paths import IMPORT_ROOT
 from lama_core.progress import Pace, Progress, Result, ResultKind, describe
 from lama_core.requests import Request, arguments
@@ -165,20 +163,15 @@ def _end_tree(pid: int) -> None:
 _JOBS: dict[str, Job] = {}
 _STARTING = threading.Lock()
 _TURN = threading.Lock()
-# The right that a visitor needs to start a command; all other commands need `run`.
-RIGHTS: dict[type, visitors.Right] = {
-    GetRequest: "fetch",
-    ModelRequest: "fetch",
-    ImportRequest: "upload",
-    ImportRunRequest: "upload",
+# Command -> the right that a visitor needs to start it, and the kind of work in one word. All other
+# commands are runs.
+KINDS_OF_WORK: dict[tuple[str, ...], tuple[visitors.Right, str]] = {
+    ("data", "get"): ("fetch", "Fetch"),
+    ("models", "get"): ("fetch", "Fetch"),
+    ("data", "import"): ("upload", "Import"),
+    ("runs", "import"): ("upload", "Import"),
 }
-# The kind of work of a command, in one word; all other commands are runs.
-TITLES: dict[type, str] = {
-    GetRequest: "Fetch",
-    ModelRequest: "Fetch",
-    ImportRequest: "Import",
-    ImportRunRequest: "Import",
-}
+RUN: tuple[visitors.Right, str] = ("run", "Run")
 
 
 def start(
@@ -203,14 +196,15 @@ def start(
     Raises:
         UserError: If the visitor lacks the right, or if the queue of public mode is full.
     """
-    visitors.check(RIGHTS.get(type(request), "run"))
+    right, kind = KINDS_OF_WORK.get(request.command, RUN)
+    visitors.check(right)
     command = [sys.executable, "-m", "lama_core", *arguments(request)]
     environment = {**os.environ, "LAMA_PROGRESS": "json"}
     if folder != IMPORT_ROOT:  # don't import modules from that folder
         command.insert(1, "-P")
         found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
         environment["PYTHONPATH"] = os.pathsep.join(found)
-    title = title or TITLES.get(type(request), "Run")
+    title = title or kind
 
     def begin() -> "subprocess.Popen[str]":
         return subprocess.Popen(
