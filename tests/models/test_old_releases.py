@@ -414,9 +414,10 @@ def test_input_embeddings_of_a_name_are_the_mean_over_its_words(
 ) -> None:
     model = load_model(str(folders[name]))
     one, other, both = model.word_vectors(["Paris", "Rome", "Paris Rome"])
-    assert both == pytest.approx((one + other) / 2, abs=1e-6)
+    # Values up to 1, and some ten products (ELMo's of characters) that another CPU moves by 1e-6.
+    assert both == pytest.approx((one + other) / 2, abs=1e-5)
     columns = Candidates("some", ("Rome", "Paris")).columns(model.vocabulary)
-    assert model.word_matrix(columns) == pytest.approx(np.array([other, one]), abs=1e-6)
+    assert model.word_matrix(columns) == pytest.approx(np.array([other, one]), abs=1e-5)
     assert np.abs(one - other).max() > 1e-3
 
 

@@ -35,7 +35,9 @@ def test_logits_are_those_of_a_plain_pass(
     body, plain = model.model, plain_model(family)[0]
     with torch.inference_mode():
         found, wanted = (one(input_ids=torch.tensor(MANY))[0] for one in (body, plain))
-    torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+    # Logits up to 9. Another CPU moves each product by 1e-6, and they by at most 1.3e-4 so far; a
+    # product with other weights moves them by about 1.
+    torch.testing.assert_close(found, wanted, atol=4e-4, rtol=1e-4)
     packed = [module for module in body.modules() if "packed" in vars(module)]
     assert bool(packed) == (library == "oneDNN")
     assert model.n_bytes - n_weights == sum(module.weight.nbytes for module in packed)
