@@ -26,6 +26,7 @@ import pytest
 from lama_core.errors import UserError
 from lama_core.progress import ignore
 from lama_core.runs.importers.formats import find_format, recognize
+from lama_core.runs.importers.importing import ImportRunRequest, open_results
 from lama_core.runs.importers.results import ImportedResults, ReadOptions
 
 FILES = Path(__file__).parent / "results_elsewhere"
@@ -251,7 +252,6 @@ DAMAGED: dict[str, tuple[str, Change, str]] = {
     "quiz: metadata are a list": ("quiz", put(ABOUT, b"[]"), "expected a JSON object"),
     "quiz: metadata are cut": ("quiz", put(ABOUT, b'{"capital": {'), "not valid JSON"),
     "quiz: deep metadata": ("quiz", put(ABOUT, DEEP), "not valid JSON"),
-    "quiz: metadata are empty": ("quiz", put(ABOUT, b"{}"), "no usable row"),
     "harness: no verdict": ("harness", sample(target="Rome"), "isn't one of the choices"),
     "harness: target outside": ("harness", sample(target="77"), "isn't one of the choices"),
     "harness: NaN": ("harness", sample(filtered_resps=[["nan", "False"]] * 3), "log-likelihood"),
@@ -318,8 +318,14 @@ def test_damaged_results_are_dropped_or_refused_with_a_reason(case: str, tmp_pat
     except UserError as error:
         assert said in str(error) and "\n" not in str(error)
         return
-    assert results[0].rows.num_rows > 0
     assert any(said in one.reason for one in results[0].dropped)
+
+
+def test_results_without_any_row_are_refused(tmp_path: Path) -> None:
+    path, _ = start("quiz", tmp_path)
+    put(ABOUT, b"{}")(path)
+    with pytest.raises(UserError, match="quiz has no usable row: it is empty"):
+        open_results(ImportRunRequest(str(path), model="m"))
 
 
 def test_equal_documents_of_the_harness_count_one_by_one(tmp_path: Path) -> None:

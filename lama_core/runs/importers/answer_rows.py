@@ -19,8 +19,6 @@ from lama_core.runs.importers.results import (
     ANSWERS,
     MAX_PREDICTIONS,
     MAX_ROWS,
-    REQUIRED,
-    DropList,
 )
 
 BATCH = 20_000  # rows that are plain Python values at a time
@@ -63,15 +61,9 @@ class AnswerRows:
             column.clear()
 
     def table(self) -> pa.Table:
-        """Return all rows, without optional columns that have no value."""
+        """Return all rows."""
         self._flush()
-        table = pa.Table.from_batches(self.batches, ANSWERS)
-        names = [
-            name
-            for name in ANSWERS.names
-            if name in REQUIRED or table[name].null_count < len(table)
-        ]
-        return table.select(names)
+        return pa.Table.from_batches(self.batches, ANSWERS)
 
 
 def read_json_object(path: Path, max_bytes: int) -> JsonObject:
@@ -102,12 +94,6 @@ def converted(value: object, kind: Any, what: str) -> Any:
     except msgspec.ValidationError as error:
         where = str(error).partition(" - at ")[2].strip("`$.") or what
         raise Rejected(f"{where[:60]} has the wrong type") from error
-
-
-def drop_lines(drops: DropList, reading: Reading) -> None:
-    """Add the lines that were dropped while reading."""
-    for one in reading.dropped:
-        drops.add_lines(one.file, [one.line], one.reason)
 
 
 def short(text: str, most: int = MAX_TEXT) -> str:

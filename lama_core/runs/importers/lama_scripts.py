@@ -36,7 +36,6 @@ from lama_core.runs.importers.answer_rows import (
     BOM,
     MAX_OPTIONS,
     AnswerRows,
-    drop_lines,
     first_object,
     log_probability,
     short,
@@ -92,7 +91,7 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     """Return the results, of one model.
 
     Raises:
-        UserError: If there are only pickles or accuracies, or no row is usable.
+        UserError: If there are only pickles or accuracies.
     """
     files = [path] if path.is_file() else list(files_under(path))
     logs = [one for one in _logs(files) if path.is_file() or _is_answer(_first(one))]
@@ -107,11 +106,7 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
             with reading.dropping(file, number):
                 rows.add(**_row(line, file))
                 is_lama = is_lama or "masked_topk" in line
-        drop_lines(drops, reading)
-    if not rows.n:
-        dropped = drops.records()
-        why = f": {dropped[0].where}: {dropped[0].reason}" if dropped else ""
-        raise UserError(f"{path.name} has no usable row{why}.")
+        drops.add_reading(reading)
     tool = LAMA if is_lama else OPTIPROMPT
     return [ImportedResults("", tool, "", "", "", rows.table(), dropped=drops.records())]
 

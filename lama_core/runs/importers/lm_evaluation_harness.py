@@ -27,7 +27,6 @@ from lama_core.runs.importers.answer_rows import (
     MAX_OPTIONS,
     AnswerRows,
     converted,
-    drop_lines,
     first_object,
     log_probability,
     model_of,
@@ -71,7 +70,7 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     """Return the results of each model.
 
     Raises:
-        UserError: If there are no samples, or no row is usable.
+        UserError: If there are no samples.
     """
     files = [path] if path.is_file() else list(files_under(path))
     results = {
@@ -124,10 +123,6 @@ def _read_model(
     rows = AnswerRows(on_progress, f"Reading {samples[0].model or path.name}")
     for task in newest.values():
         _read_task(task, rows, drops)
-    if not rows.n:
-        dropped = drops.records()
-        why = f": {dropped[0].where}: {dropped[0].reason}" if dropped else ""
-        raise UserError(f"{path.name} has no usable row{why}.")
     last = max(newest.values(), key=lambda one: one.date)
     return ImportedResults(
         last.model,
@@ -170,7 +165,7 @@ def _read_task(task: _Samples, rows: AnswerRows, drops: DropList) -> None:
             seen.add(key)
             documents.add(document)
             rows.add(relation=task.task, **row)
-    drop_lines(drops, reading)
+    drops.add_reading(reading)
 
 
 def _document(line: JsonObject) -> int:

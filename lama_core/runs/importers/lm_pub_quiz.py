@@ -26,7 +26,6 @@ from lama_core.runs.importers.answer_rows import (
     MAX_OPTIONS,
     AnswerRows,
     converted,
-    drop_lines,
     model_of,
     ranked,
     read_json_object,
@@ -94,7 +93,7 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     """Return the results of each folder with metadata.
 
     Raises:
-        UserError: If there is none, its metadata are damaged, or no row is usable.
+        UserError: If there is none, or its metadata are damaged.
     """
     if path.is_file():
         raise UserError(f"{path.name} has no answers: give the folder that it is in.")
@@ -125,14 +124,10 @@ class _Folder:
         )
 
     def results(self) -> ImportedResults:
-        """Return the results. Raises UserError if no row is usable."""
+        """Return the results."""
         for name, about in self.known.items():
             self._read_relation(name, about)
-        dropped = self.drops.records()
-        if not self.rows.n:
-            why = f": {dropped[0].where}: {dropped[0].reason}" if dropped else ""
-            raise UserError(f"{self.folder.name} has no usable row{why}.")
-        first = next(iter(self.known.values()))
+        first = next(iter(self.known.values()), _About())
         table = self.rows.table()
         read = {name: self.known[name] for name in table["relation"].unique().to_pylist()}
         return ImportedResults(
@@ -146,7 +141,7 @@ class _Folder:
             if self.keeps_scores
             else {},
             {name: tuple(one.templates[at] for at in one.used()) for name, one in read.items()},
-            dropped,
+            self.drops.records(),
         )
 
     def _relations(self) -> dict[str, _About]:
@@ -173,7 +168,7 @@ class _Folder:
         for number, row in _rows(reading, file):
             with reading.dropping(file, number):
                 self._add(name, about, row)
-        drop_lines(self.drops, reading)
+        self.drops.add_reading(reading)
 
     def _add(self, name: str, about: _About, given: JsonObject) -> None:
         """Add a row. Raises Rejected for an unusable one."""

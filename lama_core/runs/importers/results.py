@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lama_core.datasets.line_reader import Reading
 from lama_core.progress import OnProgress
 
 MAX_PREDICTIONS = 10  # predictions of a row that are kept
@@ -145,6 +146,11 @@ class DropList:
         if len(places) < MAX_DROPPED:
             places.append(where)
         self._n[reason] = self._n.get(reason, 0) + n
+
+    def add_reading(self, reading: Reading) -> None:
+        """Add the lines that were dropped while reading."""
+        for one in reading.dropped:
+            self.add_lines(one.file, [one.line], one.reason)
 
     def add_lines(self, file: str, lines: Iterable[int], reason: str) -> None:
         """Add the rows at some lines of a file; file: "" for numbers of rows."""

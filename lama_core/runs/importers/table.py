@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pyarrow as pa
 
 from lama_core.datasets import user_table
 from lama_core.datasets.column_guess import guess_columns
@@ -32,15 +31,13 @@ from lama_core.datasets.line_reader import (
 from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.table_file import lowered, read_table
 from lama_core.errors import UserError, did_you_mean
-from lama_core.progress import OnProgress, Progress
+from lama_core.progress import OnProgress
 from lama_core.runs.facts_table import UNRANKED
+from lama_core.runs.importers.answer_rows import AnswerRows, short
 from lama_core.runs.importers.results import (
-    ANSWERS,
     MAX_PREDICTIONS,
     MAX_ROWS,
-    REQUIRED,
     DropList,
-    Dropped,
     ImportedResults,
     ReadOptions,
 )
@@ -60,8 +57,6 @@ RESULTS = ("rank", "predictions", "correct")  # a row of results has at least on
 TRUE = {"true", "yes", "1", "right", "correct"}
 FALSE = {"false", "no", "0", "wrong", "incorrect"}
 MAX_MODELS = 200
-MAX_TEXT = 4000  # letters of a subject, object or query that are kept
-BATCH = 20_000  # rows that are plain Python values at a time
 HEAD = 20  # rows by which the columns of a table without a header are found
 _ITEM_TEXT = ("token", "word", "text", "prediction", "token_word_form")
 _ITEM_SCORE = ("log_prob", "logprob", "score")
@@ -155,62 +150,27 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
             f"{RESULTS[-1]}; its columns are: {_shown(header)}. Name one with --column rank=NAME."
         )
     reading = Reading(path)
-    rows = _Rows(columns, user_table.table_stem(path), options)
-    shown = f"Reading {path.name}"
+    rows = _Rows(path, columns, options, on_progress)
     for n_rows, (number, row) in enumerate(read_table(reading).rows, start=1):
         if n_rows > MAX_ROWS:
             raise UserError(f"{path.name} has more than {MAX_ROWS:,} rows: split it.")
-        if n_rows % BATCH == 0:
-            on_progress(Progress(shown, n_rows, unit="rows"))
         with reading.dropping(path, number):
             rows.add(lowered(row))
-    return rows.results(path, reading)
-
-
-@dataclass
-class _OneModel:
-    """The rows of one model: finished batches, and the values of the next one."""
-
-    batches: list[pa.RecordBatch] = field(default_factory=list)
-    values: dict[str, list[Any]] = field(default_factory=lambda: {n: [] for n in ANSWERS.names})
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        for name, column in self.values.items():
-            column.append(row.get(name))
-        if len(self.values["subject"]) >= BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Convert the values to a batch of Arrow columns, a tenth of their size."""
-        arrays = [pa.array(self.values[one.name], one.type) for one in ANSWERS]
-        self.batches.append(pa.record_batch(arrays, schema=ANSWERS))
-        for column in self.values.values():
-            column.clear()
-
-    def table(self) -> pa.Table:
-        """Return all rows, without the columns that have no value."""
-        self.flush()
-        table = pa.Table.from_batches(self.batches, ANSWERS)
-        names = [name for name in ANSWERS.names if name in REQUIRED or _has_values(table[name])]
-        return table.select(names)
-
-
-def _has_values(column: pa.ChunkedArray) -> bool:
-    return column.null_count < len(column)
+    return rows.results(reading)
 
 
 @dataclass
 class _Rows:
     """Reads the rows of a table.
 
-    columns: role -> column. relation: for rows without one. others: whether there are other models
-    than the only one to read.
+    columns: role -> column. others: whether there are other models than the only one to read.
     """
 
+    path: Path
     columns: Mapping[str, str]
-    relation: str
     options: ReadOptions
-    models: dict[str, _OneModel] = field(default_factory=dict)
+    on_progress: OnProgress
+    models: dict[str, AnswerRows] = field(default_factory=dict)
     others: bool = False
 
     def add(self, row: JsonObject) -> None:
@@ -222,7 +182,7 @@ class _Rows:
             return
         words, scores = _predictions(given)
         made: dict[str, Any] = {
-            "relation": _text(given, "relation") or self.relation,
+            "relation": _text(given, "relation") or self.stem,
             "subject": required_text({"subject": _short(given.get("subject"))}, "subject"),
             "object": required_text({"object": _short(given.get("object"))}, "object"),
             "query": _text(given, "query") or None,
@@ -238,27 +198,29 @@ class _Rows:
             made["correct"] = words[0].lower() == made["object"].lower()
         if model not in self.models and len(self.models) >= MAX_MODELS:
             raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
-        self.models.setdefault(model, _OneModel()).add(made)
+        stage = f"Reading {self.path.name}"
+        self.models.setdefault(model, AnswerRows(self.on_progress, stage)).add(**made)
 
-    def results(self, path: Path, reading: Reading) -> list[ImportedResults]:
+    @property
+    def stem(self) -> str:
+        """The table's name, which names its data and the relation of rows without one."""
+        return user_table.table_stem(self.path)
+
+    def results(self, reading: Reading) -> list[ImportedResults]:
         """Return the results of each model. Raises UserError without any."""
         if not self.models:
             if self.others:
-                raise UserError(f"{path.name} has no rows of the model {self.options.model!r}.")
-            raise reading.nothing(path, "row")
-        dropped = _grouped(reading)
-        dataset = self.options.dataset or user_table.table_stem(path)
+                raise UserError(
+                    f"{self.path.name} has no rows of the model {self.options.model!r}."
+                )
+            raise reading.nothing(self.path, "row")
+        drops = DropList()
+        drops.add_reading(reading)
+        dataset = self.options.dataset or self.stem
         return [
-            ImportedResults(name, "", "", dataset, "", one.table(), dropped=dropped)
+            ImportedResults(name, "", "", dataset, "", one.table(), dropped=drops.records())
             for name, one in self.models.items()
         ]
-
-
-def _grouped(reading: Reading) -> tuple[Dropped, ...]:
-    drops = DropList()
-    for one in reading.dropped:
-        drops.add_lines(one.file, [one.line], one.reason)
-    return drops.records()
 
 
 def _text(row: Mapping[str, object], role: str) -> str:
@@ -266,7 +228,7 @@ def _text(row: Mapping[str, object], role: str) -> str:
 
 
 def _short(value: object) -> object:
-    return value[:MAX_TEXT].replace("\0", "") if isinstance(value, str) else value
+    return short(value) if isinstance(value, str) else value
 
 
 def _number(value: object, role: str) -> float | None:
